@@ -1,4 +1,4 @@
-"""What the arguments that describe rows mean: written once here, and put into the docstring of every function."""
+"""The meaning of the arguments that describe rows, written once and inserted into the docstring of every function."""
 
 import re
 import textwrap
@@ -22,30 +22,30 @@ _TYPES = {
     "percent": "bool, default False",
 }
 _TEXTS = {
-    "y_true": "The labels: 0/1, bool, or classes.",
-    "y_prob": "The predicted probabilities: P(positive), or one column per class.",
-    "bins": "An int is a number of bins of equal width on [0, 1].",
+    "y_true": "Labels: 0/1, bool, or classes.",
+    "y_prob": "Predicted probabilities: P(positive), or one column per class.",
+    "bins": "An int means that many bins of equal width on [0, 1].",
     "norm": (
-        "How distances are averaged over bins: weighted mean, root mean square, maximum, or the power mean with any "
-        "exponent ≥ 1."
+        "How distances are averaged over bins: the weighted mean, the root mean square, the maximum, or the power mean "
+        "with any exponent ≥ 1."
     ),
     "kind": (
-        "For a matrix: the mean over classes of each column against the rest; the largest probability of each row (the "
-        "first, if tied) against whether that class is the label; or the latter for each predicted class separately, "
-        "weighted by how often it is predicted."
+        "How a matrix is compared with the labels. 'classwise': each column against the rest, averaged over classes. "
+        "'confidence': the largest probability of each row (the first, if tied) against whether that class is the "
+        "label. 'top-label': the same for each predicted class, weighted by how often it is predicted."
     ),
     "labels": (
-        "The classes in column order, if labels are not 0 .. K−1. For a vector of scores, two classes, the positive "
-        "one last. Without it, columns go by their names if these are classes, then by the order of the categories (a "
-        "pandas Categorical, a Polars Enum, an ordered Arrow dictionary; those without rows count), then by the sorted "
-        "labels."
+        "The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes with the positive "
+        "one last. By default, columns whose names are the classes are matched by name. Otherwise the columns are in "
+        "the order of the categories (of a pandas Categorical, Polars Enum or ordered Arrow dictionary, unused "
+        "categories included) or, without categories, in the order of the sorted labels."
     ),
-    "pos_label": "The positive label of a vector of scores, if labels are not 0/1.",
+    "pos_label": "The label that a vector of scores predicts, if labels are not 0/1.",
     "sample_weight": "Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.",
-    "missing": "What to do with rows that have a missing value. Dropping warns with their number.",
-    "clip_tolerance": "Scores outside [0, 1] by at most this much are moved to its ends.",
-    "sum_tolerance": "How far the sum of a row of a matrix may be from 1; by default 1e-6 (float16: 2e-3).",
-    "from_logits": "Whether the scores are logits; then the logistic function, or softmax, is applied first.",
+    "missing": "What to do with rows that have a missing value: raise an error, or drop them with a warning.",
+    "clip_tolerance": "Scores outside [0, 1] by at most this much are set to 0 or 1.",
+    "sum_tolerance": "How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.",
+    "from_logits": "Whether the scores are logits; the logistic function (softmax for a matrix) is applied first.",
     "percent": "Whether the scores are percentages, from 0 to 100.",
 }
 _OPTIONS = tuple(_TYPES)[2:]
@@ -67,7 +67,7 @@ def spelled_out(documented: Documented) -> Documented:
 def spell_out(docstring: str, kind: str | None = "classwise") -> str:
     """The docstring with the arguments that are "as for ece" spelled out; `kind` is the default view of a matrix.
 
-    What the entry adds is put behind the option that it is about: the weights, missing values, or else `kind`.
+    Text after the reference is appended to the option that it mentions: the weights, missing values, or else `kind`.
     """
 
     def entries(found: re.Match[str]) -> str:

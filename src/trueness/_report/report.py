@@ -142,8 +142,8 @@ def report(
         measured on a cluster that it was fitted on. Noise floors, the TCE, and the intervals and flags of bins do not;
         the report says which.
     bins : int, sequence of edges or bin rule, optional
-        As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules that look at the
-        labels are refused. The page offers others.
+        As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules that depend on the
+        labels are refused. The page lets the reader switch to other bins.
     level : float, default 0.95
         Level of all intervals, bands and decisions; more than 1/2.
     intervals : bool, default True
@@ -161,8 +161,8 @@ def report(
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
     **rows
-        As for :func:`trueness.ece`, except `kind`: a matrix is reported by its top label and class by class.
-        ``missing="drop"`` drops a row for all models.
+        As for :func:`trueness.ece`, but without `kind`: a matrix is reported both by its largest scores and class by
+        class. ``missing="drop"`` drops a row for all models.
 
     Returns
     -------

@@ -35,22 +35,27 @@ _SETTINGS = ("bins", "by", "about", "options", "position", "other_label")
 @spelled_out
 @suggests_keywords
 class Accumulator:
-    """Sums that grow by pieces of rows, for streams, files and monitoring.
+    """Running sums of rows that arrive in batches: streams, files, monitoring.
 
     Parameters
     ----------
     bins : 'sketch', 'distinct', int, sequence of edges or bin rule, default 'sketch'
-        The sums to keep: a :class:`Sketch`, of bounded size and good for every measure within limits; a :class:`Tally`,
-        exact, with one cell per distinct score; or the sums of bins with fixed edges.
+        What to store. 'sketch': a :class:`Sketch` of bounded size, which gives every measure within known limits.
+        'distinct': a :class:`Tally`, exact, with one cell per distinct score. Otherwise the sums of bins with fixed
+        edges.
     kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-        The view of a matrix of scores; see :func:`trueness.ece`.
+        As for :func:`trueness.ece`.
     by : str, optional
-        What the groups are called. Each group has its own sums, and every piece needs `group`.
-    labels, pos_label, missing, clip_tolerance, sum_tolerance, from_logits, percent
-        As for :func:`trueness.ece`, the same for every piece. Text labels need `labels`: a piece may lack a class.
-        With `pos_label` alone, the other label is learnt from the rows; a third one is an error in any later piece.
+        What the groups are: "day", "region". Each group then has its own sums, and every `update` needs `group`.
+    labels : sequence, optional
+        As for :func:`trueness.ece`. Text labels need it, because a batch may lack a class.
+    pos_label : optional
+        As for :func:`trueness.ece`. Without `labels`, the other label is learnt from the rows, and a third label in
+        a later batch is an error.
+    missing, clip_tolerance, sum_tolerance, from_logits, percent
+        As for :func:`trueness.ece`.
     about : dict, optional
-        Notes to keep with the sums, ready for JSON: names of columns, a model's version. Accumulators with different
+        Notes to store with the sums, as plain JSON values: column names, a model's version. Accumulators with different
         notes cannot be merged.
 
     Examples
@@ -88,7 +93,7 @@ class Accumulator:
         about: Mapping[str, Any] | None = None,
     ) -> None:
         if by is not None and not isinstance(by, str):
-            raise InputError("by", "must be the name of the groups, or None", f"got {by!r}")
+            raise InputError("by", "must be a string that names the groups, or None", f"got {by!r}")
         if by is not None and missing == "drop":
             demand = "`missing='drop'` cannot be combined with `by`: the group of a dropped row would be lost"
             raise InputError("", demand, remedy="Leave such rows out first.")
@@ -97,7 +102,7 @@ class Accumulator:
         self.bins = _json_bins(bins)
         """The sums that are kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
         self.by = by
-        """What the groups are called."""
+        """What the groups are, such as "day"."""
         self.about = store.json_ready(dict(about or {}), "about")
         """Notes that are kept with the sums."""
         self.position: Any = None
@@ -133,21 +138,21 @@ class Accumulator:
         group: ArrayLike | Group = None,
         position: Any = None,
     ) -> None:
-        """Add a piece of rows. If anything is wrong with them, nothing of the piece is added.
+        """Add a batch of rows. If anything is wrong with them, nothing is added.
 
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. A piece may be empty, and all its rows may have weight 0 or, with
-            ``missing='drop'``, miss a value. Classes and labels must be those of earlier pieces.
+            As for :func:`trueness.ece`. A batch may be empty, or consist only of rows of weight 0 or, with
+            ``missing='drop'``, of rows with missing values. Classes and labels must match those of earlier batches.
         group : array-like of shape (n,), or one value
-            The group of each row, or of all rows; required if the Accumulator has `by`. Groups are named by text, whole
-            numbers, true/false or finite numbers, all of one type, since Python takes 1, True and 1.0 for one key.
+            The group of each row, or of all rows; required if the Accumulator has `by`. Group names are strings,
+            integers, booleans or finite floats, all of one type, because Python treats 1, True and 1.0 as the same key.
             No group may be missing.
         position : optional
-            Where the piece ends in the stream, ready for JSON: a row number, an offset, names of files. It is
-            saved with the sums in one step, so that a restart counts no row twice and loses none. If passed once, it
-            must be passed with every piece.
+            Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file names. It is saved
+            with the sums in one step, so that a restart neither repeats nor loses rows. Pass it with every batch or
+            with none.
         """
         where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):

@@ -157,8 +157,9 @@ def calibration_test(
         For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
         :math:`g - 2` degrees of freedom.
     **rows
-        As for :func:`trueness.ece`, but for a matrix `kind` is 'confidence', and a matrix of two columns is the binary
-        problem of the second if neither `kind` nor `k` is given. Other kinds are for 'omnibus'.
+        As for :func:`trueness.ece`, but the default for a matrix is 'confidence'; other kinds need the method
+        'omnibus'. If neither `kind` nor `k` is given, a matrix of two columns is the binary problem of its second
+        column.
 
     Returns
     -------

@@ -89,8 +89,14 @@ def compare(
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
         once, whatever its weight; needs the method 'influence'.
-    resamples, seed, workers, progress
-        For 'bootstrap', as for :func:`noise_floor`; results depend on the order of the rows.
+    resamples : int, default 999
+        For 'bootstrap': number of resamples.
+    seed : int or numpy.random.Generator, optional
+        For 'bootstrap'. The same seed gives the same result for the same rows in the same order.
+    workers : int, default 1
+        For 'bootstrap': number of threads. A measure of your own must then be thread-safe.
+    progress : bool or callable, default True
+        For 'bootstrap': show a progress bar on a terminal if it takes long, or call this function with (done, total).
     **rows
         As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
         missing. The default `kind` of a matrix of three or more columns is 'confidence' for 'squared_ece' and

@@ -107,7 +107,8 @@ def cumulative_walk(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.calibration_test`; for a matrix, the top label.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix, the largest score of
+        each row is examined.
     level : float, default 0.95
         Level of the band.
     **rows

@@ -55,10 +55,10 @@ def curve_band(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`. A matrix is judged by its largest scores; two columns are the binary problem of
-        the second.
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
+        the binary problem of its second column.
     curve : {'spline', 'loess'}, default 'spline'
-        The curve, as `method` of :func:`trueness.reliability_curve`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
     band : {'pointwise', 'simultaneous'}, default 'pointwise'
         Whether `level` is that of each score by itself or of the whole curve.
     level : float, default 0.95

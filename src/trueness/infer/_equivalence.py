@@ -62,8 +62,9 @@ def equivalence_test(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or sums in place of both. The labels must not have been used to fit the scores. A
-        matrix is judged by its largest scores; two columns are the binary problem of the second.
+        As for :func:`trueness.ece`, or sums in place of both. The labels must not have been used to fit the scores. For
+        a matrix, the largest score of each row is examined; a matrix of two columns is the binary problem of its second
+        column.
     within : float, default 0.02
         The margin, above 0 and at most 1, in units of probability (for 'oe': of the ratio). Choose it before looking
         at the data.
@@ -91,7 +92,8 @@ def equivalence_test(
     seed : int or numpy.random.Generator, optional
         For the labels that are redrawn to see whether the labels agree with the scores too well.
     **rows
-        As for :func:`trueness.ece`. 'l2' and 'band' need whole-number weights, unless for 'l2' they are 'importance'.
+        As for :func:`trueness.ece`. `sample_weight` must be whole numbers for 'l2' (unless `weight_type` is
+        'importance') and for 'band'.
 
     Returns
     -------

@@ -88,8 +88,8 @@ def estimate(
         :func:`corp` (``"miscalibration"``, ``"discrimination"``, ``"uncertainty"``), ``"free_intercept"``,
         ``"prevalence"``, ``"accuracy"``, or your own function of a :class:`Tally` that returns one number.
     y_true, y_prob
-        As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; what cannot be had from
-        it is nan, and `note` says why.
+        As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a measure that it does
+        not determine is nan, and `note` says why.
     level : float, default 0.95
         Confidence level, more than 1/2.
     cluster : array-like of shape (n,), optional

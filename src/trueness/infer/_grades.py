@@ -60,8 +60,8 @@ def grade_table(
     ----------
     y_true, y_prob
         As for :func:`trueness.ece`, or, without `grades`, a :class:`trueness.Tally`, :class:`trueness.Sketch` or
-        :class:`trueness.Binned` in place of both. Scores are the predicted PDs. Of a matrix with two columns, the
-        second is the score of an event; more classes are refused.
+        :class:`trueness.Binned` in place of both. Scores are the predicted PDs. A matrix must have two columns, of
+        which the second is the score.
     grades : array-like of shape (n,), optional
         The grade of each row. An ordered categorical keeps its order; other grades are sorted by their mean score.
     bins : dict of names and upper cut-offs, sequence of edges, int or bin rule, optional
@@ -78,7 +78,7 @@ def grade_table(
     lights : pair of float, default (0.95, 0.999)
         One-sided levels above whose limits a grade is amber and red.
     **rows
-        As for :func:`trueness.ece`. There is no `cluster`: dependence is modelled by `correlation`.
+        As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence between rows.
 
     Returns
     -------

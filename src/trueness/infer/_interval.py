@@ -104,8 +104,8 @@ def ece_interval(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`. A vector of scores is P(positive). A :class:`Tally` of vector scores, or of
-        kind 'confidence', may take the place of both when k = 1.
+        As for :func:`ece`. With k = 1, a :class:`Tally` of a vector of scores, or of kind 'confidence', can replace
+        both.
     k : int, optional
         Number of largest probabilities of each row that are examined jointly; 1 by default. For k = K all of them, in
         class order: full calibration.

@@ -40,9 +40,9 @@ def monotone_band(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix is judged by its largest
-        scores; two columns are the binary problem of the second. Rows must be independent: there is no band for
-        clusters.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix, the largest score of
+        each row is examined; a matrix of two columns is the binary problem of its second column. Rows must be
+        independent: there is no band for clusters.
     level : float, default 0.95
         Probability that the whole band holds.
     **rows

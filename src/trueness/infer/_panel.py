@@ -50,14 +50,15 @@ def panel(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in place of both. Of a
-        matrix with two columns, the second is the score of a positive; more classes are refused.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in place of both. A matrix
+        must have two columns, of which the second is the score.
     level : float, default 0.95
         Confidence level of all limits.
     cluster : array-like of shape (n,), optional
         A cluster name for each row, such as the patient; rows of one cluster may depend on each other.
     curve : {'spline', 'loess'}, default 'spline'
-        The calibration curve of ICI, E50, E90 and Emax, as for :func:`trueness.ici`.
+        The calibration curve of ICI, E50, E90 and Emax: logistic regression on a restricted cubic spline of the
+        log-odds, or local quadratic regression.
     floor : bool, default True
         Whether to draw labels for the noise floors, which takes most of the time.
     seed : int or numpy.random.Generator, optional

@@ -36,8 +36,8 @@ def prior_shift(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. Of a matrix with two columns, the
-        second is the score of a positive; more classes are refused.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix must have two columns, of
+        which the second is the score.
     level : float, default 0.95
         Confidence level of the limits.
     cluster : array-like of shape (n,), optional

@@ -60,9 +60,10 @@ def segments(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`; of a matrix, the largest score of each row, and of two columns the second. Or, in
-        place of both, the sums of groups: an :class:`trueness.Accumulator` with groups, or a dict such as
-        :func:`trueness.scan_groups` makes, whose keys are the groups, or tuples for several columns.
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
+        the binary problem of its second column. Or pass sums by group in place of both: an
+        :class:`trueness.Accumulator` with groups, or a dict as returned by :func:`trueness.scan_groups`, whose keys are
+        the groups (tuples for several columns).
     by : array-like of shape (n,), dict of such, or frame
         The columns. Missing values are a segment of their own. Numeric columns with more than 12 distinct values are
         cut into five groups of about equal size; convert them to text to keep every value. With a dict of sums, the

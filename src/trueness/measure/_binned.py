@@ -37,7 +37,7 @@ def ece(
         The predicted probabilities: P(positive), or one column per class. Lists, NumPy
         arrays, Series and frames of pandas, Polars and PyArrow, and torch tensors.
     bins : int, sequence of edges or bin rule, default 10
-        An int is a number of bins of equal width on [0, 1].
+        An int means that many bins of equal width on [0, 1].
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         How distances are averaged over bins: weighted mean, root mean square,
         maximum, or the power mean with any exponent ≥ 1.

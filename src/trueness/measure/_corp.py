@@ -41,8 +41,8 @@ def corp(
     score : {'brier', 'log'}, default 'brier'
         Brier score or logarithmic score.
     **rows
-        As for :func:`ece`. For a class-wise matrix the components of the Brier score are summed over the classes, so
-        that `score` is that of :func:`brier`; those of the log score are the means of one class against the rest.
+        As for :func:`ece`. With 'classwise', the components of the Brier score are summed over the classes, so that
+        `score` equals :func:`brier`; those of the log score are averaged over the classes.
 
     Returns
     -------

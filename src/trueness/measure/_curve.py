@@ -42,7 +42,7 @@ def reliability_curve(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`. A :class:`Binned` is enough for a binned curve only.
+        As for :func:`ece`. A :class:`Binned` suffices for a binned curve only.
     bins : int, sequence of edges or bin rule, optional
         As for :func:`ece`, by default 10; for a binned curve only.
     method : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'

@@ -42,7 +42,7 @@ def ici(
     y_true, y_prob
         As for :func:`ece`.
     curve : {'spline', 'loess'}, default 'spline'
-        The curve, as `method` of :func:`reliability_curve`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
     knots : int, default 5
         Knots of a spline, 3 to 7.
     **rows
@@ -102,7 +102,7 @@ def e50(
     y_true, y_prob
         As for :func:`ece`.
     curve : {'spline', 'loess'}, default 'spline'
-        The curve, as `method` of :func:`reliability_curve`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
     knots : int, default 5
         Knots of a spline, 3 to 7.
     **rows
@@ -138,7 +138,7 @@ def e90(
     y_true, y_prob
         As for :func:`ece`.
     curve : {'spline', 'loess'}, default 'spline'
-        The curve, as `method` of :func:`reliability_curve`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
     knots : int, default 5
         Knots of a spline, 3 to 7.
     **rows
@@ -174,7 +174,7 @@ def emax(
     y_true, y_prob
         As for :func:`ece`.
     curve : {'spline', 'loess'}, default 'spline'
-        The curve, as `method` of :func:`reliability_curve`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
     knots : int, default 5
         Knots of a spline, 3 to 7.
     **rows

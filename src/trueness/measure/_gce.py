@@ -52,10 +52,13 @@ def gce(
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`ece`.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
-        How losses are averaged over bins, with their weights; or a function of the losses of the
-        bins that are not empty, and of their weights, which sum to one.
-    alpha, test
-        As for :func:`tce`; only used with ``loss="rejection"``.
+        How losses are averaged over bins: the weighted mean, the root mean square, the maximum, a power mean with any
+        exponent ≥ 1, or a function of the losses of the non-empty bins and of their weights, which sum to one.
+    alpha : float, default 0.05
+        For ``loss="rejection"``: level of the tests. A score is rejected if its p-value is at most `alpha`.
+    test : {'binomial', 't', 't-variance-for-deviation'} or callable, default 'binomial'
+        For ``loss="rejection"``: the exact binomial test, the t test, the t test of the published code, or a function
+        ``test(events, n, scores)`` that returns the p-value of each score. :func:`tce` describes them.
     **rows
         As for :func:`ece`.
 

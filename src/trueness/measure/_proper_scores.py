@@ -25,9 +25,8 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. For a matrix of three or more classes with ``kind="classwise"`` the squares are summed
-        over the classes, as in Brier's definition; for two columns the score is the binary one, as in scikit-learn. The
-        other kinds score the largest probability of each row.
+        As for :func:`ece`. With 'classwise' and three or more classes the squares are summed over the classes, as in
+        Brier's definition; two columns give the binary score, as in scikit-learn.
 
     Returns
     -------
@@ -66,8 +65,7 @@ def scaled_brier(
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. For a matrix of three or more classes with
-        ``kind="classwise"``, squares are summed over classes.
+        As for :func:`ece`. With 'classwise' and three or more classes, squares are summed over the classes.
 
     Returns
     -------
@@ -116,7 +114,7 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. The kinds 'confidence' and 'top-label' score the largest
+        As for :func:`ece`. With 'classwise', the probability of the label counts; the other kinds score the largest
         probability of each row as a binary prediction.
 
     Returns

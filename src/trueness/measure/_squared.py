@@ -51,8 +51,7 @@ def squared_ece(
         'frequency': a weight of 2 counts the row twice; weights must be whole numbers. 'importance': a
         row of any weight is one row, paired with other rows only; for k = 1.
     **rows
-        As for :func:`ece`, except that the default `kind` of a matrix is 'confidence': the largest probability of
-        each row.
+        As for :func:`ece`, but the default `kind` of a matrix is 'confidence'.
 
     Returns
     -------

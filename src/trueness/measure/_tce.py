@@ -57,9 +57,10 @@ def tce(
         published code, for comparison only. Or a function ``test(events, n, scores)``, called once
         per bin, that returns the p-value of each score as the event rate.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
-        How the percentages of bins are averaged, as for :func:`gce`.
+        How the percentages of bins are averaged: the weighted mean, the root mean square, the maximum, a power mean
+        with any exponent ≥ 1, or a function of the percentages and weights of the non-empty bins.
     **rows
-        As for :func:`ece`. For a matrix with ``kind="classwise"``, the mean over classes.
+        As for :func:`ece`.
 
     Returns
     -------

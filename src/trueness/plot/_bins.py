@@ -119,8 +119,12 @@ class BinsDisplay(FromEstimator):
         bins : mapping of names to bin rules, optional
             By default PAVA (:class:`trueness.Isotonic`), PAVA-BC (:class:`trueness.BlockIsotonic`) and quantiles
             (:class:`trueness.EqualMass` with 10 bins).
-        scale, classes, **rows
-            As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
+        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
+            Scale of the axes. 'auto' is linear unless events, or non-events, are rare.
+        classes : sequence, optional
+            The class of a matrix to show: exactly one.
+        **rows
+            As for :func:`trueness.ece`.
         """
         from trueness.measure import bin_table
 

@@ -90,10 +90,16 @@ class CumulativeDisplay(FromEstimator):
 
         Parameters
         ----------
-        y_true, y_prob, classes, name, **rows
-            As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
+        y_true, y_prob
+            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per model.
         level : float, default 0.95
             Level of the bands.
+        classes : sequence, optional
+            The class of a matrix to show: exactly one.
+        name : str, optional
+            Name of the model.
+        **rows
+            As for :func:`trueness.ece`.
         """
         from trueness._input.arguments import checked_fraction
         from trueness.infer._cumulative import walk_of_cells

@@ -94,8 +94,15 @@ class GuaranteeDisplay(Display):
             The bins to mark.
         wanted : float, optional
             Instead of `chosen`: mark the largest number of bins with ε at most this.
-        alpha, kind, scheme, bound
-            As for :func:`trueness.epsilon`.
+        alpha : float, default 0.1
+            Probability with which the guarantee may fail.
+        kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
+            What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
+            error.
+        scheme : str, default 'umd'
+            How histogram binning chooses and fills its bins: 'umd', 'randomized', 'original', 'split' or 'fixed-width'.
+        bound : {'hoeffding', 'exact'}, default 'hoeffding'
+            Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid.
         """
         from trueness import recalibrate
 

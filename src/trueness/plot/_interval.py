@@ -82,14 +82,20 @@ class IntervalDisplay(FromEstimator):
         Parameters
         ----------
         y_true, y_prob
-            As for :meth:`ReliabilityDisplay.from_predictions`; several models may be passed. A matrix gives an interval
-            per class (``kind="confidence"``: one).
+            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per model. A matrix gives
+            an interval per class, or a single one with ``kind="confidence"``.
         by : array-like of shape (n,), optional
             A group for each row; each group gets its own interval.
-        level, seed
-            As for :func:`trueness.ece_interval`, with the method 'score'.
-        classes, name, **rows
-            As for :meth:`ReliabilityDisplay.from_predictions`.
+        level : float, default 0.95
+            Confidence level of the intervals, more than 1/2.
+        seed : int or numpy.random.Generator, default 0
+            For random draws.
+        classes : sequence, optional
+            The classes of a matrix to show.
+        name : str, optional
+            Name of the model.
+        **rows
+            As for :func:`trueness.ece`.
         """
         from trueness.infer import ece_interval
 

@@ -138,7 +138,7 @@ class FromEstimator(Display):
         y : array-like of shape (n,)
             The labels.
         **options
-            As for `from_predictions`; the default name is the class of the estimator.
+            Options of `from_predictions`. The default `name` is the class of the estimator.
         """
         y_prob, options = _predictions(estimator, X, options)
         name = {"name": type(estimator).__name__} if cls._takes_name else {}

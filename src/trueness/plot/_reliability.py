@@ -131,9 +131,10 @@ class ReliabilityDisplay(FromEstimator):
         y_prob : array-like of shape (n,) or (n, K), or mapping of names to such
             As for :func:`trueness.ece`; a mapping holds one set of scores per model, drawn on one axes.
         curve : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
-            As `method` of :func:`trueness.reliability_curve`. An isotonic curve includes the decomposition of the
-            Brier score (:func:`trueness.corp`); splines and loess include their mean distance from the diagonal
-            (:func:`trueness.ici`).
+            A point per bin; isotonic regression; kernel means; logistic regression on a spline of the log-odds; or
+            local quadratic regression. :func:`trueness.reliability_curve` describes them. An isotonic curve includes
+            the decomposition of the Brier score (:func:`trueness.corp`); splines and loess include their mean distance
+            from the diagonal (:func:`trueness.ici`).
         bins : int, sequence of edges or bin rule, optional
             For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is not linear or more
             than 80 % of the rows lie in one bin of equal width.
@@ -166,8 +167,8 @@ class ReliabilityDisplay(FromEstimator):
         name : str, optional
             The model, for the legend.
         **rows
-            As for :func:`trueness.ece`; for a matrix `kind` is 'classwise' (a panel per class), 'confidence' (one panel
-            for the top label) or 'top-label' (a panel per predicted class).
+            As for :func:`trueness.ece`; 'classwise' draws a panel per class, 'confidence' one panel, 'top-label' a
+            panel per predicted class.
 
         Returns
         -------

@@ -130,13 +130,21 @@ class TestReliabilityDisplay(FromEstimator):
         Parameters
         ----------
         y_true, y_prob
-            As for :func:`trueness.tce`.
+            As for :func:`trueness.ece`.
         bins : int, sequence of edges or bin rule, optional
             By default :class:`trueness.BlockIsotonic`.
-        alpha, test
-            As for :func:`trueness.tce`.
-        scale, classes, name, **rows
-            As for :meth:`ReliabilityDisplay.from_predictions`, for one class.
+        alpha : float, default 0.05
+            Level of each test: a score is rejected if its p-value is at most `alpha`.
+        test : {'binomial', 't', 't-variance-for-deviation'}, default 'binomial'
+            The exact binomial test, which needs whole-number weights; the t test; or the t test of the published code.
+        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
+            Scale of the axes. 'auto' is linear unless events, or non-events, are rare.
+        classes : sequence, optional
+            The class of a matrix to show: exactly one.
+        name : str, optional
+            Name of the model.
+        **rows
+            As for :func:`trueness.ece`.
         """
         from trueness.infer import noise_floor
         from trueness.measure._tce import bins_with_rejections, tce

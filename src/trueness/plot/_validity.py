@@ -98,8 +98,12 @@ class ValidityDisplay(FromEstimator):
 
         Parameters
         ----------
-        y_true, y_prob, bins
-            As for :func:`trueness.validity_curve`; a mapping of names to predictions draws several methods.
+        y_true : array-like of shape (n,)
+            Labels of rows that were used neither for the classifier nor for the calibrator.
+        y_prob : array-like of shape (n,) or (n, K), or mapping of names to such
+            Predictions with few distinct values, as after binning; a mapping draws one curve per method.
+        bins : int, sequence of edges or bin rule, optional
+            By default every distinct value is judged separately. Predictions that are nearly all distinct need bins.
         level : float, default 0.9
             The share at which ε is marked.
         band : float or None, default 0.95

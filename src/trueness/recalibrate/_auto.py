@@ -88,11 +88,12 @@ def _points(_: Any, value: Any) -> str:
 
 
 class AutoCalibration(LogitMap):
-    r"""The map to use unless there is a reason for another one.
+    r"""The default calibrator: an average of maps that changes the scores only as far as the data justify.
 
-    Candidates from the identity to a monotone spline and isotonic regression are fitted with a ridge towards the
-    identity and averaged on the log-odds. Each has the weight that its cross-fitted log loss earns it, beginning with
-    one half for leaving the scores alone. So a hundred rows hardly change calibrated scores, and ten thousand decide.
+    Candidates from the identity to a monotone spline and isotonic regression are fitted with a ridge penalty towards
+    the identity and averaged on the log-odds scale. Each is weighted by its cross-fitted log loss, starting from a
+    prior weight of one half for the unchanged scores. With a hundred rows calibrated scores hardly change; with ten
+    thousand the data decide.
 
     Parameters
     ----------
@@ -103,10 +104,12 @@ class AutoCalibration(LogitMap):
     level : float, default 0.95
         Confidence level of the limits of the gain.
     eps : float, optional
-        Scores are moved into [eps, 1 − eps], in `fit` with a warning if some are exactly 0 or 1. Default: as for
-        :class:`PlattScaling`.
+        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
+        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
+        of that.
     limits : bool, default False
-        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 and 1 become their limits.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
+        limits of the map.
 
     Attributes
     ----------
@@ -205,12 +208,20 @@ class AutoCalibration(LogitMap):
         pos_label: Any = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
-        """Learn the map; arguments as for all calibrators, and one more.
+        """Learn the map.
 
         Parameters
         ----------
-        y_prob, y_true, sample_weight, labels, pos_label
-            As for every calibrator.
+        y_prob : array-like of shape (n,) or (n, K)
+            Scores of rows that the classifier was not trained on.
+        y_true : array-like of shape (n,)
+            Labels: 0/1, bool, or classes.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1.
+        pos_label : optional
+            The label of the event, if labels are not 0/1.
         cluster : array-like of shape (n,), optional
             Rows of the same cluster may be dependent; they are in the same fold.
 
@@ -331,7 +342,7 @@ class AutoCalibration(LogitMap):
 
     @property
     def leave_alone_(self) -> bool:
-        """Whether the scores had better be left alone: the lower limit of the gain is not above 0."""
+        """Whether to keep the scores unchanged: the lower confidence limit of the gain is not above 0."""
         return not self.gain_low_ > 0
 
     def summary(self) -> str:

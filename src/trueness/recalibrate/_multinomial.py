@@ -96,12 +96,12 @@ class VectorScaling(_Multinomial):
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss.
     eps : float, optional
-        Probabilities below this are moved to it, in `fit` with a warning if some are exactly 0. Default:
-        1 / (K (n + 1)) for n rows and K classes; less if there are smaller probabilities, but at least its square.
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
+        and K classes, or less if there are smaller probabilities, but at least the square of that.
     max_iter : int, default 100
         Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.
     limits : bool, default False
-        Whether `predict` leaves small probabilities where they are, so that 0 becomes its limit.
+        Whether `predict` uses probabilities below `eps` unchanged, so that 0 is mapped to the limit of the map.
 
     Attributes
     ----------
@@ -179,15 +179,21 @@ class MatrixScaling(_Multinomial):
 
     Parameters
     ----------
-    from_logits, max_iter
-        As for :class:`VectorScaling`.
+    from_logits : bool, default False
+        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
+        added to all logits of a row matters. Logits must lie within ±10⁶.
     l2 : float, default 0.01
-        Ridge penalty, as for :class:`VectorScaling`. The published map has none and overfits when there are many
-        classes and few rows; the default was chosen by cross-validation (``benchmarks/cases/regularisation.py``).
+        Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
+        mean log loss. The published map has no penalty and overfits when there are many classes and few rows; the
+        default was chosen by cross-validation (``benchmarks/cases/regularisation.py``).
     odir : float, default 0
-        As for :class:`DirichletCalibration`, for both matrix and shifts.
-    eps
-        As for :class:`VectorScaling`.
+        ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix and times that of the
+        shifts, is added to the mean log loss.
+    eps : float, optional
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
+        and K classes, or less if there are smaller probabilities, but at least the square of that.
+    max_iter : int, default 100
+        Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.
 
     Attributes
     ----------
@@ -278,10 +284,22 @@ class DirichletCalibration(MatrixScaling):
     odir_intercept : float, optional
         The same for the mean square of the shifts; `odir` by default.
     l2 : float, default 1e-6
-        As for :class:`VectorScaling`. (The authors' L2 penalty shrinks towards 0, which makes all classes equally
-        likely; this one shrinks towards the identity map.)
-    eps, max_iter
-        As for :class:`MatrixScaling`, like the attributes.
+        Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
+        mean log loss. (The authors' L2 penalty shrinks towards 0, which makes all classes equally likely.)
+    eps : float, optional
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
+        and K classes, or less if there are smaller probabilities, but at least the square of that.
+    max_iter : int, default 100
+        Maximum number of Newton steps. Beyond it, a warning is given.
+
+    Attributes
+    ----------
+    matrix_ : array of shape (K, K)
+        Row k holds the coefficients of class k.
+    intercept_ : array of shape (K,)
+        Shifts.
+    n_iter_ : int
+        Newton steps taken.
 
     Notes
     -----

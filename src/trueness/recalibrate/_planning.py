@@ -74,7 +74,10 @@ def epsilon(
         with probability 1 − alpha, the value of a new row's bin is within ε of that bin's rate. 'expected-ece': the
         expected l1 or l2 calibration error is at most ε.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        As in :class:`HistogramBinning`. Bins of fixed width may be empty, so only their expected error has a bound.
+        How histogram binning chooses and fills its bins. 'umd': bins and rates from the same rows, without the rows at
+        the boundaries. 'randomized': the same with ties broken at random. 'original': with the rows at the boundaries.
+        'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width, which may be
+        empty, so that only their expected error has a bound.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
         'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial distribution at its worst
         rate: smaller and equally valid. Not for 'expected-ece'. The bounds 'clopper-pearson' and 'bernstein' depend on
@@ -146,11 +149,14 @@ def sample_size(
         Probability with which the bound may fail; not used for 'expected-ece'.
     kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
         What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
-        error. See :func:`epsilon`.
+        error.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        How the bins are made, as in :class:`HistogramBinning`.
+        How histogram binning chooses and fills its bins. 'umd': bins and rates from the same rows, without the rows at
+        the boundaries. 'randomized': the same with ties broken at random. 'original': with the rows at the boundaries.
+        'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
-        Hoeffding's inequality, as published, or the binomial distribution in its place: smaller and equally valid.
+        'hoeffding': Hoeffding's inequality, as published. 'exact': the binomial distribution, which gives smaller and
+        equally valid bounds.
     split : float, default 0.5
         Fraction of the rows that places the bins, for ``scheme="split"``.
 
@@ -206,11 +212,14 @@ def max_bins(
         Probability with which the bound may fail; not used for 'expected-ece'.
     kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
         What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
-        error. See :func:`epsilon`.
+        error.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        How the bins are made, as in :class:`HistogramBinning`.
+        How histogram binning chooses and fills its bins. 'umd': bins and rates from the same rows, without the rows at
+        the boundaries. 'randomized': the same with ties broken at random. 'original': with the rows at the boundaries.
+        'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
-        Hoeffding's inequality, as published, or the binomial distribution in its place: smaller and equally valid.
+        'hoeffding': Hoeffding's inequality, as published. 'exact': the binomial distribution, which gives smaller and
+        equally valid bounds.
     split : float, default 0.5
         Fraction of the rows that places the bins, for ``scheme="split"``.
 

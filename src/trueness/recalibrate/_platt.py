@@ -34,10 +34,12 @@ class PlattScaling(LogitMap):
     targets : {'labels', 'platt'}, default 'labels'
         What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
     eps : float, optional
-        Scores are moved into [eps, 1 − eps], in `fit` with a warning if some are exactly 0 or 1. Default:
-        1 / (2 (n + 1)) for n rows; less if there are scores nearer to 0 or 1, but at least its square.
+        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
+        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
+        of that.
     limits : bool, default False
-        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 and 1 become their limits.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
+        limits of the map.
     ridge : float, default 0
         Half this, times the squared distance of intercept and slope from 0 and 1, is added to the log loss summed over
         rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.

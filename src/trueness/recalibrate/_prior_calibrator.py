@@ -42,7 +42,8 @@ class PriorCorrection(Calibrator):
     Parameters
     ----------
     weight : float, or array-like of shape (K,) for a matrix, optional
-        How many times the odds are too high, as for :func:`trueness.prior_correction`; estimated by default.
+        The factor by which the odds are too high, such as the weight that positives had in training; for a matrix, one
+        factor per class. Estimated by default.
     rate_train, rate_deploy : float, or array-like of shape (K,) for a matrix, optional
         Rates of positives from which the weight follows, instead of `weight`.
     level : float, default 0.95
@@ -116,7 +117,7 @@ class PriorCorrection(Calibrator):
 
     @property
     def weight_(self) -> Any:
-        """The number, or those, by which odds are divided."""
+        """The factor by which odds are divided; for a matrix, one per class."""
         return _exp(self.log_weight_)
 
     @property

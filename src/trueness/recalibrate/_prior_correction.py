@@ -34,9 +34,8 @@ def prior_correction(
     y_prob : array-like of shape (n,) or (n, K)
         P(positive), or one column per class.
     weight : float, or array-like of shape (K,) for a matrix
-        How many times the odds are too high: the weight of positives in training if negatives had weight 1, or the
-        number of negatives for each one that was kept. For a matrix, the weight of each class; a common factor has no
-        effect.
+        The factor by which the odds are too high: the weight of positives in training if negatives had weight 1, or w
+        if one in w negatives was kept. For a matrix, the weight of each class; a common factor has no effect.
     rate_train, rate_deploy : float, or array-like of shape (K,) for a matrix
         Instead of `weight`: the rate of positives in training, after any sampling, and where the scores will be used.
         For a matrix, the shares of the classes, which sum to one.

@@ -37,8 +37,13 @@ class SplineCalibration(ShapedMap):
         the log loss summed over rows.
     monotone : bool, default True
         Whether the curve must not decrease.
-    eps, limits
-        As for :class:`PlattScaling`.
+    eps : float, optional
+        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
+        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
+        of that.
+    limits : bool, default False
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
+        limits of the map.
 
     Attributes
     ----------

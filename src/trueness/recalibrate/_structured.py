@@ -77,8 +77,8 @@ class StructuredScaling(LogitMap):
     ridge : float, default 1
         Multiple of the penalties below.
     eps : float, optional
-        Probabilities below this are moved to it, in `fit` with a warning if some are exactly 0. Default: as for
-        :class:`VectorScaling`.
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
+        and K classes, or less if there are smaller probabilities, but at least the square of that.
     max_iter : int, default 100
         Maximum number of Newton steps.
 
@@ -167,7 +167,8 @@ class EnsembleTemperatureScaling(LogitMap):
     from_logits : bool, default False
         Whether the scores are logits.
     eps : float, optional
-        As for :class:`VectorScaling`.
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
+        and K classes, or less if there are smaller probabilities, but at least the square of that.
 
     Attributes
     ----------

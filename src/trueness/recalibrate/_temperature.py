@@ -26,11 +26,11 @@ class TemperatureScaling(LogitMap):
     from_logits : bool, default False
         Whether the scores are logits. A vector is P(positive) or its logit; a matrix has one column per class.
     eps : float, optional
-        Probabilities below this (in a vector also above 1 minus it) are moved to it, in `fit` with a warning if some
-        are exactly 0 or 1. Default: 1 / (K (n + 1)) for n rows and K classes; less if there are
-        scores nearer to 0 or 1, but at least its square.
+        Smaller probabilities are set to this, and those of a vector above 1 − eps to 1 − eps; `fit` warns if some are
+        exactly 0 or 1. Default: 1 / (K (n + 1)) for n rows and K classes, or less if some scores are nearer to 0 or 1,
+        but at least the square of that.
     limits : bool, default False
-        Whether `predict` leaves scores near 0 and 1 where they are, so that 0 stays 0 and 1 stays 1.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 stays 0 and 1 stays 1.
     ridge : float, default 0
         Half this, times the squared distance of 1/T from 1, is added to the log loss summed over rows: it shrinks the
         map towards the identity where rows are few. 1 is a good choice.

@@ -114,8 +114,13 @@ def validity_band(
 
     Parameters
     ----------
-    y_true, y_prob, bins
-        As for :func:`validity_curve`; bins must not depend on the labels, and weights must be whole numbers.
+    y_true : array-like of shape (n,), or Tally
+        Labels of rows that were used neither for the classifier nor for the calibrator.
+    y_prob : array-like of shape (n,) or (n, K)
+        Predictions with few distinct values, as after binning.
+    bins : int, sequence of edges or bin rule, optional
+        By default every distinct value is judged separately. Predictions that are nearly all distinct need bins, which
+        must not depend on the labels.
     level : float, default 0.95
         Confidence level, for all ε simultaneously.
     **rows
@@ -249,7 +254,8 @@ def validity_runs(
     runs : int, default 100
         Number of splits.
     bins : int, sequence of edges or bin rule, optional
-        As for :func:`validity_curve`; for calibrators whose predictions are nearly all distinct.
+        By default every distinct prediction is judged separately. Calibrators whose predictions are nearly all distinct
+        need bins.
     sample_weight : array-like of shape (n,), optional
         Weights; rows are drawn regardless of their weight, unless it is 0.
     seed : int or numpy.random.Generator, optional

@@ -142,7 +142,8 @@ class Simulated:
         """Calibration error of these very rows, for vector scores.
 
         The same average as in :meth:`true_ece`, over the sampled scores instead of the population; rows with equal
-        scores are pooled, with their mean truth. `norm` is as for :meth:`true_ece`.
+        scores are pooled, with their mean truth. `norm` is the exponent with which gaps are averaged ('l1', 'l2' or a
+        number), or 'max' for the largest gap.
 
         Examples
         --------

@@ -103,15 +103,16 @@ def scan(
     weight : str, optional
         Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
     bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
-        As for :func:`trueness.binned`. None or ``Distinct()`` keeps every distinct score and returns a
-        `Tally`, which serves every measure but grows with the number of distinct scores. ``"sketch"``
-        returns a `Sketch` of bounded size, which serves every measure within limits that
-        :func:`trueness.bounded` states.
+        An int means that many bins of equal width on [0, 1]. None or ``Distinct()`` keeps every distinct score and
+        returns a `Tally`, which serves every measure but grows with the number of distinct scores. ``"sketch"`` returns
+        a `Sketch` of bounded size, which serves every measure within limits that :func:`trueness.bounded` states.
     kind : {'classwise', 'confidence', 'top-label'}, optional
-        The view of several score columns; 'classwise' by default.
+        How several score columns are compared with the labels. 'classwise' (default): each column against the rest,
+        averaged over classes. 'confidence': the largest score of each row against whether that class is the label.
+        'top-label': the same for each predicted class.
     labels : sequence, optional
-        The classes in column order; for one score column, two labels with the event last. Without it, columns go
-        by their names, the order of an Enum or a pandas Categorical, or the sorted labels.
+        The classes in column order; for one score column, two labels with the event last. By default, columns are
+        matched by name, by the category order of an Enum or a pandas Categorical, or by the sorted labels.
     pos_label : optional
         The label that the scores refer to. Finding the other label takes an extra pass; `labels` needs none.
     missing : {'raise', 'drop'}, default 'raise'
@@ -122,12 +123,12 @@ def scan(
         The library that reads a path; by default Polars if it is installed, else DuckDB, which reads
         Parquet and CSV.
     by : None
-        Groups have a function of their own: :func:`scan_groups`.
+        Not used: for groups, call :func:`scan_groups`.
 
     Returns
     -------
     Binned, Tally or Sketch
-        As `bins` says.
+        Depending on `bins`.
 
     Raises
     ------
@@ -186,8 +187,31 @@ def scan_groups(
     ----------
     by : str or list of str
         Column or columns whose values define the groups.
-    source, label, score, weight, bins, kind, labels, pos_label, missing, sum_tolerance, engine
-        As for :func:`scan`.
+    source : frame, relation, path, pattern or list of paths
+        Any frame, relation or file that :func:`scan` reads.
+    label : str
+        Column of labels: 0/1, bool, class codes, or strings.
+    score : str or list of str
+        Column of P(positive), or one column per class.
+    weight : str, optional
+        Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
+    bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
+        An int means that many bins of equal width on [0, 1]. None keeps every distinct score; 'sketch' keeps sums of
+        bounded size that serve every measure within limits.
+    kind : {'classwise', 'confidence', 'top-label'}, optional
+        How several score columns are compared with the labels. 'classwise' (default): each column against the rest.
+        'confidence': the largest score of each row against whether that class is the label. 'top-label': the same for
+        each predicted class.
+    labels : sequence, optional
+        The classes in column order; for one score column, two labels with the event last.
+    pos_label : optional
+        The label that the scores predict, if labels are not 0/1.
+    missing : {'raise', 'drop'}, default 'raise'
+        Whether NULL and nan raise an error, or are dropped with a warning that counts them.
+    sum_tolerance : float, optional
+        How far the scores of a row may sum from one; 1e-6 by default.
+    engine : {'auto', 'polars', 'duckdb'}, default 'auto'
+        The library that reads a path; by default Polars if it is installed, else DuckDB.
 
     Returns
     -------

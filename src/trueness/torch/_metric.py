@@ -42,8 +42,12 @@ class CalibrationError:
 
     Parameters
     ----------
-    bins, ignore_index, sum_tolerance
-        As for :func:`binned`.
+    bins : int, sequence of edges, EqualWidth or Edges, default 10
+        An int means that many bins of equal width on [0, 1].
+    ignore_index : int, optional
+        The label of rows that are left out, whatever their scores.
+    sum_tolerance : float, optional
+        How far from one the scores of a row may sum; by default 1e-6, for float16 2e-3.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         How distances are averaged over bins: weighted mean, root mean square, maximum, or the power mean with any
         exponent ≥ 1.
@@ -56,7 +60,7 @@ class CalibrationError:
     n_classes : int, optional
         K, required by 'classwise' and 'top-label': a process without rows must know it too.
     moments : bool, default False
-        Whether to sum squares too, for measures other than binned errors; see :func:`binned`.
+        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not.
     validate : bool, default False
         Whether to check each batch immediately. By default, bad values on a GPU (nan, scores outside [0, 1], invalid
         labels, negative weights) are left out and counted, and :meth:`compute` raises with their number; on the CPU
