@@ -24,8 +24,8 @@ _INDICES = (0, 5, 10, 15, 20)
 _ALPHA = round(1 - LEVEL, 12)
 _SUBSAMPLES = 500
 _WORDS = {
-    "noted": "drawn with 1, judge_methods with 0",
-    "true": "drawn and judge_methods with 1",
+    "noted": "labels with 1, truth with 0",
+    "true": "labels and truth with 1",
     "subsampling": "subsampling around T",
     "centre drawn": "subsampling around a subsample",
 }
@@ -126,8 +126,8 @@ def _remarks(coverages: Sequence[Row]) -> tuple[str, ...]:
         "`subsampling.py` (commit 7daec74) keeps 500 subsamples, and the notebook takes the last of them for the "
         f"estimate of the whole sample: coverage would be {span('centre drawn')}, and {span('subsampling')} around the "
         "estimate, which our figures use.",
-        "The notebook cuts the published interval at zero, but not the resampled ones; its bootstrap has 200 resamples "
-        "by default, ours 500.",
+        "The notebook cuts the published interval at zero, but not the resampled ones; its bootstrap has 200 "
+        "resamples, as ours.",
     )
 
 

@@ -235,8 +235,8 @@ def _remarks(points: Sequence[PowerPoint]) -> tuple[str, ...]:
         "not.",
         "The divisor N − 1 in the place of T-Cal's N, with the same labels, changes the power by up to "
         f"{largest_gap('exact, k = K', 'T-Cal')}: N gives less weight to cells with few rows.",
-        "Z₁ ~ Beta(5, 1/2) in setting 2 is the score of the first class, as printed. Which class has it matters for "
-        "full calibration alone.",
+        "Z₁ ~ Beta(5, 1/2) in setting 2 is the score of the first class, as printed; the authors' code draws the "
+        "class. It matters for full calibration alone. T-Cal is not in the files of the authors' code that we have.",
     )
 
 
