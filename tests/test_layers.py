@@ -23,6 +23,7 @@ LIBRARIES = {
     "markupsafe": {"_report"},
     "onnx": {"recalibrate"},
     "torch": {"torch"},
+    "torchmetrics": {"torch"},
     "triton": {"torch"},
     "polars": {"sources"},
     "duckdb": {"sources"},

@@ -12,7 +12,16 @@ if find_spec("torch") is None:
 if TYPE_CHECKING:
     from trueness.torch._binned import binned, binned_logits
     from trueness.torch._metric import CalibrationError
+    from trueness.torch._torchmetrics import CalibrationErrorMetric as CalibrationErrorMetric
 
 __all__ = ["CalibrationError", "binned", "binned_logits"]
 
-__getattr__, __dir__ = lazily(__name__, {"_binned": ("binned", "binned_logits"), "_metric": ("CalibrationError",)})
+# CalibrationErrorMetric is not in __all__: it needs torchmetrics, and a star import must not.
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "_binned": ("binned", "binned_logits"),
+        "_metric": ("CalibrationError",),
+        "_torchmetrics": ("CalibrationErrorMetric",),
+    },
+)

@@ -1,0 +1,99 @@
+"""The calibration error as a `torchmetrics.Metric`, for code that collects its metrics there."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from trueness.errors import MissingLibraryError
+from trueness.torch._metric import CalibrationError
+from trueness.torch._sums import Sums
+
+if find_spec("torchmetrics") is None:
+    raise MissingLibraryError(
+        "`trueness.torch.CalibrationErrorMetric` needs torchmetrics, which is not installed: "
+        "`pip install 'trueness[torchmetrics]'`."
+    )
+
+from torchmetrics import Metric
+
+
+class CalibrationErrorMetric(Metric):  # type: ignore[misc]  # the library may be absent when types are checked
+    """Expected calibration error as a `torchmetrics.Metric`, from whole-number sums that are added across processes.
+
+    It fits into a `MetricCollection`, Lightning's ``self.log`` and `torchmetrics`' own synchronisation. As everywhere
+    there, predictions come first: ``update(preds, target)``. The value is that of :func:`trueness.ece`, the same bits
+    for any order and split of the rows. There are no weights: :class:`CalibrationError` takes them.
+
+    Parameters
+    ----------
+    bins : int, sequence of edges or bin rule, default 10
+        An int is a number of bins of equal width on [0, 1]. They are closed on the left; those of torchmetrics' own
+        calibration error, of which there are 15, are closed on the right.
+    norm : {'l1', 'l2', 'max'} or float, default 'l1'
+        How distances are averaged over bins: weighted mean, root mean square, maximum, or a power mean.
+    kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
+        'binary': scores of shape (n,). The others need shape (n, K): the largest score of each row, the same by
+        predicted class, or each column against the rest.
+    from_logits : bool, default False
+        Whether predictions are logits. They are never guessed from their values.
+    n_classes : int, optional
+        K, required by 'classwise' and 'top-label'.
+    ignore_index : int, optional
+        A label whose rows are left out.
+    **settings
+        Those of `torchmetrics.Metric`, such as ``dist_sync_on_step`` and ``process_group``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from trueness.torch import CalibrationErrorMetric
+    >>> metric = CalibrationErrorMetric(bins=2)
+    >>> metric.update(torch.tensor([0.125, 0.25]), torch.tensor([0, 0]))
+    >>> metric.update(torch.tensor([0.75, 1.0]), torch.tensor([1, 1]))
+    >>> metric.compute()
+    tensor(0.1562, dtype=torch.float64)
+    """
+
+    is_differentiable = False
+    higher_is_better = False
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    sums: torch.Tensor
+
+    def __init__(
+        self,
+        *,
+        bins: Any = 10,
+        norm: Any = "l1",
+        kind: str = "binary",
+        from_logits: bool = False,
+        n_classes: int | None = None,
+        ignore_index: int | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(**settings)
+        self._error = CalibrationError(
+            bins=bins,
+            norm=norm,
+            kind=kind,
+            from_logits=from_logits,
+            n_classes=n_classes,
+            ignore_index=ignore_index,
+            sync=False,
+        )
+        self.add_state("sums", default=self._error._sums.flat.clone(), dist_reduce_fx="sum")
+
+    def update(self, preds: torch.Tensor, target: torch.Tensor) -> None:
+        """Add a batch of predictions and labels."""
+        if self._error.device != preds.device:
+            self._error.to(preds.device)
+        self.sums = self.sums + self._error._batch(target, preds, None).flat
+
+    def compute(self) -> torch.Tensor:
+        """The error of all rows so far, over all processes; a float64 scalar."""
+        return self._error._value(Sums(self.sums, self._error._ruler.size))

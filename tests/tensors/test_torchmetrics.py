@@ -1,0 +1,77 @@
+"""The calibration error as a `torchmetrics.Metric`."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+torchmetrics = pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
+
+import trueness as tn  # noqa: E402
+from trueness.torch import CalibrationErrorMetric  # noqa: E402
+
+RNG = np.random.default_rng(3)
+Y, P = torch.tensor(RNG.integers(0, 2, 500)), torch.tensor(RNG.random(500))
+Z, CODES = torch.tensor(RNG.normal(size=(300, 4))), torch.tensor(RNG.integers(0, 4, 300))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+def test_the_value_is_that_of_ece_to_the_last_bit(norm):
+    metric = CalibrationErrorMetric(bins=15, norm=norm)
+    for rows in torch.arange(500).split(77):
+        metric.update(P[rows], Y[rows])
+    assert metric.compute().item() == tn.ece(Y, P, bins=15, norm=norm)
+
+
+@pytest.mark.parametrize("kind", ["confidence", "top-label", "classwise"])
+def test_logits_of_several_classes(kind):
+    metric = CalibrationErrorMetric(kind=kind, from_logits=True, n_classes=4)
+    metric.update(Z, CODES)
+    assert metric.compute().item() == tn.ece(CODES, Z, kind=kind, from_logits=True)
+
+
+def test_forward_gives_the_batch_and_adds_it():
+    metric = torchmetrics.MetricCollection({"ece": CalibrationErrorMetric()})
+    first = metric(P[:200], Y[:200])["ece"]
+    metric(P[200:], Y[200:])
+    assert first.item() == tn.ece(Y[:200], P[:200])
+    assert metric.compute()["ece"].item() == tn.ece(Y, P)
+    metric.reset()
+    metric.update(P[:200], Y[:200])
+    assert metric.compute()["ece"] == first
+
+
+def test_states_of_processes_are_added():
+    one, other = CalibrationErrorMetric(), CalibrationErrorMetric()
+    one.update(P[:123], Y[:123])
+    other.update(P[123:], Y[123:])
+    one._reduce_states({"sums": other.sums})  # what torchmetrics does after gathering
+    assert one.compute().item() == tn.ece(Y, P)
+    assert CalibrationErrorMetric()._reductions["sums"] is torchmetrics.utilities.dim_zero_sum
+
+
+def test_metrics_can_be_copied_pickled_and_saved():
+    metric = CalibrationErrorMetric(bins=5)
+    metric.persistent(True)
+    metric.update(P, Y)
+    for other in (copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
+        assert other.compute() == metric.compute()
+    fresh = CalibrationErrorMetric(bins=5)
+    fresh.persistent(True)
+    fresh.load_state_dict(metric.state_dict())
+    assert torch.equal(fresh.sums, metric.sums)
+
+
+def test_bad_scores_are_refused():
+    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]"):
+        CalibrationErrorMetric().update(torch.tensor([0.5, 1.5]), torch.tensor([0, 1]))
+
+
+def test_without_torchmetrics_the_message_says_what_to_install():
+    script = "import sys; sys.modules['torchmetrics'] = None; from trueness.torch import CalibrationErrorMetric"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "pip install 'trueness[torchmetrics]'" in found.stderr
