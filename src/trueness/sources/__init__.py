@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 from trueness._lazy import lazily
 
-__all__ = ["scan", "scan_groups"]
+__all__ = ["duckdb_macros", "scan", "scan_groups"]
 
 if TYPE_CHECKING:
+    from trueness.sources._macros import duckdb_macros
     from trueness.sources._scan import scan, scan_groups
 
-__getattr__, __dir__ = lazily(__name__, {"_scan": ("scan", "scan_groups")})
+__getattr__, __dir__ = lazily(__name__, {"_macros": ("duckdb_macros",), "_scan": ("scan", "scan_groups")})
