@@ -37,6 +37,17 @@ __all__ = [
 _REFERENCE = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
 
+def visible(text: str) -> str:
+    r"""The text with control characters, and others that cannot be seen, spelled out.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31m‮b"))
+    a\x1b[31m\u202eb
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 class Place(NamedTuple):
     """Where a bad value is: its row, and its column in a matrix. Both count from 0."""
 
@@ -188,8 +199,11 @@ class InputError(TruenessError, ValueError):
             remedy = wording.remedy(self.remedy)
             sentence = f"{subject}{wording.spell(self.demand)}{got}{where}.{f' {remedy}' if remedy else ''}"
         if self.context:
-            return f"{self.context}: {sentence}"
-        return sentence[:1].upper() + sentence[1:] if wording is not _OWN else sentence
+            sentence = f"{self.context}: {sentence}"
+        elif wording is not _OWN:
+            sentence = sentence[:1].upper() + sentence[1:]
+        # Names of models, columns and files come from anywhere, and a message goes to a terminal.
+        return sentence if sentence.isprintable() else "\n".join(map(visible, sentence.split("\n")))
 
 
 @contextmanager
@@ -268,4 +282,4 @@ def warn(message: str, category: type[TruenessWarning]) -> None:
         if sys._getframe(depth).f_back is None:
             break
         depth += 1
-    warnings.warn(message, category, stacklevel=depth + 1)
+    warnings.warn(visible(message), category, stacklevel=depth + 1)

@@ -65,7 +65,7 @@ def page(contents: Contents) -> str:
 def framed(contents: Contents) -> str:
     """The page in a frame, so that its styles and script do not affect the notebook."""
     return (
-        f'<iframe srcdoc="{escape(page(contents))}" sandbox="allow-scripts" title="{escape(contents.title)}" '
+        f'<iframe srcdoc="{escape(page(contents))}" sandbox="allow-scripts" title="{escape(visible(contents.title))}" '
         f'style="width:100%;height:{_FRAME_HEIGHT}px;border:1px solid #8886;border-radius:6px"></iframe>'
     )
 

@@ -24,10 +24,11 @@ from trueness._report.inference import Options
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.atomic import replace_file
+from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
+from trueness._text.strings import visible_json
 from trueness.errors import InputError
 from trueness.infer._interval import checked_level
 from trueness.measure import ece
@@ -65,7 +66,8 @@ class Report:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The JSON text of :meth:`to_dict`; also written to `path`, if given."""
-        return _write(json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return _write(visible_json(text) + "\n", path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The report as Markdown; also written to `path`, if given."""
@@ -81,7 +83,7 @@ class Report:
 
     def to_html(self, path: str | Path) -> Path:
         """Write :meth:`page` to a file. If that fails, an existing file stays as it was."""
-        target = Path(path)
+        target = as_path(path)
         _write(self.page(), target)
         return target
 
@@ -98,7 +100,7 @@ class Report:
 
 def _write(content: str, path: str | Path | None) -> str:
     if path is not None:
-        replace_file(Path(path), lambda file: file.write(content.encode("utf-8")))
+        replace_file(as_path(path), lambda file: file.write(content.encode("utf-8")))
     return content
 
 

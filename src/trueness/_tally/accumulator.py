@@ -403,7 +403,7 @@ class Accumulator:
         return found
 
     def __repr__(self) -> str:
-        groups = "" if self.by is None else f", {len(self._sums):,} groups by {self.by}"
+        groups = "" if self.by is None else f", {len(self._sums):,} groups by {self.by!r}"
         return f"Accumulator({self.bins!r}, {self.n:,} rows{groups})"
 
 

@@ -1,5 +1,6 @@
-"""Strings made safe and made to fit: unseen characters, Markdown, JSON, width of a terminal."""
+"""Strings made safe and made to fit: unseen characters, Markdown, JSON, spreadsheets, width of a terminal."""
 
+import json
 import math
 import re
 import textwrap
@@ -8,21 +9,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from trueness.errors import visible as visible
+
 _LONG_NAME = 60
 _NARROWEST = 40
 _KEPT = "\N{NO-BREAK SPACE}%"
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 
-def visible(text: str) -> str:
-    r"""The text with control characters, and others that cannot be seen, spelled out.
+def visible_lines(text: str) -> str:
+    """The text with such characters spelled out, and its line breaks kept."""
+    return text if text.isprintable() else "\n".join(map(visible, text.split("\n")))
+
+
+def visible_json(text: str) -> str:
+    r"""JSON that means the same, with characters that cannot be seen as escapes.
 
     Examples
     --------
-    >>> print(visible("a\x1b[31m‮b"))
-    a\x1b[31m\u202eb
+    >>> print(visible_json('"a\u202e\x9b"'))
+    "a\u202e\u009b"
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def spreadsheet_text(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula: an apostrophe before ``=``, ``@``, ``+`` and ``-``.
+
+    Numbers keep their sign.
+
+    Examples
+    --------
+    >>> [spreadsheet_text(name) for name in ("=1+1", "@SUM(A1)", "-x", "-0.5", "a=b")]
+    ["'=1+1", "'@SUM(A1)", "'-x", '-0.5', 'a=b']
+    """
+    plain = visible(text)
+    return f"'{plain}" if plain.lstrip()[:1] in _FORMULA and not _NUMBER.fullmatch(plain) else plain
 
 
 def markdown_text(text: str) -> str:
@@ -68,7 +92,8 @@ def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
 
 
 def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Columns two spaces apart, each flush left or flush right."""
+    """Columns two spaces apart, each flush left or flush right; characters that cannot be seen are spelled out."""
+    lines = [[visible(cell) for cell in line] for line in lines]
     widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(

@@ -9,7 +9,16 @@ from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
-from trueness._text.strings import align, display_width, json_ready, markdown_text, shorten, visible, wrap
+from trueness._text.strings import (
+    align,
+    display_width,
+    json_ready,
+    markdown_text,
+    shorten,
+    spreadsheet_text,
+    visible,
+    wrap,
+)
 
 Kind: TypeAlias = Literal["text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"]
 """How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the same decimals in
@@ -147,11 +156,11 @@ class Table:
         return "\n\n".join([table, *map(markdown_text, self.notes)]) + "\n"
 
     def to_csv(self) -> str:
-        """Every value with every digit, by key; nothing for nan."""
+        """Every value with every digit, by key; nothing for nan. Text that could be a formula follows an apostrophe."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         keys = [column.key for column in self.columns if column.forms != "table"]
-        writer.writerow(map(visible, keys))
+        writer.writerow(map(spreadsheet_text, keys))
         writer.writerows([_csv_text(self.cell(row, key).value) for key in keys] for row in self.rows)
         return out.getvalue()
 
@@ -227,4 +236,4 @@ def _csv_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(value) if isinstance(value, int | float) else visible(str(value))
+    return repr(value) if isinstance(value, int | float) else spreadsheet_text(str(value))

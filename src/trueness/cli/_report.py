@@ -9,6 +9,7 @@ import click
 
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
+from trueness._text.strings import visible
 from trueness.cli._columns import Model, Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
@@ -111,9 +112,9 @@ def _report_command(columns: Mapping[str, str]) -> str:
 def _write(report: "Report", target: Target) -> None:
     target.write(report.page() if target.form == "html" else getattr(report, f"to_{target.form}")())
     if target.path is not None:
-        click.echo(report.verdict)
+        click.echo(visible(report.verdict))
         if report.series is not None:
-            click.echo(report.series.headline)
+            click.echo(visible(report.series.headline))
         note(f"the report is in {target.path}.")
 
 

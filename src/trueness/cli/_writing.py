@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from trueness._text.strings import json_ready, markdown_text, visible, wrap
+from trueness._text.strings import json_ready, markdown_text, visible, visible_lines, wrap
 from trueness._text.table import Table
 from trueness._version import __version__
 from trueness.errors import InputError
@@ -74,7 +74,7 @@ class Target:
         if self.path is not None:
             write(self.path, content)
         elif isinstance(content, str):
-            click.echo(content, nl=not content.endswith("\n"))
+            click.echo(visible_lines(content), nl=not content.endswith("\n"))
         else:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()

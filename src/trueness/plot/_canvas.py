@@ -16,6 +16,7 @@ import numpy as np
 
 from trueness._text.bins import rule_in_words
 from trueness._text.numbers import confidence_set, level_percent, short_number
+from trueness._text.strings import visible
 from trueness._text.ticks import linear_ticks, percent_tick
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results import CurveBand
@@ -297,8 +298,9 @@ def compact_count(value: float, _: object = None) -> str:
 
 def wrap_name(name: str, width: int = 44, lines: int = 3) -> str:
     """A name wrapped to a few lines; the rest is an ellipsis."""
-    wrapped = textwrap.wrap(str(name), width, max_lines=lines, placeholder=" …", break_long_words=True)
-    return "\n".join(wrapped) or str(name)
+    shown = visible(str(name))
+    wrapped = textwrap.wrap(shown, width, max_lines=lines, placeholder=" …", break_long_words=True)
+    return "\n".join(wrapped) or shown
 
 
 def _covered(

@@ -13,6 +13,7 @@ from trueness._input.sample import refuse_shuffled_index
 from trueness._tally.rows_or_sums import sample_and_kind, takes_rows, tally_of
 from trueness._tally.tally import Tally
 from trueness._text.numbers import confidence_set, level_percent, short_number
+from trueness._text.strings import visible
 from trueness.errors import InputError, Place, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, draw_grid, style_of, wrap_name
 from trueness.plot._problems import FromEstimator, problems, tallies
@@ -118,7 +119,7 @@ class IntervalDisplay(FromEstimator):
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", TruenessWarning)
-                    intervals[" · ".join(filter(None, words)) or "all rows"] = ece_interval(
+                    intervals[" · ".join(map(visible, filter(None, words))) or "all rows"] = ece_interval(
                         problem.tally, level=level, seed=seed
                     )
         return cls(intervals)

@@ -12,6 +12,7 @@ from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
+from trueness._text.strings import visible
 from trueness._text.ticks import zoomed_ends
 from trueness.errors import InputError
 from trueness.plot._canvas import Display, Scale
@@ -89,7 +90,7 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
             remedy="`kind='confidence'` shows all of them in one.",
         )
     return [
-        Problem(name, label, tally.kind, tally.parts[labels.index(label)])
+        Problem(visible(name), label, tally.kind, tally.parts[labels.index(label)])
         for name, tally in models.items()
         for label in shown
     ]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._keywords import suggests_keywords
+from trueness._text.strings import visible
 from trueness.errors import InputError
 from trueness.plot._canvas import axis_names, band_sentence, number_lines, panel_title, probability
 from trueness.results import Bands, CurveBand, Reliability
@@ -61,7 +62,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
             raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
     canvas = np.full((height, width), " ")
     _draw(canvas, record)
-    title = " · ".join(part for part in (record.name, panel_title(record)) if part)
+    title = " · ".join(visible(part) for part in (record.name, panel_title(record)) if part)
     x_name, y_name = axis_names(record.kind)
     pad = " " * (_MARGIN + 1)
     lines = [

@@ -6,7 +6,7 @@ from math import floor, log10
 from typing import Any
 
 from trueness._text.numbers import level_percent, p_value
-from trueness._text.strings import align
+from trueness._text.strings import align, visible
 from trueness.errors import InputError
 from trueness.results._record import Record
 
@@ -51,7 +51,7 @@ class Difference(Record):
     def __str__(self) -> str:
         digits = _digits([self])
         return (
-            f"{self.first} − {self.second}: {self.difference:+.{digits}f}, "
+            f"{visible(self.first)} − {visible(self.second)}: {self.difference:+.{digits}f}, "
             f"interval {_span(self.low, self.high, digits)}, {p_value(self.pvalue)}"
         )
 

@@ -1,13 +1,14 @@
 """The base of every record: plain Python, frames, and tables in a notebook."""
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import wraps
 from html import escape
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from trueness._text.numbers import MISSING, level_percent, number, p_value
-from trueness._text.strings import shorten, visible
+from trueness._text.strings import shorten, visible, visible_lines
 from trueness.errors import InputError, MissingLibraryError
 
 FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -22,6 +23,11 @@ class Record:
 
     _columns: ClassVar[tuple[str, ...]] = ()
     """The fields that are the columns of a table, all of one length; or one field, a tuple of records, its rows."""
+
+    def __init_subclass__(cls) -> None:
+        """Names of models and groups come from anywhere: no record prints a control character."""
+        if "__str__" in cls.__dict__:
+            cls.__str__ = _printable(cls.__str__)  # type: ignore[method-assign]
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined numbers as nan."""
@@ -74,6 +80,14 @@ class Record:
         notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
         notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
         return html_table(self._caption(), [*map(_heading, columns)], lines, filter(None, notes))
+
+
+def _printable(text_of: Callable[[Any], str]) -> Callable[[Any], str]:
+    @wraps(text_of)
+    def text(record: Any) -> str:
+        return visible_lines(text_of(record))
+
+    return text
 
 
 def _heading(name: str) -> str:

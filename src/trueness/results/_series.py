@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from trueness._text.numbers import level_percent, p_value
-from trueness._text.strings import align
+from trueness._text.strings import align, visible
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints
 
@@ -47,7 +47,8 @@ class Change(Record):
 
     def __str__(self) -> str:
         inside, others = ("since then", "before") if self.lasting else ("then", "otherwise")
-        when = f"on {self.first}" if self.lasting or self.days == 1 else f"from {self.first} to {self.last}"
+        first, last = visible(self.first), visible(self.last)
+        when = f"on {first}" if self.lasting or self.days == 1 else f"from {first} to {last}"
         verb = "changed" if self.lasting else "differed"
         pairs = {
             "ECE": (self.ece_others, self.ece, 4),
@@ -143,7 +144,7 @@ class Series(Record):
         runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
         texts: list[str] = []
         for run in runs:
-            names = [self.name[i] for i in run]
+            names = [visible(self.name[i]) for i in run]
             texts += [f"{names[0]} to {names[-1]}"] if len(names) > 2 else names
         return ", ".join(texts[:_NAMED]) + (f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else "")
 
