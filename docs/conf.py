@@ -4,6 +4,7 @@ import logging
 import os
 import re
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
@@ -48,6 +49,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 # Reference
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name them in words
+autodoc_mock_imports = [] if find_spec("torch") else ["torch", "triton"]  # the reference needs their names only
 autodoc_default_options = {"member-order": "bysource"}
 add_module_names = False
 numpydoc_show_class_members = False  # autodoc lists them, with the docstrings of fields
