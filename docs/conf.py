@@ -11,6 +11,7 @@ from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.ext.autodoc.mock import _MockObject
 from sphinx.util import logging as sphinx_logging
 from sphinx.writers.html5 import HTML5Translator
 
@@ -34,6 +35,7 @@ exclude_patterns = ["_build", "_ipython", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 
 nitpicky = True
+smartquotes = False  # they turn --prob into a dash
 
 # Pages
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -49,7 +51,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 # Reference
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name them in words
-autodoc_mock_imports = [] if find_spec("torch") else ["torch", "triton"]  # the reference needs their names only
+if not find_spec("torch"):  # the reference needs its names only
+    autodoc_mock_imports = ["torch", "triton"]
+    _MockObject.__or__ = _MockObject.__ror__ = lambda self, _: self  # type: ignore[attr-defined]  # Tensor | None
 autodoc_default_options = {"member-order": "bysource"}
 add_module_names = False
 numpydoc_show_class_members = False  # autodoc lists them, with the docstrings of fields
@@ -101,8 +105,27 @@ def _visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _examples_as_code(_app: Sphinx, _command: object, lines: list[str]) -> None:
+    """In the help of a command, examples are lines of their own: literal blocks. Asterisks are no emphasis."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith("| "):
+            found += [] if found and found[-1].startswith("   ") else ["::", ""]
+            found.append(f"   {line[2:].strip()}")
+        else:
+            found.append(line.replace("*", r"\*"))
+    lines[:] = found
+
+
+def _plain_asterisks(_app: Sphinx, _command: object, lines: list[str]) -> None:
+    # A name such as p_* is no reference and no emphasis; **Required** is.
+    lines[:] = [re.sub(r"(?<=\w)_(?!\w)|(?<!\*)\*(?!\*)", r"\\\g<0>", line) for line in lines]
+
+
 def setup(app: Sphinx) -> None:
-    """Formulas become MathML, which browsers draw themselves: no script from elsewhere."""
+    """Formulas become MathML, which browsers draw themselves: no script is loaded from elsewhere."""
+    app.connect("sphinx-click-process-description", _examples_as_code)
+    app.connect("sphinx-click-process-options", _plain_asterisks)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))
     logging.getLogger("sphinx.sphinx.directives.other").addFilter(_is_not_about_an_empty_room)
 
