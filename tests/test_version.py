@@ -16,3 +16,8 @@ def test_nothing_but_the_root_imports_the_root_to_learn_the_version():
     source = Path(tn.__file__).parent
     readers = [f for f in source.rglob("*.py") if "from trueness import __version__" in f.read_text()]
     assert readers == []
+
+
+def test_the_citation_has_the_version_of_the_package():
+    citation = Path(__file__).parents[1] / "CITATION.cff"
+    assert f"\nversion: {tn.__version__}\n" in citation.read_text(encoding="utf-8")
