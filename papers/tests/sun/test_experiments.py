@@ -74,7 +74,7 @@ def test_large_errors_are_seen(recorded):
     seen = {labels[-1]: value for labels, value in power.items() if labels[:2] == ("1", "0")}
     assert {seen[name] for name in ("improved: score", "text: analytic", "text: bootstrap")} == {1.0}
     power = ours(recorded("sun-t-cal"), "Power")
-    assert {value for labels, value in power.items() if labels[:3] == ("100", "1", "0")} <= {0.98, 0.99, 1.0}
+    assert min(value for labels, value in power.items() if labels[:3] == ("100", "1", "0")) > 0.9
 
 
 def test_lengths_have_the_percentiles_of_the_paper(recorded):

@@ -157,7 +157,7 @@ _QUICK = {100: (0, 10, 14, 20), 1000: (10, 20)}
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
-    runs = {100: (1000, 1000), 1000: (1000, 200)} if size == "full" else {100: (100, 100), 1000: (20, 20)}
+    runs = {100: (1000, 1000), 1000: (1000, 200)} if size == "full" else {100: (60, 60), 1000: (20, 5)}
     return [
         Piece(
             f"setting-{setting}-n-{n}-beta-{index:02d}",
