@@ -225,7 +225,7 @@ def test_the_loader_scales_and_splits(benchmark):
         assert set(data.y_train) == {0, 1}
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS[:-1], pytest.param(MODELS[-1], marks=pytest.mark.slow)])
 def test_every_model_predicts(benchmark, model):
     p = predict(model, load_split("abalone"))
     assert p.shape == (60,)
