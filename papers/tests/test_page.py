@@ -39,3 +39,18 @@ def test_a_file_that_is_not_a_result_is_named(tmp_path):
     (tmp_path / "gupta-example-1.json").write_text("{}")
     with pytest.raises(InputError, match=r"gupta-example-1\.json' was not written by this package"):
         results_page(tmp_path)
+
+
+def test_every_difference_has_its_reason():
+    for record in read_records(RESULTS).values():
+        for table in record.tables:
+            for row in table.rows:
+                verdicts = [
+                    row.agrees(table.within, column, source)
+                    for column in ("ours", "text", "code")
+                    for source in ("published", "authors")
+                ]
+                # In a compact table the reason stands in the first line of a setting.
+                siblings = [other for other in table.rows if other.labels[0] == row.labels[0]]
+                reasons = table.note or record.remarks or any(other.note for other in siblings)
+                assert False not in verdicts or reasons, (record.name, table.title, row.labels)
