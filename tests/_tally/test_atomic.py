@@ -101,3 +101,42 @@ def test_a_folder_that_may_not_be_written_is_an_error_that_names_the_file(tmp_pa
             saved(tmp_path / "x.tally")
     finally:
         tmp_path.chmod(0o700)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from trueness._tally.atomic import replace_file
+def fill(file):
+    file.write(b"half")
+    file.flush()
+    print("begun", flush=True)
+    sys.stdin.read()
+replace_file(Path("x.tally"), fill)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks that a kill releases")
+def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_of_a_running_one(tmp_path):
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    (tmp_path / ".x.tally.settings").write_text("of the user")
+    killed, running = (subprocess.Popen([sys.executable, "-c", KILLED], **options) for _ in range(2))
+    for writer in (killed, running):
+        assert writer.stdout.readline() == "begun\n"
+    assert len(list(tmp_path.glob(".x.tally.*.trueness"))) == 2
+    killed.kill()
+    killed.communicate()
+    saved(tmp_path / "x.tally")
+    (left,) = tmp_path.glob(".x.tally.*.trueness")
+    assert left.read_bytes() == b"half"
+    running.communicate("", timeout=60)
+    assert (running.returncode, (tmp_path / "x.tally").read_bytes()) == (0, b"half")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".x.tally.settings", "x.tally"]
+
+
+def test_a_link_that_leads_to_itself_is_an_error_of_the_system(tmp_path):
+    (tmp_path / "x.tally").symlink_to(tmp_path / "x.tally")
+    for call in (saved, tn.Tally.load):
+        with pytest.raises(OSError, match=r"x\.tally") as caught:
+            call(tmp_path / "x.tally")
+        assert caught.value.errno == errno.ELOOP

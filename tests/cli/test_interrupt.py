@@ -238,3 +238,37 @@ def test_a_reader_of_the_device_that_has_seen_enough_is_no_mistake(tmp_path):
         err = process.stderr.read()
     assert "Error" not in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("asked", [["gate", "--demo", "--max-ece", "1"], ["--help"]])
+def test_a_closed_pipe_is_not_a_failed_gate(tmp_path, asked):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "trueness", *asked], stdout=write, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    os.close(write)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr
+    assert "rror" not in done.stderr
+
+
+def test_a_message_that_nobody_reads_is_not_a_failed_gate(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    asked = [sys.executable, "-m", "trueness", "gate", "nowhere.csv", "--max-ece", "1"]
+    done = subprocess.run(asked, stdout=write, stderr=write, cwd=tmp_path)
+    os.close(write)
+    assert done.returncode == 141
+
+
+def test_ctrl_c_while_the_package_is_loaded_ends_with_code_130(tmp_path):
+    code = """
+import os, signal, sys
+sys.addaudithook(lambda event, a: event == "import" and a[0] == "numpy" and os.kill(os.getpid(), signal.SIGINT))
+from trueness.cli import main
+main(["gate", "--demo", "--max-ece", "1"], prog_name="trueness")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode in (130, -signal.SIGINT)
+    assert done.stdout == ""

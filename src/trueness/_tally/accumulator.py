@@ -16,7 +16,7 @@ from trueness._input.sample import Sample, read_sample
 from trueness._input.weights import check_weights
 from trueness._keywords import suggests_keywords
 from trueness._tally import store
-from trueness._tally.atomic import Stamp
+from trueness._tally.atomic import Stamp, as_path, resolve_path
 from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
 from trueness._tally.inequalities import refuse
 from trueness._tally.multiclass import check_kind
@@ -390,7 +390,7 @@ class Accumulator:
         A file that was loaded or saved here, and that another process has written since, is not replaced: the rows
         that the other process added would be lost.
         """
-        data, place = self.to_bytes(), Path(path).resolve()
+        data, place = self.to_bytes(), resolve_path(as_path(path))
         known = self._known[1] if self._known is not None and self._known[0] == place else None
         self._known = place, store.save(place, data, known=known)
 
@@ -399,7 +399,7 @@ class Accumulator:
         """Read a file that :meth:`save` wrote, and go on from `position`."""
         found: Self
         found, stamp = store.load(path, cls.from_bytes)
-        found._known = Path(path).resolve(), stamp
+        found._known = resolve_path(as_path(path)), stamp
         return found
 
     def __repr__(self) -> str:

@@ -12,6 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from trueness.errors import InputError
 
+_SUFFIX = ".trueness"
+"""The end of the names of files that are being written."""
+
 
 class Stamp(NamedTuple):
     """Tells one content of a file from the next."""
@@ -44,7 +47,7 @@ def read_file(path: Path) -> tuple[bytes, Stamp]:
 
 def replace_file(target: Path, fill: Callable[[BinaryIO], object], *, known: Stamp | None = None) -> Stamp:
     """Let `fill` write beside the target, then replace it in one step; but not if it has changed since `known`."""
-    target = target.resolve() if target.is_symlink() else target
+    target = resolve_path(target) if target.is_symlink() else target
     beside = f".{target.name[:100]}."
     try:
         return _replaced(target, beside, fill, known)
@@ -55,26 +58,61 @@ def replace_file(target: Path, fill: Callable[[BinaryIO], object], *, known: Sta
         raise OSError(reason.errno, reason.strerror, str(target)) from reason
 
 
+def resolve_path(target: Path) -> Path:
+    """The full name of a file, without symbolic links."""
+    try:
+        return target.resolve()
+    except RuntimeError:  # before Python 3.13, a link that leads to itself
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(target)) from None
+
+
 def _replaced(target: Path, beside: str, fill: Callable[[BinaryIO], object], known: Stamp | None) -> Stamp:
     mode = _mode(target)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=beside)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
-        with Path(temporary).open("rb") as again:
-            written = _stamp(again)
-        Path(temporary).chmod(mode)
+    with ExitStack() as stack:
         with _locked(target.parent):
-            if known is not None:
-                _refuse_changed(target, known)
-            Path(temporary).replace(target)
-    except BaseException:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+            _remove_stale(target.parent, beside)
+            handle, temporary = tempfile.mkstemp(_SUFFIX, beside, target.parent)
+            _lock_until_end(handle, stack)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                fill(file)
+                file.flush()
+                os.fsync(file.fileno())
+            with Path(temporary).open("rb") as again:
+                written = _stamp(again)
+            Path(temporary).chmod(mode)
+            with _locked(target.parent):
+                if known is not None:
+                    _refuse_changed(target, known)
+                Path(temporary).replace(target)
+        except BaseException:
+            with suppress(OSError):
+                Path(temporary).unlink()
+            raise
     return written
+
+
+def _lock_until_end(handle: int, stack: ExitStack) -> None:
+    """Lock a file until the stack ends, also after it was closed; a kill releases the lock."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        held = os.dup(handle)
+        stack.callback(os.close, held)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_stale(folder: Path, beside: str) -> None:
+    """Remove what killed writers of this file have left: no running one lets go of its lock."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        for name in os.listdir(folder):  # noqa: PTH208  # names, not paths: a folder may have many files
+            if not (name.startswith(beside) and name.endswith(_SUFFIX)):
+                continue
+            with suppress(OSError), (folder / name).open("rb") as left:
+                fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                (folder / name).unlink()
 
 
 def _refuse_changed(target: Path, known: Stamp) -> None:

@@ -7,7 +7,7 @@ need them, so that ``trueness --help`` answers at once.
 import sys
 from typing import Any
 
-from trueness.cli._interrupt import end_on_interrupt
+from trueness.cli._interrupt import discard_output, end_on_interrupt
 
 __all__ = ["main"]
 
@@ -24,4 +24,8 @@ def main(*arguments: Any, **options: Any) -> Any:
             raise
         sys.stderr.write("Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n")
         raise SystemExit(2) from None
-    return command(*arguments, **options)
+    try:
+        return command(*arguments, **options)
+    except BrokenPipeError:  # a message that nobody reads
+        discard_output()
+        raise SystemExit(141) from None

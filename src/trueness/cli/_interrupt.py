@@ -1,6 +1,7 @@
 """Ctrl-C: in the middle of the work an exception, which cleans up; before and after it, the end at once."""
 
 import _thread
+import os
 import signal
 import sys
 import time
@@ -36,6 +37,17 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def discard_output() -> None:
+    """Send what is not yet written nowhere: Python writes it at its end, and complains if it cannot."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _interrupt_again(lost: Any) -> None:

@@ -1,5 +1,6 @@
 """The commands, each imported when it is used."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import click
 
 from trueness._lazy import deferred
 from trueness._version import __version__
-from trueness.cli._interrupt import interruptible
+from trueness.cli._interrupt import discard_output, interruptible
 from trueness.cli._messages import errors_as_messages
 
 # In the order in which one meets them.
@@ -31,6 +32,7 @@ _VERBS = (
     "reproduce",
 )
 _INTERRUPTED = 130
+_CLOSED_PIPE = 141  # what a shell reports of a program that writes to a closed pipe
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats")
 """Modules that scikit-learn imports and that commands hardly ever use."""
 
@@ -102,6 +104,11 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
         raise click.exceptions.Exit(_INTERRUPTED) from None
+    except OSError as reason:
+        if reason.errno != errno.EPIPE or debug:
+            raise
+        discard_output()
+        raise click.exceptions.Exit(_CLOSED_PIPE) from None
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -113,7 +120,8 @@ def main() -> None:
       trueness report --demo
       trueness measure predictions.csv --label churned --prob model
 
-    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 130 interrupted.
+    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 130 interrupted, 141 the reader of the
+    output has closed the pipe.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     # A terminal that lacks a character shows its code.
     for stream in (sys.stdout, sys.stderr):

@@ -77,7 +77,7 @@ def errors_as_messages(debug: bool) -> Iterator[None]:
     except click.exceptions.Exit:
         raise
     except Exception as reason:
-        # A closed pipe (`| head`) is not an error; click handles it.
+        # A closed pipe (`| head`) is not an error, and has an exit code of its own.
         known = isinstance(reason, click.ClickException) or getattr(reason, "errno", None) == errno.EPIPE
         if debug or known:
             raise
