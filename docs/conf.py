@@ -74,7 +74,11 @@ html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "evidence/papers": [],
+        "evidence/completeness/*": [],
+    },  # wide tables
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
