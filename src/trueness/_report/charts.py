@@ -10,6 +10,7 @@ import numpy as np
 from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
 from trueness._text.bins import bin_name
 from trueness._text.numbers import count, level_percent, number, percent, percents, signed, span
+from trueness.typing import Floats
 
 # The plot is a square; the histogram hangs below its axis label.
 _LEFT, _TOP, _SIZE = 68, 12, 380
@@ -193,14 +194,15 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
     return _tag("g", line + "".join(texts), class_="annotation")
 
 
-def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> list[_Place]:
-    """Places along the intervals and the curve."""
+def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> Floats:
+    """Places along the intervals and the curve, of shape (m, 2)."""
     x = [plane.x(picture.bins.score[i]) for i in filled]
     y = [plane.y(picture.bins.rate[i]) for i in filled]
     ends = [(plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])) for i in filled]
     bars = [(at, low + (high - low) * j / 8) for at, (low, high) in zip(x, ends, strict=True) for j in range(9)]
     steps = np.linspace(0, len(x) - 1, 8 * len(x))
-    return bars + list(zip(*(np.interp(steps, range(len(x)), column).tolist() for column in (x, y)), strict=True))
+    curve = np.column_stack([np.interp(steps, range(len(x)), column) for column in (x, y)])
+    return np.concatenate([np.array(bars), curve])
 
 
 def _places(x: float, y: float, wide: float, high: float) -> list[_Place]:
@@ -223,15 +225,17 @@ def _pointer(left: float, top: float, wide: float, high: float, own: _Place) -> 
     return (x + start * (near_x - x), y + start * (near_y - y)), (near_x, near_y)
 
 
-def _covered(left: float, top: float, wide: float, high: float, marks: list[_Place], own: _Place) -> float:
+def _covered(left: float, top: float, wide: float, high: float, marks: Floats, own: _Place) -> float:
     """A penalty for marks and for the diagonal under a text, for marks under its pointer, and for its distance."""
-    inside = sum(left - 8 < x < left + wide + 8 and top - 8 < y < top + high + 8 for x, y in marks)
+    x, y = marks.T
+    inside = int(((left - 8 < x) & (x < left + wide + 8) & (top - 8 < y) & (y < top + high + 8)).sum())
     down = [(_TOP + _SIZE + _LEFT - (left + wide * i / 8)) - top for i in range(9)]
     diagonal = sum(-4 < d < high + 4 for d in down) / 9
     (x1, y1), (x2, y2) = _pointer(left, top, wide, high, own)
-    way = [(x1 + (x2 - x1) * i / 8, y1 + (y2 - y1) * i / 8) for i in range(1, 9)]
-    others = [mark for mark in marks if abs(mark[0] - own[0]) > 0.5]
-    crossed = sum(any(math.hypot(x - at_x, y - at_y) < 7 for at_x, at_y in others) for x, y in way)
+    step = np.arange(1, 9)[:, np.newaxis]
+    others = np.abs(x - own[0]) > 0.5
+    away_x, away_y = x1 + (x2 - x1) * step / 8 - x[others], y1 + (y2 - y1) * step / 8 - y[others]
+    crossed = int((np.hypot(away_x, away_y) < 7).any(axis=1).sum())
     away = math.hypot(left + wide / 2 - own[0], top + high / 2 - own[1])
     return inside + 3.0 * diagonal + 2.0 * crossed + away / 100
 
