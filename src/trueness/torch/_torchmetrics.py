@@ -30,8 +30,8 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc]  # the library may b
     Parameters
     ----------
     bins : int, sequence of edges or bin rule, default 10
-        An int is a number of bins of equal width on [0, 1]. They are closed on the left; those of torchmetrics' own
-        calibration error, of which there are 15, are closed on the right.
+        An int is a number of bins of equal width on [0, 1]. torchmetrics' own calibration error has 15 of them, and
+        one more for scores of exactly 1, which belong to the last bin here.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         How distances are averaged over bins: weighted mean, root mean square, maximum, or a power mean.
     kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
