@@ -38,7 +38,7 @@ def test_named_columns_are_not_guesses():
         (["y", "p"], {"weight": "w"}, "`--weight`: x.csv has no column 'w'"),
         (["y", "p"], {"probs": ["y"]}, "cannot be both scores and labels"),
         (["y", "p"], {"probs": ["p"], "weight": "p"}, "cannot be both scores and weights"),
-        (["y", "p"], {"probs": ["p", "p"]}, "'p' were asked for twice"),
+        (["y", "p"], {"probs": ["p", "p"]}, "'p' were requested twice"),
         (["y", "a", "b"], {"matrices": ["a"]}, "at least 2"),
         (["y", "a", "b"], {"matrices": ["a,a"]}, "each column once"),
         (["y", "a", "b"], {"matrices": ["a,c"]}, "`--prob-columns`: x.csv has no column 'c'"),

@@ -137,8 +137,8 @@ def test_a_gate_that_cannot_know_says_so_and_does_not_pass(call, tmp_path, optio
         return
     said = " ".join(result.stdout.split())
     assert result.exit_code == 1
-    assert f"cannot be known from {rows.count(chr(10))} rows: " in said
-    assert said.endswith("→ not passed. Not passed: 1 of 1 cannot be known.")
+    assert f"cannot be determined from {rows.count(chr(10))} rows: " in said
+    assert said.endswith("→ not passed. Not passed: 1 of 1 cannot be determined.")
     assert call("gate", "x.csv", option, "1" if option != "--oe-within" else bound).exit_code == int("oe" in option)
 
 
@@ -275,7 +275,7 @@ def test_clusters_widen_the_limits(call, grouped, file):
     [
         ("y,p\n", "has no rows"),
         ("", "is empty"),
-        ("y,p\n0,\n1,\n", "all 2 miss a value"),
+        ("y,p\n0,\n1,\n", "all 2 have a missing value"),
         ("y,p\n1,0.3\n", "must have at least two rows to be judged"),
     ],
 )
@@ -307,7 +307,7 @@ def test_wrong_usage_is_not_a_failed_gate(call, words):
 def test_a_mistake_of_ours_is_not_a_failed_gate(fails, monkeypatch):
     monkeypatch.setattr(tn, "ece_interval", lambda *_, **__: 1 / 0, raising=False)
     message = fails("gate", "--demo", "--max-l2", "0.5")
-    assert message.startswith("A mistake in trueness, not in your data: ZeroDivisionError")
+    assert message.startswith("This is a bug in trueness, not a problem with your data: ZeroDivisionError")
 
 
 def test_a_failed_gate_still_writes_its_findings(call, tmp_path):
@@ -356,7 +356,7 @@ def test_what_sums_of_bins_do_not_tell_does_not_pass(call, tallies):
     for more in ([], ["--require"]):
         (line,) = found(call("gate", "bins.tally", "--max-l2", "0.9", *more, "--format", "csv"), 1)
         assert line["verdict"] == "unknown"
-    assert "cannot be known from sums of bins → not passed" in call("gate", "bins.tally", "--max-l2", "0.9").stdout
+    assert "cannot be determined from sums of bins → not passed" in call("gate", "bins.tally", "--max-l2", "0.9").stdout
     assert found(call("gate", "sketch.tally", "--max-l2", "0.9", "--require", "--format", "csv"), 0)
 
 

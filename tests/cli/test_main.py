@@ -237,7 +237,7 @@ def test_an_error_that_nobody_foresaw_is_a_paragraph_too(call, fails, monkeypatc
 
     monkeypatch.setattr("trueness.cli._options.bin_rule", broken)
     assert fails("measure", "--demo") == (
-        "A mistake in trueness, not in your data: RuntimeError: one line. `--debug` shows where."
+        "This is a bug in trueness, not a problem with your data: RuntimeError: one line. `--debug` shows where."
     )
     assert isinstance(call("measure", "--demo", "--debug").exception, RuntimeError)
 

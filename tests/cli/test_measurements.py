@@ -161,11 +161,11 @@ def test_rows_that_miss_any_score_are_dropped_for_all_models(call, measures):
     said = call(
         "measure", "-", "--prob", "p", "--prob", "q", "--weight", "w", "--missing", "drop", "--no-intervals", stdin=rows
     ).stderr
-    assert said.count("4 of 7 rows miss a value and were dropped") == 1
+    assert said.count("4 of 7 rows have a missing value and were dropped") == 1
 
 
 def test_no_complete_row_is_refused(fails):
-    assert "all 2 miss a value" in fails("measure", "-", "--missing", "drop", stdin="y,p\n0,\n1,NA\n")
+    assert "all 2 have a missing value" in fails("measure", "-", "--missing", "drop", stdin="y,p\n0,\n1,NA\n")
 
 
 KINDS = ("classwise", "confidence", "top-label")

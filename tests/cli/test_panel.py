@@ -64,4 +64,4 @@ def test_options_that_a_panel_would_ignore_are_refused(fails, rows, option):
 
 def test_text_is_neither_json_nor_csv(fails, rows):
     message = fails("measure", "x.npz", "--prob", "p", "--tripod", "--format", "json")
-    assert "--tripod is text; --panel has the numbers as json" in message
+    assert "--tripod prints text; use --panel for json" in message

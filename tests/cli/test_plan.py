@@ -109,7 +109,7 @@ def test_a_validation_that_cannot_be_planned_is_refused(fails, words, message):
 def test_options_stand_after_the_name_they_belong_to(call):
     result = call("plan", "--n", "5", "validation", "--prevalence", "0.1")
     assert result.exit_code == 2
-    assert "Options of `plan validation` stand after its name." in result.stderr
+    assert "Options of `plan validation` must follow its name." in result.stderr
     result = call("plan", "validation", "--prob", "p")
     assert result.exit_code == 2
     assert "--prob names a column of a FILE; give one." in result.stderr

@@ -21,7 +21,7 @@ def test_the_demo_leaves_a_page(call, tmp_path):
     result = call("report", "--demo", "--rows", "800")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.strip()
-    assert result.stderr.endswith("note: the report is in trueness-report.html.\n")
+    assert result.stderr.endswith("note: report written to trueness-report.html.\n")
     page = (tmp_path / "trueness-report.html").read_text(encoding="utf-8")
     assert page.lstrip().lower().startswith("<!doctype html>")
     assert "recalibrated" in page
@@ -66,7 +66,7 @@ def test_rows_dropped_are_counted_by_the_report(call, grouped, tmp_path):
     result = call("report", "x.csv", "--missing", "drop", "--format", "text")
     assert result.exit_code == 0, result.stderr
     assert "593" in result.stdout
-    assert "warning: 7 of 600 rows miss a value and were dropped.\n" in result.stderr
+    assert "warning: 7 of 600 rows have a missing value and were dropped.\n" in result.stderr
 
 
 def test_a_failed_write_leaves_the_old_page(fails, tmp_path):

@@ -174,4 +174,4 @@ def test_dropped_rows_are_counted_once_for_all_groups(call, tmp_path, verb):
     name = with_ids(tmp_path / "x.csv", [None, None, None, *IDS[3:]])
     said = call(*verb, name, "--by", "id", "--missing", "drop").stderr
     assert said.count("dropped") == 1
-    assert "warning: 3 of 60 rows miss a value and were dropped.\n" in said
+    assert "warning: 3 of 60 rows have a missing value and were dropped.\n" in said

@@ -89,7 +89,7 @@ def test_rows_that_miss_a_value_are_counted_over_all_pieces(call, fails, small_p
     (tmp_path / "x.csv").write_text("y,p\n" + rows)
     assert "must not have missing values" in fails("measure", "x.csv", "--stream")
     result = call("measure", "--no-intervals", "x.csv", "--stream", "--missing", "drop", "--format", "csv")
-    assert result.stderr.count("9 of 900 rows miss a value and were dropped.") == 1
+    assert result.stderr.count("9 of 900 rows have a missing value and were dropped.") == 1
     assert measures(result)["p"]["n"] == 891
 
 

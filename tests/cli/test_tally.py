@@ -99,7 +99,7 @@ def test_bins_say_what_they_cannot(call, grouped, tmp_path):
     assert found["", "ece"]["note"] == "exact"
     assert found["", "log_loss"]["value"] == ""
     for key in ("log_loss", "ace", "tce_equal_mass"):  # not that bins of equal mass are no coarsening: nobody named any
-        assert found["", key]["note"] == "This measure needs every distinct score; bins have lost them."
+        assert found["", key]["note"] == "This measure needs every distinct score; bins do not keep them."
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
@@ -178,7 +178,7 @@ def test_text_labels_and_missing_values(call, small_pieces, grouped, tmp_path):
     p[[3, 500]] = ""
     write_columns(tmp_path / "x.csv", {"y": y, "p": p})
     result = call("tally", "x.csv", "--pos-label", "yes", "--missing", "drop", "-o", "x.tally")
-    assert "warning: 2 of 600 rows miss a value and were dropped." in result.stderr
+    assert "warning: 2 of 600 rows have a missing value and were dropped." in result.stderr
     kept = np.delete(np.arange(600), [3, 500])
     assert tn.Accumulator.load(tmp_path / "x.tally").total == tn.sketch(grouped["y"][kept], grouped["p"][kept])
 
@@ -205,7 +205,7 @@ def test_messages(fails, call, grouped, tmp_path):
     call("tally", "x.csv", "--prob", "p", "--bins", "5", "-o", "p5.tally")
     assert "q.tally is about other columns" in fails("measure", "p.tally", "q.tally")
     assert "p5.tally does not add to p.tally" in fails("measure", "p.tally", "p5.tally")
-    assert "'x.csv' is no .tally file" in fails("measure", "p.tally", "x.csv")
+    assert "'x.csv' is not a .tally file" in fails("measure", "p.tally", "x.csv")
 
 
 def test_a_partial_of_other_files_is_not_gone_on_from(call, fails, grouped, tmp_path):
@@ -263,7 +263,7 @@ def test_whole_numbers_are_one_group_in_all_formats(call, tmp_path, kind):
         write_columns(tmp_path / name, columns)
         assert call("tally", name, "--by", "shop", "-o", f"{name[0]}.tally").exit_code == 0
     result = call("measure", "--no-intervals", "x.tally", "y.tally", "--format", "csv")
-    assert "hold the very same sums" in result.stderr
+    assert "hold exactly the same sums" in result.stderr
     assert [g for g, key in measured(result) if key == "n"] == ["", "2", "10"]
     assert measured(result)["10", "n"]["value"] == "4"
 
@@ -274,7 +274,7 @@ def test_a_group_that_is_missing_is_refused_or_dropped(call, fails, tmp_path):
     asked = ("tally", "x.csv", "--by", "shop", "-o", "x.tally")
     assert "column 'shop' must not have missing values; 1 of 3 are" in fails(*asked)
     result = call(*asked, "--missing", "drop")
-    assert "warning: 1 of 3 rows miss a value and were dropped." in result.stderr
+    assert "warning: 1 of 3 rows have a missing value and were dropped." in result.stderr
     assert list(tn.Accumulator.load(tmp_path / "x.tally").groups) == ["a", "b"]
 
 
@@ -282,7 +282,7 @@ def test_a_third_label_is_refused_in_a_later_piece_and_after_a_kill(call, fails,
     y = np.array(["yes"] * 300 + ["no"] * 300 + ["yes"] * 300 + ["maybe"], dtype=object)
     write_columns(tmp_path / "x.csv", {"y": y, "p": np.full(y.size, 0.5)})
     asked = ("tally", "x.csv", "--pos-label", "yes", "-o", "x.tally", "--save-every", "0")
-    said = "earlier pieces have 'yes' (`--pos-label`) and 'no', this piece has 'maybe'"
+    said = "earlier batches have 'yes' (`--pos-label`) and 'no', this batch has 'maybe'"
     assert said in fails(*asked)
     assert (tmp_path / "x.tally.partial").exists()
     result = call(*asked, "--resume")
@@ -297,7 +297,7 @@ def test_rows_that_are_all_dropped_at_first_do_not_decide_what_labels_are(call, 
     y = np.array([""] * 400 + ["1", "2"] * 200, dtype=object)
     write_columns(tmp_path / "x.csv", {"y": y, "p": np.full(y.size, 0.5)})
     result = call("tally", "x.csv", "--pos-label", "2", "--missing", "drop", "-o", "x.tally")
-    assert "warning: 400 of 800 rows miss a value and were dropped." in result.stderr
+    assert "warning: 400 of 800 rows have a missing value and were dropped." in result.stderr
     assert tn.Accumulator.load(tmp_path / "x.tally").total == tn.sketch([0, 1] * 200, [0.5] * 400)
 
 
@@ -317,7 +317,7 @@ def test_sums_become_one_file(call, fails, days, tmp_path):
     assert "note: the sums of 600 rows, of 3 files, are in week.tally." in result.stderr
     assert call("tally", "mon.csv", "tue.csv", "wed.csv", "--by", "region", "-o", "rows.tally").exit_code == 0
     assert (tmp_path / "week.tally").read_bytes() == (tmp_path / "rows.tally").read_bytes()
-    assert "'mon.csv' is no .tally file" in fails("tally", "tue.tally", "mon.csv", "-o", "x.tally")
+    assert "'mon.csv' is not a .tally file" in fails("tally", "tue.tally", "mon.csv", "-o", "x.tally")
     assert "is the file that is read" in fails("tally", "tue.tally", "mon.tally", "-o", "mon.tally")
     result = call("tally", "tue.tally", "--by", "region", "-o", "x.tally")
     assert (result.exit_code, "--by is for rows; .tally files are sums already" in result.stderr) == (2, True)
@@ -340,12 +340,12 @@ def test_no_file_counts_twice(fails, days, tmp_path, verb, kind):
 def test_copies_and_the_sum_of_all_others_are_mentioned(call, days, tmp_path):
     (tmp_path / "copy.tally").write_bytes((tmp_path / "mon.tally").read_bytes())
     assert (
-        "mon.tally and copy.tally hold the very same sums"
+        "mon.tally and copy.tally hold exactly the same sums"
         in call("measure", "--no-intervals", "mon.tally", "copy.tally").stderr
     )
     (tmp_path / "copy.tally").unlink()
     call("tally", "mon.tally", "tue.tally", "wed.tally", "-o", "week.tally")
-    said = "warning: week.tally holds the very sums of all others together"
+    said = "warning: week.tally holds exactly the sums of all the others together"
     assert said in call("measure", "--no-intervals", "*.tally", "--format", "csv").stderr
     assert (
         said not in call("measure", "--no-intervals", "mon.tally", "tue.tally", "week.tally", "--format", "csv").stderr
@@ -568,7 +568,7 @@ def test_files_of_no_weight_add_nothing(call, fails, tmp_path):
     said = "b.csv must have a weight above zero in column 'w'; all are zero."
     assert said in fails("tally", "b.csv", "--weight", "w", "-o", "y.tally")
     write_columns(tmp_path / "c.csv", {"y": np.array([0, 1]), "p": np.array(["", ""])})
-    said = "c.csv must have at least one complete row; all 2 miss a value."
+    said = "c.csv must have at least one complete row; all 2 have a missing value."
     assert said in fails("tally", "c.csv", "--missing", "drop", "-o", "y.tally")
 
 

@@ -74,7 +74,7 @@ def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
     assert "`--bins` is not used by `--method cox`" in fails(
         "test", "x.csv", "--prob", "p", "--method", "cox", "--bins", "5"
     )
-    assert "must not look at the labels" in fails(
+    assert "must not depend on the labels" in fails(
         "test", "x.csv", "--prob", "p", "--method", "exact", "--bins", "isotonic"
     )
     assert "`--fitted`" in fails("test", "x.csv", "--prob", "p", "--fitted")
@@ -108,7 +108,7 @@ def test_groups_that_miss_a_name_are_refused_or_dropped(call, fails, tmp_path):
     assert "column 'g' must not have missing values; 1 of 40 are" in fails("test", "x.csv", "--by", "g")
     dropped = call("test", "x.csv", "--by", "g", "--missing", "drop", "--method", "ks")
     assert dropped.exit_code == 0
-    assert "warning: 1 of 40 rows miss a value and were dropped." in dropped.stderr
+    assert "warning: 1 of 40 rows have a missing value and were dropped." in dropped.stderr
 
 
 def test_assumptions_are_said_once_per_method(call, grouped, tmp_path):
@@ -179,7 +179,7 @@ def test_clusters_and_weights_reach_the_equivalence_test(call, grouped, tmp_path
 
 def test_options_that_do_not_go_with_the_equivalence_test_are_refused(call):
     for more, message in (
-        (["--criterion", "oe"], "--criterion is that of --equivalent-within, which is missing"),
+        (["--criterion", "oe"], "--criterion needs --equivalent-within"),
         (["--equivalent-within", "0.1", "--bins", "5"], "--bins is not an option of the equivalence test"),
         (["--equivalent-within", "0.1", "--kind", "classwise"], "--kind classwise does not go with it"),
         (["--equivalent-within", "0"], "not in the range 0<x<=1"),

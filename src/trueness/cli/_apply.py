@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 
 @click.command("apply", no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
-@click.option(
-    "--calibrator", "path", metavar="FILE", required=True, help="The map that `trueness fit` wrote: a JSON file."
-)
-@click.option("--name", metavar="NAME", help="Name of the new column.  [default: that of the scores + _calibrated]")
+@click.option("--calibrator", "path", metavar="FILE", required=True, help="The JSON file that `trueness fit` wrote.")
+@click.option("--name", metavar="NAME", help="Name of the new column.  [default: the score column + _calibrated]")
 @opt.choice(
-    "--missing", ("raise", "keep"), "raise", "Rows without a score: an error, or kept without a calibrated one."
+    "--missing", ("raise", "keep"), "raise", "Rows without a score: fail, or keep them without a calibrated score."
 )
 @opt.file_output
 def command(
@@ -38,9 +36,9 @@ def command(
 ) -> None:
     """Add calibrated scores to a file.
 
-    The rows of FILE are written with one more column, in the format of the input; the other columns stay as they are.
-    Without --prob, the scores are in the column that the map was fitted on. Without -o, text goes to standard output.
-    Parquet and Arrow files are read and written some rows at a time.
+    Writes the rows of FILE with one more column, in the format of the input. Without --prob, the scores are taken from
+    the column that the map was fitted on. Without -o, text goes to standard output. Parquet and Arrow files are
+    processed in batches.
 
     \b
       trueness apply new.csv --calibrator map.json -o better.csv
@@ -51,9 +49,7 @@ def command(
     if not files:
         raise click.UsageError("Give a FILE to apply the map to.")
     if len(files) > 1:
-        raise click.UsageError(
-            f"apply takes one FILE, whose rows it writes again; got {len(files)}. Run it once for each."
-        )
+        raise click.UsageError(f"apply takes one FILE; got {len(files)}. Run it once for each.")
     check_writable(output, path)  # not the rows: they are all written again
     calibrator = _load(path)
     request = Request.pop_from({**options, "files": files})
@@ -131,7 +127,7 @@ def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
 
 @dataclass(frozen=True)
 class _Application:
-    """A map, the rows that it is applied to, and what becomes of missing scores."""
+    """A map, the rows that it is applied to, and how missing scores are treated."""
 
     calibrator: Any
     source: "Table"

@@ -56,7 +56,7 @@ class Request:
 
     @property
     def row_options(self) -> "RowOptions":
-        """What the library is told about the rows."""
+        """The options that describe the rows, as the library takes them."""
         names = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
         return {name: getattr(self, name) for name in names}  # type: ignore[return-value]
 
@@ -98,7 +98,7 @@ class Model:
 
     @property
     def words(self) -> str:
-        """What messages call it."""
+        """The name of the model in messages."""
         return f"column {self.name!r}" if len(self.columns) == 1 else f"scores {self.name!r}"
 
 
@@ -165,7 +165,7 @@ def choose_scores(
     models += [_matrix_model(free, text, source) for text in request.matrices]
     twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
     if twice:
-        raise InputError("", f"Scores {min(twice)!r} were asked for twice")
+        raise InputError("", f"Scores {min(twice)!r} were requested twice")
     return tuple(models), guesses
 
 
@@ -204,7 +204,9 @@ def _overview(names: Sequence[str]) -> tuple[str, str]:
         return f"its only column is {names[0]!r}", hint
     hint = ""
     if list(names) == [str(i) for i in range(len(names))]:
-        hint = "Columns of a matrix go by number, `--label 0 --prob 1`; the first line of a text must name its own."
+        hint = (
+            "Columns of a matrix are numbered: `--label 0 --prob 1`. A text file names its columns in the first line."
+        )
     elif all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
         hint = "These look like numbers: the first line must name the columns."
     return f"its columns are {_list_names(names)}", hint

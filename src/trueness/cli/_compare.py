@@ -25,13 +25,13 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 @click.command("compare", no_args_is_help=True)
 @opt.data()
 @opt.cluster
-@opt.choice("--measure", (*_KNOWN, *_DRAWN), "squared-ece", "The measure compared.")
+@opt.choice("--measure", (*_KNOWN, *_DRAWN), "squared-ece", "The measure to compare.")
 @opt.choice(
     "--method",
     ("influence", "bootstrap"),
     None,
     "How the uncertainty is computed: from the influence of each row, or by resampling rows.  "
-    "[default: influence; for ece, ace, smooth-ece and tce bootstrap, the only one]",
+    "[default: influence; bootstrap for ece, ace, smooth-ece and tce]",
 )
 @opt.bins(None, "Bins of squared-ece, ece and ace", blind=True)
 @opt.level(0.95, "Confidence level of all intervals.")
@@ -42,7 +42,7 @@ _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 def command(**options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
-    The interval of a difference is far narrower than those of the models, which make their errors on the same rows.
+    The models err on the same rows, so the interval of a difference is far narrower than the intervals of the models.
 
     A negative difference means that the first model has the smaller error. With three or more models, p-values are
     adjusted for the number of pairs by Holm's method.
@@ -84,7 +84,7 @@ class _Compared(NamedTuple):
     group: Group
     comparison: "tn.Comparison"
     estimates: "Mapping[str, tn.Estimate]"
-    """The measure of each model with its limits, unless only the differences were asked for."""
+    """The measure of each model with its limits, unless only the differences are needed."""
 
 
 def _measure(name: str, bins: Any) -> dict[str, Any]:

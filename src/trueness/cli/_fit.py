@@ -22,7 +22,7 @@ from trueness.errors import InputError
 @click.option("--from-logits", is_flag=True, help="The scores are logits.")
 @opt.text(
     "--calibrator",
-    "What to fit: auto-calibration, histogram-binning (for a guarantee), platt-scaling, isotonic-calibration, "
+    "The calibrator: auto-calibration, histogram-binning (for a guarantee), platt-scaling, isotonic-calibration, "
     "temperature-scaling, prior-correction, ...; for several classes also top-label:NAME and one-vs-rest:NAME. The "
     "first word is enough.",
     "--method",
@@ -44,10 +44,10 @@ def command(
 ) -> None:
     """Fit a map from scores to calibrated scores, and write it as JSON.
 
-    By default, candidates from the scores as they are to flexible maps are combined by their cross-fitted log loss; a
-    note says what was chosen, what it gains, and when to leave the scores alone. Use neither the rows that the model
-    was trained on nor those that it will be evaluated on. The map holds numbers with their meaning, and no code; it
-    remembers its columns. `trueness apply` uses it.
+    By default, candidate maps from the identity to flexible curves are averaged, weighted by their cross-fitted log
+    loss. A note says what was chosen, what it gains and whether to leave the scores alone. Use neither the rows that
+    the model was trained on nor those that it will be evaluated on. The JSON file holds labelled numbers and the names
+    of the columns, but no code; `trueness apply` uses it.
 
     \b
       trueness fit valid.csv --label churned --prob model -o map.json

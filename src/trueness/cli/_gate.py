@@ -24,9 +24,9 @@ _FAILED = 1
 _LATTICE = 4096
 _SHOWN = 6
 _REQUIRE = (
-    "Fail unless every quantity is shown to keep its bound, by an equivalence test: its p-value is at most "
-    "1 - level, and the upper confidence limit keeps the bound. Without it, the gate fails if a quantity "
-    "is shown to exceed its bound (its lower limit does), or if the rows are too few to show even a gross excess."
+    "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is at most 1 - level, "
+    "and its upper confidence limit is within the bound. Without --require, the gate fails if a quantity is shown to "
+    "exceed its bound (its lower limit does), or if there are too few rows to detect even a gross excess."
 )
 _criteria = opt.combine(
     opt.number("--max-ece", "The largest ECE allowed, in the bins of --bins.", kind=opt.Between(0, 1), metavar="X"),
@@ -41,8 +41,8 @@ _criteria = opt.combine(
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
     opt.level(
         0.95,
-        "Confidence level of each limit, one-sided. To certify, every limit has this level; to fail, all limits of "
-        "models, groups and quantities together have it.",
+        "Confidence level of the one-sided limits. Each limit that certifies a quantity has this level; the limits "
+        "that fail one have it jointly, over all models, groups and quantities.",
         least=0.75,
     ),
     opt.seed(),
@@ -66,8 +66,7 @@ def command(**options: Any) -> None:
       trueness gate predictions.csv --label churned --prob model --max-ece 0.03
       trueness gate predictions.csv --label churned --prob model --max-ece 0.05 --oe-within 0.1 --require --by region
 
-    Exit code 0: passed. 1: failed, or it cannot be known. 2: the options or the data are wrong, or there is nothing to
-    judge.
+    Exit code 0: passed. 1: failed or undecided. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_input()
     stream = options["stream"]
@@ -75,7 +74,7 @@ def command(**options: Any) -> None:
         if stream and options[name]:
             raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
     if options.pop("groups"):
-        raise click.UsageError("--groups is for .tally files; --by names a column of groups.")
+        raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     target = Target.pop_from(options)
     gate = Gate.from_options(options)
     request = Request.pop_from(options)
@@ -159,7 +158,7 @@ class Gate(NamedTuple):
         if all(bound is None for bound in bounds.values()):
             raise click.UsageError("Give at least one bound: --max-ece, --max-l2 or --oe-within.")
         if options["bins"] is not None and bounds["ece"] is None:
-            raise click.UsageError("--bins are those of --max-ece, which is missing.")
+            raise click.UsageError("--bins needs --max-ece.")
         rule = opt.bin_rule(options["bins"] or "10")
         return cls(bounds, options["require"], options["level"], options["seed"], rule)
 
@@ -321,7 +320,9 @@ def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], note
     ]
     share = f"{len(failed)} of {len(findings)}"
     unknown = all(one.verdict.code == "unknown" for one in failed)
-    outcome = "Passed." if not failed else f"Not passed: {share} cannot be known." if unknown else f"Failed: {share}."
+    outcome = (
+        "Passed." if not failed else f"Not passed: {share} cannot be determined." if unknown else f"Failed: {share}."
+    )
     data = {
         "data": about,
         "gate": {

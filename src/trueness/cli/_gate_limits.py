@@ -214,7 +214,7 @@ def judge(
     single quantity, show that a gross violation could have been missed.
     """
     if limits is None:
-        return Verdict("unknown", "cannot be known from sums of bins")
+        return Verdict("unknown", "cannot be determined from sums of bins")
     least, most = criterion.ends
     beyond = limits.low > most or limits.high < least
     if not (require or beyond) and criterion.undecided(limits):
@@ -223,7 +223,7 @@ def judge(
         own = None
     if own is not None and criterion.undecided(own):
         reason = _comparison(criterion, own, alone, lower=False)
-        return Verdict("unknown", f"cannot be known from {count(own.n, 'row')}: {reason}")
+        return Verdict("unknown", f"cannot be determined from {count(own.n, 'row')}: {reason}")
     if not require:
         return Verdict("exceeded" if beyond else "not exceeded", _comparison(criterion, limits, level, lower=True))
     pvalue = criterion.pvalue(data)

@@ -36,19 +36,29 @@ class _Result(NamedTuple):
 @opt.seed("Seed of the demo data.")
 @opt.text("--grades", "Column with the grade of each row.")
 @opt.text("--bins", _BINS, metavar="CUT-OFFS")
-@opt.number("--correlation", "Asset correlation: how strongly events depend.", 0.0, opt.Between(0, 1, max_open=True))
-@opt.choice("--portfolio", ("infinite", "finite"), "infinite", "With a correlation: limits for how many rows.")
-@opt.number("--amber", "One-sided level above whose limit a grade is amber.", 0.95, opt.Between(0, 1))
-@opt.number("--red", "One-sided level above whose limit a grade is red.", 0.999, opt.Between(0, 1))
+@opt.number(
+    "--correlation",
+    "Asset correlation: how strongly events depend on each other.",
+    0.0,
+    opt.Between(0, 1, max_open=True),
+)
+@opt.choice(
+    "--portfolio",
+    ("infinite", "finite"),
+    "infinite",
+    "With a correlation: limits for infinitely many rows, or for the actual number.",
+)
+@opt.number("--amber", "A grade is amber above the one-sided limit of this level.", 0.95, opt.Between(0, 1))
+@opt.number("--red", "A grade is red above the one-sided limit of this level.", 0.999, opt.Between(0, 1))
 @opt.level(0.95, "Confidence level of the other limits.", least=0.5)
 @opt.output()
 def command(**options: Any) -> None:
     """Compare predicted and observed events by rating grade, with traffic lights.
 
     For each grade and in total: predicted probability of default (PD), events expected and observed, the observed rate
-    with exact limits, the largest numbers of events that are green and not red if the PD is right, and the probability
-    of as many events or more. Without --grades and --bins each distinct score is a grade. A .tally file may take the
-    place of rows; it needs --bins.
+    with exact limits, the largest numbers of events that are still green and still not red, and the probability of at
+    least as many events if the PD is right. Without --grades and --bins each distinct score is a grade. A .tally file
+    can be used instead of rows; it needs --bins.
 
     \b
       trueness grades loans.csv --label default --prob pd --grades rating
@@ -75,7 +85,9 @@ def command(**options: Any) -> None:
         return
     request = Request.pop_from(options)
     if request.grades is not None and "=" in request.grades and settings["bins"] is None:
-        raise InputError("--grades", "must name a column", f"got {request.grades!r}", remedy="Cut-offs go to `--bins`.")
+        raise InputError(
+            "--grades", "must name a column", f"got {request.grades!r}", remedy="Pass cut-offs with `--bins`."
+        )
     if request.grades is not None and settings["bins"] is not None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)

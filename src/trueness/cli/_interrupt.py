@@ -13,7 +13,7 @@ _SOON = 0.01
 
 
 def end_on_interrupt() -> None:
-    """From here on, let Ctrl-C end the process without a word; only where nobody else listens to it.
+    """From here on, let Ctrl-C end the process silently, unless another handler is installed.
 
     While modules are loaded, and while Python shuts down, there is nothing to clean up, and an exception may meet code
     that prints it.
@@ -22,7 +22,7 @@ def end_on_interrupt() -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             sys.unraisablehook = _interrupt_again
-    except ValueError:  # not the main thread, which alone hears signals
+    except ValueError:  # not the main thread, which alone receives signals
         pass
 
 

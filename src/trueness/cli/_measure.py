@@ -31,19 +31,20 @@ _KINDS = "What to compare for several classes; repeatable.  [default: classwise 
 @opt.cluster
 @opt.seed("Seed of the demo data.")
 @opt.choice("--kind", opt.KINDS, None, _KINDS, "kinds", multiple=True)
-@opt.bins("10", "Bins of ECE and MCE; ACE takes as many, of equal mass")
-@click.option("--table", "tables", is_flag=True, help="Also the bins, with intervals for the event rates.")
+@opt.bins("10", "Bins of ECE and MCE (ACE uses the same number, of equal mass)")
+@click.option("--table", "tables", is_flag=True, help="Also print the bins, with intervals for the event rates.")
 @opt.level(0.95, "Confidence level of all intervals.", least=0.5)
 @opt.intervals
 @opt.panel
-@click.option("--each", is_flag=True, help="For .tally files: also each file separately.")
+@click.option("--each", is_flag=True, help="For .tally files: also show each file separately.")
 @opt.stream
 @opt.output()
 def command(**options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
-    FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. Columns called label, y, y_true or
-    target, and prob, p, y_prob, score or probability, are found without being named if there is one of each.
+    FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. The options --label and --prob can
+    be omitted if there is one column called label, y, y_true or target, and one called prob, p, y_prob, score or
+    probability.
 
     \b
       trueness measure --demo
@@ -52,7 +53,7 @@ def command(**options: Any) -> None:
       trueness measure scores.npz --label y --prob P --format json -o measures.json
       trueness measure monday.tally tuesday.tally --each
 
-    Exit code 0: measured. 2: the options or the data are wrong, and a message says how.
+    Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import Options, measure_all
 

@@ -27,7 +27,7 @@ _IMPORTANCE = (
 )
 
 
-_SCORES_LOST = "This measure needs every distinct score; bins have lost them."
+_SCORES_LOST = "This measure needs every distinct score; bins do not keep them."
 
 
 class Quantity(NamedTuple):
@@ -206,7 +206,7 @@ def _contradicted(t: Any) -> float:
 
 def _distinct(t: Any) -> tn.Tally:
     if isinstance(t, Binned):
-        raise InputError("", "This measure needs every distinct score", "bins have lost them")
+        raise InputError("", "This measure needs every distinct score", "bins do not keep them")
     return t.as_tally() if isinstance(t, tn.Sketch) else t
 
 

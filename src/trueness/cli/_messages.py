@@ -93,7 +93,8 @@ def _message(reason: Exception) -> str:
     if isinstance(reason, MemoryError):
         return "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with `--stream`."
     first_line = str(reason).strip().partition("\n")[0]
-    return f"A mistake in trueness, not in your data: {type(reason).__name__}: {first_line}. `--debug` shows where."
+    what = f"{type(reason).__name__}: {first_line}"
+    return f"This is a bug in trueness, not a problem with your data: {what}. `--debug` shows where."
 
 
 def wording(

@@ -68,7 +68,7 @@ _demo = combine(
 _label = text("--label", "Column of labels: 0/1, true/false, class numbers or text.")
 _matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
 _scores = combine(
-    text("--prob", "Column of scores; repeat it for several models.", "probs", multiple=True),
+    text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True),
     text("--prob-columns", _matrices, "matrices", metavar="NAMES", multiple=True),
 )
 _weight = text("--weight", "Column of weights: a weight of 2 counts the row twice.")
@@ -78,26 +78,26 @@ _classes = combine(
     text("--labels", "The classes in column order, a,b,c; with two classes, the event last.", metavar="LABELS"),
 )
 missing = choice(
-    "--missing", ("raise", "drop"), "raise", "Rows with a missing value, for any model: an error, or left out."
+    "--missing", ("raise", "drop"), "raise", "Rows with a missing value for any model: fail, or drop them."
 )
 _scale = combine(
     missing,
     click.option("--from-logits", is_flag=True, help="The scores are logits."),
     click.option(
-        "--clip-tolerance", type=float, default=0.0, help="Move scores outside [0, 1] by at most this much to 0 or 1."
+        "--clip-tolerance", type=float, default=0.0, help="Set scores outside [0, 1] by at most this much to 0 or 1."
     ),
     click.option("--sum-tolerance", type=float, help="How far the scores of a row may sum from 1.  [default: 1e-6]"),
 )
 _file = combine(
     choice("--input-format", _INPUT_FORMATS, None, "Format of the file.  [default: by its first bytes, then its name]"),
     text("--separator", "Separator of the columns of a text file, if not a comma (tsv: a tab).", metavar="CHAR"),
-    choice("--decimal", (".", ","), ".", "Decimal sign of a text file; with a comma, columns are separated by ';'."),
+    choice("--decimal", (".", ","), ".", "Decimal mark of a text file; with a comma, columns are separated by ';'."),
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
 stream = click.option(
     "--stream/--no-stream",
     default=None,
-    help="Read the file in pieces, in bounded memory.  [default: if it is larger than 256 MB]",
+    help="Read the file in pieces, in bounded memory.  [default: for files above 256 MB]",
 )
 
 
@@ -188,13 +188,13 @@ def level(default: float | None, what: str, least: float = 0) -> Decorator:
 intervals = click.option(
     "--intervals/--no-intervals",
     default=True,
-    help="Limits and noise floors beside every number, or the numbers alone, which is faster.",
+    help="Show confidence limits and noise floors, or only the numbers (faster).",
 )
 
 
 panel = combine(
-    click.option("--panel", is_flag=True, help="The numbers that a clinical or credit validation asks for instead."),
-    click.option("--tripod", is_flag=True, help="The same as text for a paper, after TRIPOD+AI."),
+    click.option("--panel", is_flag=True, help="Print the panel of a clinical or credit validation instead."),
+    click.option("--tripod", is_flag=True, help="Print the panel as text for a paper, following TRIPOD+AI."),
 )
 
 
@@ -203,10 +203,10 @@ def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator
     return count("--seed", what, 0, least=0)
 
 
-# Who reads --debug is the group of commands, which turns errors into messages.
+# The group of commands reads --debug: it turns errors into messages.
 _debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 file_output = combine(
-    text("--output", "Write to this file; if writing fails, the old file stays.", "-o", metavar="FILE"), _debug
+    text("--output", "Write to this file; if that fails, an existing file is kept.", "-o", metavar="FILE"), _debug
 )
 
 

@@ -46,7 +46,7 @@ def check_options(target: Target, *, tripod: bool) -> None:
             typed = (parameter.secondary_opts if context.params[parameter.name] is False else parameter.opts)[-1]
             raise click.UsageError(f"{typed} does not go with {name}; leave one of them out.")
     if tripod and target.form in ("json", "csv"):
-        raise click.UsageError(f"--tripod is text; --panel has the numbers as {target.form}.")
+        raise click.UsageError(f"--tripod prints text; use --panel for {target.form}.")
 
 
 def panels_of_rows(rows: "Rows", level: float) -> Iterator[ModelPanel]:

@@ -35,12 +35,12 @@ _KINDS = {
     "--bound",
     ("hoeffding", "exact"),
     "hoeffding",
-    "As published, or from the binomial distribution: smaller and equally valid.",
+    "Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid.",
 )
 @opt.output()
 @click.pass_context
 def command(context: click.Context, /, **how: Any) -> None:
-    """Plan histogram binning with a guarantee; or, with `plan validation`, the validation of a model.
+    """Plan histogram binning with a guarantee, or (`plan validation`) the validation of a model.
 
     Give any two of rows, bins and error; the third is computed.
 
@@ -56,7 +56,7 @@ def command(context: click.Context, /, **how: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     if context.invoked_subcommand is not None:
         if any(map(opt.is_typed, how)):
-            raise click.UsageError(f"Options of `plan {context.invoked_subcommand}` stand after its name.")
+            raise click.UsageError(f"Options of `plan {context.invoked_subcommand}` must follow its name.")
         return
     planners: dict[str, Any] = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
     numbers = {name: how.pop(name) for name in planners}

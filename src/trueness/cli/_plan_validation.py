@@ -30,15 +30,17 @@ _OPTIONS = {
 @click.command("validation", no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @opt.number("--prevalence", "The event rate, between 0 and 1.", metavar="RATE")
-@opt.number("--c-statistic", "The area under the ROC curve that is expected.", metavar="C")
+@opt.number("--c-statistic", "The expected area under the ROC curve.", metavar="C")
 @click.option(
     "--log-odds", type=float, nargs=2, metavar="MEAN SD", help="Mean and standard deviation of normal log-odds."
 )
-@opt.number("--oe-width", "Distance of the limits of observed/expected events.  [default: 0.2]", metavar="WIDTH")
-@opt.number("--oe-se", "Standard error of log O/E, instead.", metavar="SE")
-@opt.number("--slope-width", "Distance of the limits of the slope.  [default: 0.2]", metavar="WIDTH")
-@opt.number("--brier-width", "Distance of the limits of the Brier score.  [default: 0.02]", metavar="WIDTH")
-@opt.number("--c-width", "Distance of the limits of the c-statistic.  [default: 0.1]", metavar="WIDTH")
+@opt.number(
+    "--oe-width", "Width of the confidence interval of observed/expected events.  [default: 0.2]", metavar="WIDTH"
+)
+@opt.number("--oe-se", "Standard error of log O/E, instead of --oe-width.", metavar="SE")
+@opt.number("--slope-width", "Width of the confidence interval of the slope.  [default: 0.2]", metavar="WIDTH")
+@opt.number("--brier-width", "Width of the confidence interval of the Brier score.  [default: 0.02]", metavar="WIDTH")
+@opt.number("--c-width", "Width of the confidence interval of the c-statistic.  [default: 0.1]", metavar="WIDTH")
 @opt.number("--detect-oe", "A value of O/E that tests must detect, such as 1.25.", metavar="RATIO")
 @opt.number("--detect-slope", "A slope that tests must detect, such as 0.8.", metavar="SLOPE")
 @opt.choice("--test", _TESTS, None, "A test to plan for; repeatable.  [default: omnibus]", "tests", multiple=True)
@@ -51,12 +53,12 @@ _OPTIONS = {
 @opt.seed("Seed of the simulated power.")
 @opt.output()
 def validation(**how: Any) -> None:
-    """Plan the validation of a model: its number of rows.
+    """Plan how many rows the validation of a model needs.
 
     For confidence limits of a given width (Riley et al. 2021), for tests that detect a given miscalibration, and for
     accepting that there is none or little (equivalence tests). Describe the scores by --prevalence and --c-statistic,
-    by --log-odds, or by a FILE of earlier scores. Without any width, detection or margin, the default widths are
-    planned for.
+    by --log-odds, or by a FILE of earlier scores. If you name no width, error to detect or margin, the default widths
+    are planned for.
 
     \b
       trueness plan validation --prevalence 0.1 --c-statistic 0.8

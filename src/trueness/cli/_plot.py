@@ -46,15 +46,15 @@ _WIDEST = 100
     "--curve",
     ("binned", "isotonic", "smooth", "spline", "loess"),
     None,
-    "Of reliability; spline and loess are the flexible curves of R.  [default: binned]",
+    "Curve of a reliability diagram; spline and loess are those of R.  [default: binned]",
 )
 @opt.choice(
     "--band",
     ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone", "none"),
     None,
-    "Of reliability: intervals of each rate, or of all jointly; where each rate, or all of them, would lie if the "
-    "scores were calibrated; or a band that holds if the event probability rises with the score.  [default: pointwise "
-    "for bins, spline and loess, simultaneous-consistency for isotonic and smooth]",
+    "Band of a reliability diagram: intervals of each rate, or of all jointly; where each rate, or all of them, would "
+    "lie if the scores were calibrated; or a band that holds if the event probability rises with the score.  [default: "
+    "pointwise for bins, spline and loess, simultaneous-consistency for isotonic and smooth]",
 )
 @opt.bins(None, "Bins of reliability, tested and validity")
 @opt.choice("--kind", opt.KINDS, None, "What to compare for several classes.  [default: confidence]")
@@ -64,7 +64,7 @@ _WIDEST = 100
 def command(**options: Any) -> None:
     """Draw a picture to a file, or as text.
 
-    Text, for a terminal, can show reliability diagrams; the other pictures need a file.
+    Reliability diagrams can be drawn as text in a terminal; other pictures need a file.
 
     \b
       trueness plot --demo
@@ -87,7 +87,7 @@ def command(**options: Any) -> None:
             takes_band = f"{', '.join(BANDS[curve])} or none"
             raise click.UsageError(f"--band {options['band']} is not for --curve {curve}, which takes {takes_band}.")
     if len(options["by"]) > 1:
-        raise click.UsageError("A picture takes one --by.")
+        raise click.UsageError("A picture can have only one --by.")
     target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)
     if target.form == "text" and display != "reliability":
         raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")

@@ -25,7 +25,7 @@ _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
 _intervals = click.option(
     "--intervals/--no-intervals",
     default=True,
-    help="Limits or noise floors of all measures and the panel, or those of the verdict alone, which is faster.",
+    help="Compute confidence limits or noise floors of all measures and the panel, or only for the verdict (faster).",
 )
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
@@ -34,19 +34,19 @@ _page = opt.combine(
 
 @click.command("report", no_args_is_help=True)
 @opt.data()
-@opt.count("--crossed", "With several --by: the most columns to cross; 2 adds every pair of values.", 1)
+@opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
 @opt.cluster
-@opt.bins("10", "Bins of the first picture and of ECE; the page offers others", blind=True)
+@opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
 @opt.seed()
 @_page
 def command(**options: Any) -> None:
-    """Write a page about the calibration of the probabilities.
+    """Write a report on the calibration of predicted probabilities.
 
-    Are they calibrated, at which confidence, where are they off, and what would fix it? Without -o the page is written
-    to trueness-report.html in the current folder, and the verdict is printed; Markdown, JSON and text go to standard
-    output.
+    It says whether they are calibrated, with what confidence, where they are off and what would fix them. Without -o
+    the page is written to trueness-report.html in the current folder, and the verdict is printed; Markdown, JSON and
+    text go to standard output.
 
     \b
       trueness report --demo
@@ -115,7 +115,7 @@ def _write(report: "Report", target: Target) -> None:
         click.echo(visible(report.verdict))
         if report.series is not None:
             click.echo(visible(report.series.headline))
-        note(f"the report is in {target.path}.")
+        note(f"report written to {target.path}.")
 
 
 def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":

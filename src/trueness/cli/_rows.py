@@ -45,7 +45,7 @@ class Rows:
     origin: Table
     request: Request
     dropped: int = 0
-    """Number of rows left out because they miss a value."""
+    """Number of rows left out because they have a missing value."""
     first: int = 0
     """The number of the first row in the file, for a piece of it."""
     kept: NDArray[np.int64] | None = None
@@ -113,7 +113,7 @@ class Rows:
             raise InputError("", both)
 
     def complete(self) -> Rows:
-        """All rows, or with ``--missing drop`` those that miss nothing that any model needs: all have the same rows."""
+        """All rows, or with ``--missing drop`` those that are complete for every model."""
         every = self.columns.arrays()
         unequal = len({len(column) for column in every}) > 1  # an error, which the first measure reports
         if self.request.missing != "drop" or unequal:
@@ -129,7 +129,7 @@ class Rows:
     def groups(self) -> list[tuple[Group, Rows]]:
         """All rows, or those of each group of each column that `--by` names, in the order of their values.
 
-        Dropped rows are counted for the whole: some may miss the very value that names their group.
+        Dropped rows are counted over all groups: in some, the missing value may be the group itself.
         """
         if not self.choice.by:
             return [(Group(), self)]
@@ -208,16 +208,16 @@ class Rows:
 
 
 def require_rows(source: str, rows: int, complete: int | None = None) -> None:
-    """Refuse a file without rows, or without rows that miss nothing."""
+    """Refuse a file without rows, or without complete rows."""
     if rows == 0:
         raise InputError("", f"{source} has no rows")
     if complete == 0:
-        raise InputError("", f"{source} must have at least one complete row", f"all {rows:,} miss a value")
+        raise InputError("", f"{source} must have at least one complete row", f"all {rows:,} have a missing value")
 
 
 def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
     """How many of the rows were left out, if any."""
-    return (f"{dropped:,} of {rows:,} rows miss a value and were dropped.",) if dropped else ()
+    return (f"{dropped:,} of {rows:,} rows have a missing value and were dropped.",) if dropped else ()
 
 
 @dataclass(frozen=True)

@@ -156,12 +156,12 @@ def read_sums(files: Sequence[str]) -> list[SumsFile]:
     names = expand_paths(files)
     for name in names:
         if not name.endswith(".tally"):
-            demand = f"{name!r} is no .tally file: sums and rows cannot be taken together"
+            demand = f"{name!r} is not a .tally file: sums and rows cannot be taken together"
             raise InputError("", demand, remedy="`trueness tally` makes sums of rows.")
     sums = [SumsFile(name, _load(name)) for name in names]
     for (first, one), (second, two) in combinations(sums, 2):
         if 0 < one.n == two.n and one.groups == two.groups:
-            warning(f"{first} and {second} hold the very same sums. If one is a copy, its rows are counted twice.")
+            warning(f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are counted twice.")
     return sums
 
 
@@ -182,7 +182,7 @@ def add(sums: Sequence[SumsFile]) -> "tn.Accumulator":
     for one in sums:
         others = [other for other in sums if other is not one]
         if len(sums) > 2 and 0 < 2 * one.sums.n == total.n and one.sums.groups == _total(others).groups:
-            warning(f"{one.name} holds the very sums of all others together; their rows are counted twice.")
+            warning(f"{one.name} holds exactly the sums of all the others together; their rows are counted twice.")
     return total
 
 

@@ -18,8 +18,8 @@ from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
-_KEPT = "What to store: sketch (any measure, within limits), distinct (exact), 10 (equal width) or edges 0,0.1,1."
-_OFTEN = "How often to save the state from which --resume continues."
+_KEPT = "What to store: sketch (any measure, within limits), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
+_OFTEN = "Save the state for --resume this often."
 
 
 @click.command("tally", no_args_is_help=True)
@@ -30,10 +30,11 @@ _OFTEN = "How often to save the state from which --resume continues."
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
 def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
-    """Sum up the rows of files, in one pass and bounded memory; `measure` and `report` take the sums.
+    """Sum the rows of files into a small .tally file.
 
-    Sums of days, shops or machines add: name several .tally files, and all their rows are measured together. A sketch
-    serves every measure, and states its limits. FILES that are sums themselves are added.
+    Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally files in place of rows;
+    several files, such as those of different days or machines, are added up. The default, a sketch, gives every measure
+    within stated limits. If the FILEs are .tally files themselves, they are merged.
 
     \b
       trueness tally monday.parquet --label clicked --prob model -o monday.tally

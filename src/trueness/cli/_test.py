@@ -60,7 +60,7 @@ def command(**options: Any) -> None:
     reverse: a small p-value is evidence that the error is below a margin. Several models, or groups of --by, are tested
     separately, and p-values are also adjusted for their number by Holm's method. With scores for several classes, the
     test is whether the largest score is the probability that its class is right; --kind classwise tests every class,
-    and two columns are tested as the binary problem of the second.
+    and two columns are a binary problem whose score is the second.
 
     \b
       trueness test --demo
@@ -68,7 +68,8 @@ def command(**options: Any) -> None:
       trueness test predictions.csv --label churned --prob model_a --equivalent-within 0.05
       trueness test answers.jsonl --label correct --prob confidence --cluster question --method kuiper
 
-    Exit code 0: tested, whatever the result; `trueness gate` is what fails. 2: the options or the data are wrong.
+    Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options or the data are
+    wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_input()
     target = Target.pop_from(options)
@@ -112,7 +113,7 @@ def _equivalence(within: float | None, criterion: str | None, rule: Any) -> dict
     """The options of the equivalence test; none if it is not asked for."""
     if within is None:
         if criterion is not None:
-            raise click.UsageError("--criterion is that of --equivalent-within, which is missing.")
+            raise click.UsageError("--criterion needs --equivalent-within.")
         return {}
     bins = {"bins": rule} if criterion == "ece" and rule is not None else {}
     return {"within": within, "criterion": criterion or "l2", **bins}
