@@ -128,7 +128,7 @@ def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones(demo):
         own[group] = demo.y_true[group].mean()
     found = tn.report(demo.y_true, own, intervals=False)
     assert found.verdicts == {"scores": "too-good"}
-    assert answers(found)["action"]["phrase"] == "Judge the scores on new rows"
+    assert answers(found)["action"]["phrase"] == "Evaluate the scores on new rows"
     assert answers(found)["how_far"]["phrase"] == "These rows cannot show it"
     assert answers(found)["cost"]["phrase"] == "These rows cannot show it"
 

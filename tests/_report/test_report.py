@@ -259,7 +259,7 @@ def test_a_report_says_what_it_is(binary):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"bins": 1_001}, "`bins` must be at most 1,000 for a report; got 1,001"),
         ({"bins": "ten"}, "`bins` must be a whole number"),
         ({"level": 0.3}, "`level` must lie strictly between 0.5 and 1; got 0.3"),

@@ -33,12 +33,20 @@ _LEAST_FOLD = 1.25
 _SEGMENT = ("score", "rate", "ratio", "ratio_low", "ratio_high", "adjusted_pvalue", "finding")
 _OFF = ("miscalibrated", "slightly-miscalibrated")
 _ADVICE = {
-    "too-good": ("Judge the scores on new rows", "These rows cannot show how good the scores are."),
+    "too-good": ("Evaluate the scores on new rows", "These rows cannot show how good the scores are."),
     "too-few-rows": ("Collect more rows", "Until then, leave the scores as they are."),
     "no-evidence": ("Nothing", "Leave the scores as they are."),
-    "undetermined": ("Report on the rows, or on a tally of the scores", "Sums of bins are not enough for a test."),
+    "undetermined": (
+        "Run the report on the rows, or on a tally of the scores",
+        "Sums of bins are not enough for a test.",
+    ),
 }
 TERMS = {
+    "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
+    "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
+    "confidence": "Limits computed in this way include the true value in this share of data sets.",
+    "recalibration": "Replacing each prediction by one that agrees better with how often the event happens.",
+    "odds": "p / (1 − p): a probability of 80 % means odds of 4 to 1.",
     "Typically": "The root of the mean squared difference between prediction and true rate, corrected for chance "
     "(the l2 calibration error).",
     "typical error": "The root of the mean squared difference between prediction and true rate, corrected for chance "
@@ -47,9 +55,10 @@ TERMS = {
     "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
     "(ECE). It is above zero even for a perfect model.",
-    "omnibus test": "Compares the labels in several ways at once with labels drawn from the predictions. p: how often "
-    "such labels differ at least as much as the real ones.",
-    "slope": "1 if calibrated. Below 1 the predictions are too extreme, above 1 too timid.",
+    "omnibus test": "Compares the outcomes in several ways at once with outcomes drawn from the predictions. p: how "
+    "often such random outcomes differ from the predictions at least as much as the real ones.",
+    "slope": "How strongly outcomes follow the predictions: 1 if calibrated, below 1 if predictions are too extreme "
+    "(too near 0 % and 100 %), above 1 if they are too moderate.",
     "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
     "top label": "The class with the largest score.",
     "by chance": "The noise floor: the average gap that chance alone produces in this many rows.",
@@ -57,8 +66,8 @@ TERMS = {
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
-    "automatic calibration": "Averages maps, from leaving the scores alone to flexible ones, each with the weight that "
-    "it earns on rows it was not fitted on.",
+    "automatic calibration": "An average of several maps, from unchanged scores to flexible curves, weighted by how "
+    "well each does on rows it was not fitted on.",
     "prior correction": "Divides the odds of every score by one factor, the weight that a class was given in training; "
     "the order of the rows does not change.",
     "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
@@ -283,8 +292,8 @@ def _action(facts: Facts) -> Answer:
         return Answer(question, *_ADVICE[code], {}, command)
     segment = worst_segment(facts.segments)
     if segment is not None and (facts.remedies is None or facts.remedies.best is None):
-        detail = "One map for all rows cannot mend one segment: fit a map on its rows."
-        return Answer(question, f"Recalibrate {_segment_name(segment)} by itself", detail, {})
+        detail = "One map for all rows cannot fix a single segment: fit a map on its rows alone."
+        return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
     shift = facts.summary.prior_shift
     if facts.remedies is None and shift is not None and shift.detected:
         return Answer(question, _odds_advice(shift), f"It looks like {shift.factor}.", *_correction(shift))
@@ -312,7 +321,7 @@ def _action(facts: Facts) -> Answer:
         detail += " The gain is not clear yet: check it on new rows."
     command = _command(best.calibrator, facts.provenance, facts.name)
     numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
-    phrase = f"Recalibrate by {best.name}"
+    phrase = f"Recalibrate with {best.name}"
     if shift is not None and best.name == PRIOR_CORRECTION:
         weight, one_line = _correction(shift)
         numbers |= weight

@@ -118,7 +118,7 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     test = "" if s.test is None else f"{s.test.method} test: "
     p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
-    if _has_floor(s, "tce"):  # without its floor the TCE misleads: a calibrated model, too, has one above 0
+    if _has_floor(s, "tce"):  # without its floor the TCE misleads: even a calibrated model has one above 0
         yield _line(s, "tce", f"TCE{view}", "share of rows whose score a test rejects", form=percentage)
     yield _line(s, "ace", f"ACE{view}", "mean gap in bins of equal mass")
     yield _line(s, "mce", f"MCE{view}", "largest gap of any bin")

@@ -149,15 +149,15 @@ def report(
     level : float, default 0.95
         Level of all intervals, bands and decisions; more than 1/2.
     intervals : bool, default True
-        Whether every measure has its confidence limits or noise floor, and there is a panel with its calibration curve;
-        False is faster and leaves what the verdict rests on.
+        Whether to compute confidence limits or noise floors of every measure, and the panel with its calibration curve.
+        False is faster and keeps only what the verdict needs.
     seed : int or numpy.random.Generator, default 0
         Seed of all random draws; a generator supplies one.
     title : str, optional
         Heading of the page.
     source : str, optional
-        What the page calls the data, such as a file name. The columns of labels and scores are named if they are
-        Series with names.
+        Name of the data on the page, such as a file name. The columns of labels and scores are named if they are Series
+        with names.
     date : datetime.date, optional
         The date on the page; by default the day that the environment variable ``SOURCE_DATE_EPOCH`` names, or today.
     progress : bool or callable, default True

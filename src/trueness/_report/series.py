@@ -9,7 +9,7 @@ from trueness.results import Series
 
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
 _LEVELLED = ("_interval", "confidence_set")
-# A narrow terminal goes without these.
+# A narrow terminal omits these.
 _OPTIONAL = {"prevalence", "prevalence_interval", "l2_error", "confidence_set"}
 
 
