@@ -137,7 +137,12 @@ case(
 case("NULL labels, dropped", {"y": [0, None, 1], "p": [0.1, 0.5, 0.9]}, missing="drop")
 case("NULL booleans, dropped", {"y": [False, None, True], "p": [0.1, 0.5, 0.9]}, missing="drop")
 case("NULL strings, dropped", {"y": ["a", None, "b"], "p": [0.1, 0.5, 0.9]}, missing="drop", labels=["a", "b"])
-case("nothing but NULL", {"y": [0, 1], "p": pa.array([None, None], pa.float64())}, "all 2 miss a value", missing="drop")
+case(
+    "nothing but NULL",
+    {"y": [0, 1], "p": pa.array([None, None], pa.float64())},
+    "all 2 have a missing value",
+    missing="drop",
+)
 case(
     "scores above 1",
     {"y": [0, 1, 1], "p": [0.1, 1.2, 3.0]},

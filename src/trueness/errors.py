@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 class Remedy(NamedTuple):
-    """A way out that other front ends word differently.
+    """Advice that other front ends word differently.
 
     `text` is the sentence for a caller of the library. The command line, the calibrators and the tensor metrics may
     have their own sentence for each `name`, with `value` filled in (``{value}``, ``{value!r}``); else they use `text`.
@@ -125,11 +125,11 @@ _OWN = Wording()
 
 
 class TruenessError(Exception):
-    """Any error that trueness raises on purpose."""
+    """Base class of all errors that trueness raises on purpose."""
 
 
 class InputError(TruenessError, ValueError):
-    """An argument does not meet its demand.
+    """An argument is not acceptable; the message says why, where, and what to do.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class MissingLibraryError(TruenessError, ImportError):
 
 
 class TruenessWarning(UserWarning):
-    """Any warning that trueness gives; the number is returned nevertheless."""
+    """Base class of all warnings of trueness; a result is still returned."""
 
 
 class OneClassWarning(TruenessWarning):

@@ -174,7 +174,7 @@ LABELS = [
     refused("a Polars null among bools", "the first at row 3.", pl.Series([True, False, True, None]), P),
     refused("a PyArrow null label", "the first at row 0.", pa.chunked_array([[None, 1], [1, 0]]), P),
     refused("a masked label", "the first at row 1.", masked(Y, [0, 1, 0, 0]), P),
-    refused("strings without pos_label", "it holds strings ('no', 'yes'). With a vector of scores, say which of them the scores are about: `pos_label='yes'`.", WORDS, P),
+    refused("strings without pos_label", "it holds strings ('no', 'yes'). With a vector of scores, say which of them the scores predict: `pos_label='yes'`.", WORDS, P),
     refused("an array of strings without pos_label", "it holds strings ('no', 'yes')", np.array(WORDS), P),
     refused("pandas categories without pos_label", "it holds strings ('no', 'yes')", pd.Series(WORDS, dtype="category"), P),
     refused("Polars categories without pos_label", "it holds strings ('no', 'yes')", pl.Series(WORDS, dtype=pl.Categorical), P),
@@ -268,7 +268,7 @@ ROW_OPTIONS = [
     refused("None for kind", "`kind` must be 'classwise', 'confidence' or 'top-label'; got None.", Y, P, kind=None),
     refused("confidence of a vector", "`kind='confidence'` needs a matrix of scores, one column per class; `y_prob` is a vector. It is P(positive) of one binary problem, where there is no top label to choose;", Y, P, kind="confidence"),
     refused("top label of a vector", "`kind='top-label'` needs a matrix of scores", Y, P, kind="top-label"),
-    refused("all rows dropped", "`y_true` and `y_prob` must have at least one complete row; all 4 miss a value.", [0, 1, nan, nan], [nan, nan, 0.1, 0.2], missing="drop"),
+    refused("all rows dropped", "`y_true` and `y_prob` must have at least one complete row; all 4 have a missing value.", [0, 1, nan, nan], [nan, nan, 0.1, 0.2], missing="drop"),
 ]  # fmt: skip
 
 OFF = np.where(P3 == 0.7, 0.70001, P3)
@@ -303,8 +303,8 @@ MATRICES = [
     refused("two names for three columns", "`labels` must name the 3 columns of `y_prob` in order; got 2 names.", Y3, P3, labels=[0, 1]),
     refused("a class that is not named", "values named in `labels` (0, 1, 5); 1 of 4 labels is not, the first is 2 at row 2.", Y3, P3, labels=[0, 1, 5]),
     refused("a misspelt class beside named columns", "`y_true` must hold values named in the columns of `y_prob` ('cow', 'ant', 'bee'); 1 of 4 labels is not, the first is 'bea' at row 1.", ["ant", "bea", "cow", "ant"], pd.DataFrame(P3, columns=["cow", "ant", "bee"])),
-    refused("names against the names of the columns", "`labels` must name the columns of `y_prob` in their order; it says 'ant', 'bee', 'cow', they are named 'cow', 'ant', 'bee'. Leave `labels` out to go by the names.", WORDS3, pd.DataFrame(P3, columns=["cow", "ant", "bee"]), labels=["ant", "bee", "cow"]),
-    refused("columns named by codes in another order", "they are named 2, 0, 1. Say `labels=[2, 0, 1]` to go by the names, or pass the frame's `.to_numpy()` to go by place.", Y3, pd.DataFrame(P3, columns=[2, 0, 1])),
+    refused("names against the names of the columns", "`labels` must name the columns of `y_prob` in their order; it says 'ant', 'bee', 'cow', they are named 'cow', 'ant', 'bee'. Leave `labels` out to match columns by name.", WORDS3, pd.DataFrame(P3, columns=["cow", "ant", "bee"]), labels=["ant", "bee", "cow"]),
+    refused("columns named by codes in another order", "they are named 2, 0, 1. Say `labels=[2, 0, 1]` to match columns by name, or pass the frame's `.to_numpy()` to match by position.", Y3, pd.DataFrame(P3, columns=[2, 0, 1])),
     refused("Polars columns named by codes in another order", "they are named 2, 0, 1.", Y3, pl.DataFrame(P3, schema=["2", "0", "1"])),
     refused("columns of one name", "`y_prob` must have columns of different names; some have the same.", Y3, pd.DataFrame(P3, columns=["a", "a", "b"])),
     refused("pandas rows of a matrix in another order", "the same index in a different order", pd.Series(Y3), pd.DataFrame(P3, index=[3, 2, 1, 0])),
@@ -574,7 +574,7 @@ def test_there_are_cases_enough():
 )
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
 def test_dropped_rows_are_counted(y, p, w, gone):
-    with pytest.warns(tn.DroppedRowsWarning, match=f"^{gone} of 4 rows miss a value and were dropped"):
+    with pytest.warns(tn.DroppedRowsWarning, match=f"^{gone} of 4 rows have a missing value and were dropped"):
         tn.ece(y, p, sample_weight=w, missing="drop")
 
 
@@ -763,7 +763,7 @@ OPTIONS = [
     wrong("rejection at alpha=7", partial(tn.gce, loss="rejection", alpha=7), "`alpha` must lie between 0 and 1; got 7."),
     *(wrong(f"k={k!r}", partial(tn.squared_ece, k=k), "`k` must be") for k in (0, 2, -1, 1.5, "1", True)),
     wrong("weight_type='row'", partial(tn.squared_ece, weight_type="row"), "`weight_type` must be 'frequency' or 'importance'; got 'row'."),
-    wrong("bins that look at labels", partial(tn.squared_ece, bins=tn.Isotonic()), "`bins` must not look at the labels"),
+    wrong("bins that look at labels", partial(tn.squared_ece, bins=tn.Isotonic()), "`bins` must not depend on the labels"),
     wrong("parts of weights in a binomial test", partial(tn.tce, sample_weight=[0.5, 1, 1, 1]), "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test"),
 ]  # fmt: skip
 

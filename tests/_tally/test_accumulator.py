@@ -142,7 +142,7 @@ def test_a_bad_piece_leaves_everything_as_it_was():
             lambda: tn.Accumulator().update([0], [0.5], group="a"),
             "`group` needs an Accumulator that was made with `by`",
         ),
-        (lambda: tn.Accumulator(by="x").update([0], [0.5]), "`group` must be passed with every piece"),
+        (lambda: tn.Accumulator(by="x").update([0], [0.5]), "`group` must be passed with every batch"),
         (lambda: tn.Accumulator(by="x").update([0, 1], [0.5, 0.5], group=["a"]), "`group` must have one entry per row"),
         (lambda: tn.Accumulator(labels="ab"), "`labels` must be a list of the classes"),
         (lambda: tn.Accumulator(pos_label=b"a"), "`pos_label` must be ready for JSON"),
@@ -185,7 +185,7 @@ def stored(seen):
     return tn.Accumulator.from_bytes(seen.to_bytes())
 
 
-THIRD = r"must hold two labels in all pieces; earlier pieces have 'yes' \(`pos_label`\) and 'no', .* has 'maybe'"
+THIRD = r"must hold two labels in all batches; earlier batches have 'yes' \(`pos_label`\) and 'no', .* has 'maybe'"
 
 
 @pytest.mark.parametrize("again", [lambda seen: seen, stored], ids=["at once", "after a save"])
@@ -225,11 +225,11 @@ def test_a_third_label_is_found_behind_rows_that_are_dropped():
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ([0, 1], ["0", "1"], "which holds strings; got 1; the labels of earlier pieces are 1 and 0"),
-        ([1, 1], [2, 3], r"must be a value of `y_true` \(2, 3\); got 1; the labels of earlier pieces are 1\."),
-        ([1, 0], [2, 0], r"got 1; the labels of earlier pieces are 1 and 0\."),
-        ([1, 0], [2, 0, 1], r"must hold two values .*; the labels of earlier pieces are 1 and 0\."),
-        ([0, 1], [1, 2], r"earlier pieces have 1 \(`pos_label`\) and 0, this piece has 2"),
+        ([0, 1], ["0", "1"], "which holds strings; got 1; the labels of earlier batches are 1 and 0"),
+        ([1, 1], [2, 3], r"must be a value of `y_true` \(2, 3\); got 1; the labels of earlier batches are 1\."),
+        ([1, 0], [2, 0], r"got 1; the labels of earlier batches are 1 and 0\."),
+        ([1, 0], [2, 0, 1], r"must hold two values .*; the labels of earlier batches are 1 and 0\."),
+        ([0, 1], [1, 2], r"earlier batches have 1 \(`pos_label`\) and 0, this batch has 2"),
     ],
 )
 def test_labels_of_another_kind_are_refused(first, second, message):
@@ -244,7 +244,7 @@ def test_classes_of_a_matrix_are_those_of_earlier_pieces_in_every_group():
     P = np.eye(3)
     seen = tn.Accumulator(by="shop")
     seen.update(["a", "b", "c"], P, group="x")
-    refused = r"classes of earlier pieces, 3 classes \('a', 'b', 'c'\); this piece has"
+    refused = r"classes of earlier batches, 3 classes \('a', 'b', 'c'\); this batch has"
     for labels, scores in ((["a", "b", "d"], P), ([0, 1, 2], P), ([0, 1], np.eye(2))):
         with pytest.raises(tn.InputError, match=refused):
             seen.update(labels, scores, group="y")
@@ -286,7 +286,7 @@ def test_a_position_that_was_passed_once_is_required_ever_after():
     seen = tn.Accumulator()
     seen.update([0], [0.5], position=1)
     with pytest.raises(
-        tn.InputError, match="`position` must be passed with every piece once it was passed; the last one is 1"
+        tn.InputError, match="`position` must be passed with every batch or with none; the last one is 1"
     ):
         seen.update([0], [0.5])
     seen.update([], [], position=2)

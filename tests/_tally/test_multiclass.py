@@ -123,7 +123,7 @@ def test_rows_that_miss_a_value_are_dropped_from_logits_too(kind):
     y, Z = some_rows()
     Z[[3, 200], 2] = np.nan
     kept = ~np.isnan(Z).any(axis=1)
-    with pytest.warns(tn.DroppedRowsWarning, match="2 of 300 rows miss a value"):
+    with pytest.warns(tn.DroppedRowsWarning, match="2 of 300 rows have a missing value"):
         found = tn.binned(y, Z, kind=kind, from_logits=True, missing="drop")
     assert found == tn.binned(y[kept], Z[kept], kind=kind, from_logits=True)
 

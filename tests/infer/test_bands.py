@@ -137,7 +137,7 @@ def test_bands_are_a_table_with_one_column_more():
 
 @pytest.mark.parametrize("rule", [tn.Isotonic(), tn.BlockIsotonic(1, 3)])
 def test_bins_that_look_at_the_labels_are_refused(rule):
-    with pytest.raises(tn.InputError, match="must not look at the labels"):
+    with pytest.raises(tn.InputError, match="must not depend on the labels"):
         reliability_bands([0, 1, 1], [0.1, 0.5, 0.9], bins=rule)
 
 

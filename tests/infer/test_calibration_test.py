@@ -313,8 +313,8 @@ def test_other_kinds_are_refused_by_single_tests(kind):
         ({"method": "hosmer-lemeshow", "fitted": True, "bins": 2}, "needs g ≥ 3 groups; there are 2"),
         ({"resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
         ({"seed": -1}, "`seed` must be"),
-        ({"method": "exact", "bins": tn.Isotonic()}, "`bins` must not look at the labels"),
-        ({"method": "hosmer-lemeshow", "bins": tn.BlockIsotonic()}, "`bins` must not look at the labels"),
+        ({"method": "exact", "bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
+        ({"method": "hosmer-lemeshow", "bins": tn.BlockIsotonic()}, "`bins` must not depend on the labels"),
         ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .*'exact'` takes any"),
     ],
 )

@@ -283,7 +283,7 @@ def test_rows_without_a_cluster_are_dropped_on_request():
     y, p, cluster = draw(np.random.default_rng(9), 30)
     names = cluster.astype(float)
     names[:3] = np.nan
-    with pytest.warns(tn.DroppedRowsWarning, match="3 of .* rows miss a value and were dropped"):
+    with pytest.warns(tn.DroppedRowsWarning, match="3 of .* rows have a missing value and were dropped"):
         found = ece_interval(y, p, cluster=names, missing="drop", seed=0)
     assert found == ece_interval(y[3:], p[3:], cluster=cluster[3:], seed=0)
 
@@ -318,7 +318,7 @@ def test_sums_and_fractional_weights_are_refused(ask):
         ask(y, cluster=[0, 0, 1, 1])
     with pytest.raises(tn.InputError, match=r"`y_prob` must lie in \[0, 1\]"):
         ask(y, [0.2, 0.8, 0.3, 1.6], cluster=[0, 0, 1, 1])
-    with pytest.raises(tn.InputError, match="`bins` must not look at the labels"):
+    with pytest.raises(tn.InputError, match="`bins` must not depend on the labels"):
         ask(y, p, cluster=[0, 0, 1, 1], bins=tn.Isotonic())
 
 

@@ -234,7 +234,7 @@ def test_rows_that_miss_a_value_anywhere_are_dropped_everywhere():
     y, w = Y.astype(float), np.ones(N)
     a[3], b[5], y[8], cluster[13], w[21] = (np.nan,) * 5
     gone = [3, 5, 8, 13, 21]
-    with pytest.warns(tn.DroppedRowsWarning, match=r"5 of 300 rows miss a value in some model"):
+    with pytest.warns(tn.DroppedRowsWarning, match=r"5 of 300 rows have a missing value in some model"):
         found = compare(y, {"a": a, "b": b}, cluster=cluster, sample_weight=w, missing="drop")
     clean = compare(
         np.delete(Y, gone), {"a": np.delete(A, gone), "b": np.delete(B, gone)}, cluster=np.delete(CLUSTER, gone)
@@ -450,7 +450,7 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B}, {"measure": tn.ece}, "`method` must be 'bootstrap' for a measure of your own"),
         ({"a": A, "b": B}, {"method": "delta"}, "`method` must be 'influence' or 'bootstrap'; got 'delta'"),
         ({"a": A, "b": B}, {"measure": "brier", "bins": 5}, "`bins` is for `measure='squared_ece'`; 'brier' has none"),
-        ({"a": A, "b": B}, {"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"a": A, "b": B}, {"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"a": Q, "b": B}, {"bins": tn.Distinct()}, "Model 'a': No bin holds two rows"),
         ({"a": A, "b": B}, {"level": 90}, "`level` must lie strictly between 0 and 1; got 90"),
         ({"a": A, "b": B}, {"cluster": CLUSTER[:-1]}, r"`cluster` must have one entry per row \(300\)"),

@@ -90,7 +90,7 @@ def test_sums_and_repeated_rows_are_the_rows(criterion, within):
     assert pvalue(criterion, within, tn.sketch(y.repeat(w), p.repeat(w))) == pytest.approx(repeated, rel=0.05)
     bins = tn.binned(y, p, bins=1000 if criterion == "l2" else 10, sample_weight=w)
     if criterion == "band":
-        with pytest.raises(tn.InputError, match="bins have lost them"):
+        with pytest.raises(tn.InputError, match="bins do not keep them"):
             pvalue(criterion, within, bins)
     else:
         assert pvalue(criterion, within, bins) == pytest.approx(repeated, rel=0.35)

@@ -234,7 +234,7 @@ Y, P = [0, 1, 1], [0.1, 0.2, 0.9]
         ({"bins": {1: 0.1, "1": 1}}, "`bins` must have different names; '1' is there twice"),
         ({"bins": {"A": 0.1, "B": 0.5}}, "`bins` must cover every score; .* Give the last grade the cut-off 1."),
         ({"bins": [0, 0.5, 0.2, 1]}, "`bins` as edges must increase strictly"),
-        ({"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        ({"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"grades": ["A", "B"]}, r"`grades` must have one entry per row \(3\); got shape \(2,\)"),
         ({"grades": {"A": 0.1, "B": 1}}, "got a dict. Named cut-offs go to `bins=`."),
         ({"grades": [[1], [2], [3]]}, "`grades` must have one entry per row"),

@@ -132,7 +132,7 @@ def test_messages():
         tn.monotone_band(y, p, sample_weight=np.full(20, 0.5))
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
         tn.monotone_band(y, p, level=1)
-    with pytest.raises(tn.InputError, match="bins have lost them"):
+    with pytest.raises(tn.InputError, match="bins do not keep them"):
         tn.monotone_band(tn.binned(y, p))
     with pytest.raises(TypeError, match="cluster"):
         tn.monotone_band(y, p, cluster=np.arange(20))

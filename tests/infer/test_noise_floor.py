@@ -243,7 +243,7 @@ def test_progress_is_reported_after_each_batch():
         ({"progress": 3}, "`progress` must be True, False or a function"),
         (
             {"sample_weight": np.full(300, 0.5)},
-            "must be whole numbers that sum to less than 2³⁵. `weight_type='importance'` takes others",
+            "must be whole numbers that sum to less than 2³⁵. For other weights use `weight_type='importance'`",
         ),
         ({"kind": "confidence"}, "needs a matrix of scores"),
         ({"y_prob": tn.tally(C, M)}, "class-wise Tally"),

@@ -185,7 +185,7 @@ def test_two_columns_are_one_problem_and_more_classes_are_refused():
     assert both["slope"].value == pytest.approx(tn.calibration_slope(y, p))
     with pytest.raises(tn.InputError, match="probability of one class"):
         tn.panel([0, 1, 2], np.eye(3))
-    with pytest.raises(tn.InputError, match="bins have lost them"):
+    with pytest.raises(tn.InputError, match="bins do not keep them"):
         tn.panel(tn.binned(y, p))
 
 

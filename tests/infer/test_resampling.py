@@ -392,7 +392,7 @@ def test_bins_serve_the_bootstrap(method):
 
 @pytest.mark.parametrize("method", [name for name in RESAMPLING if name not in BOOTSTRAPS])
 def test_bins_do_not_serve_where_rows_are_drawn(method, right):
-    with pytest.raises(tn.InputError, match="bins have lost them"):
+    with pytest.raises(tn.InputError, match="bins do not keep them"):
         tn.ece_interval(tn.binned(right.y_true, right.y_prob), method=method, bins=10)
 
 
@@ -423,7 +423,7 @@ def test_fixed_bins_of_many_rows_are_not_sorted(monkeypatch):
         ({"method": "hulc", "resamples": 10}, "'hulc' takes none"),
         ({"method": "bootstrap", "resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
         ({"method": "jackknife"}, "`method` must be .* got 'jackknife'"),
-        ({"method": "bootstrap", "bins": tn.Isotonic()}, "must not look at the labels"),
+        ({"method": "bootstrap", "bins": tn.Isotonic()}, "must not depend on the labels"),
         ({"method": "bootstrap", "support": "reachable"}, "`support` is for"),
     ],
 )

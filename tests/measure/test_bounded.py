@@ -319,7 +319,7 @@ def test_a_function_of_ones_own_is_exact_where_no_cell_holds_two_scores():
     [
         ("cox", {}, "`measure` must be a function or one of 'ks', 'kuiper', .*; got 'cox'"),
         ("ks", {"bins": 10}, "`options` must be empty for 'ks'; got bins"),
-        (tn.squared_ece, {"bins": tn.Isotonic()}, "`bins` must not look at the labels"),
+        (tn.squared_ece, {"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         (tn.ece, {"bins": tn.Distinct()}, "need every distinct score, which a sketch does not keep"),
     ],
 )

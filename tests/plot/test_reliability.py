@@ -374,7 +374,7 @@ def test_missing_rows_are_counted_once():
         ({"curve": "loess", "band": "consistency"}, "`band` must be 'pointwise', 'simultaneous', 'monotone' or None"),
         ({"curve": "smooth", "bins": 4}, "`bins` is for `curve='binned'`; 'smooth' has none"),
         ({"scale": "sqrt"}, "`scale` must be 'auto', 'linear', 'log' or 'logit'; got 'sqrt'"),
-        ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not look at the labels"),
+        ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not depend on the labels"),
     ],
 )
 def test_bad_options_are_named(options, message):

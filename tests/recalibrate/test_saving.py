@@ -60,15 +60,15 @@ def array(*values, dtype="float64"):
 
 
 DAMAGES = [
-    ("HistogramBinning", "edges", {"array": None, "dtype": "float64"}, "'edges' is None, which is no list"),
-    ("HistogramBinning", "edges", {"array": 0.5, "dtype": "float64"}, "'edges' is 0.5, which is no list"),
+    ("HistogramBinning", "edges", {"array": None, "dtype": "float64"}, "'edges' is None, which is not a list"),
+    ("HistogramBinning", "edges", {"array": 0.5, "dtype": "float64"}, "'edges' is 0.5, which is not a list"),
     ("HistogramBinning", "edges", {"array": [0.0, 1.0]}, "'edges' has the dtype None"),
     ("HistogramBinning", "edges", array(0, 1, dtype="object"), "'edges' has the dtype 'object'"),
     ("HistogramBinning", "edges", array(0, 1, dtype="nonsense"), "'edges' has the dtype 'nonsense'"),
     ("HistogramBinning", "edges", array(0, 1, dtype=">f8"), "'edges' has the dtype '>f8'"),
     ("HistogramBinning", "edges", array(0, None, 0.5, 1), "'edges' has the dtype float64 .* of type NoneType"),
     ("HistogramBinning", "edges", array(0, "0.2", 0.5, 1), "entries of type str"),
-    ("HistogramBinning", "edges", array([0, 1], [0]), "'edges' is no array: "),
+    ("HistogramBinning", "edges", array([0, 1], [0]), "'edges' is not an array: "),
     ("HistogramBinning", "edges", array(0.0, 0.6, 0.5, 1.0), "'edges' must be ascending; got"),
     ("HistogramBinning", "edges", array(0.0, 0.5, 1.0), r"'edges' must be an array of shape \(4,\) of float64"),
     ("HistogramBinning", "edges", array(0.0, 0.5, 0.6, float("nan")), "'edges' must be finite"),
@@ -77,7 +77,7 @@ DAMAGES = [
     ("HistogramBinning", "edges", [0.0, 0.5], r"'edges' is not a value that it writes: \[0.0, 0.5\]"),
     ("HistogramBinning", "values", array(0.1, 0.2, 1.2), r"'values' must be in \[0, 1\]"),
     ("HistogramBinning", "counts", array(0.5, 1, 1, dtype="int64"), "'counts' has the dtype int64 .* type float"),
-    ("HistogramBinning", "counts", array(1, 1, 2**70, dtype="int64"), "'counts' is no array"),
+    ("HistogramBinning", "counts", array(1, 1, 2**70, dtype="int64"), "'counts' is not an array"),
     ("HistogramBinning", "counts", array(1, 1, -2, dtype="int64"), "'counts' must be at least 0"),
     ("HistogramBinning", "n_bins", 3.0, "'n_bins' must be a whole number ≥ 1; got 3.0"),
     ("HistogramBinning", "n", True, "'n' must be a whole number"),

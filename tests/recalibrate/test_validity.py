@@ -170,7 +170,7 @@ def test_the_band_by_hand():
             lambda: validity_band(Y, P, sample_weight=[0.5] * 8),
             "`sample_weight` must be whole numbers that sum to less than 2³⁵ for a band",
         ),
-        (lambda: validity_band(Y, P, bins=tn.Isotonic()), "`bins` must not look at the labels"),
+        (lambda: validity_band(Y, P, bins=tn.Isotonic()), "`bins` must not depend on the labels"),
         (lambda: validity_curve(Y, P).epsilon(0), "`level` must lie above 0 and be at most 1; got 0"),
         (lambda: validity_curve(Y, P).epsilon(True), "`level` must lie above 0 and be at most 1; got True"),
         (lambda: validity_curve(Y, P)("x"), "`epsilon` must be a number or an array of numbers; got 'x'"),

@@ -114,7 +114,7 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(only_batches, engine):
         pl.when(some == i).then(pl.lit(gap)).otherwise(name).alias(name) for i, (name, gap) in enumerate(gaps.items())
     )
     kept = ROWS.filter(some >= 3)
-    with pytest.warns(tn.DroppedRowsWarning, match="5,400 of 9,000 rows miss a value and were dropped"):
+    with pytest.warns(tn.DroppedRowsWarning, match="5,400 of 9,000 rows have a missing value and were dropped"):
         found = ask(ENGINES[engine](rows), label="word", labels=["no", "yes"], weight="w", missing="drop", by="g")
     same(found, ask(ENGINES[engine](kept), label="word", labels=["no", "yes"], weight="w", by="g"), weighted=True)
 

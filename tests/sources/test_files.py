@@ -115,7 +115,7 @@ def test_labels_of_every_type_are_read_from_parquet(call, tmp_path, labels, opti
     pl.DataFrame({"y": labels, "p": scores}).write_parquet(tmp_path / "x.parquet")
     pl.DataFrame({"y": labels, "p": scores}).head(3).write_parquet(tmp_path / "full.parquet")
     dropped = call("measure", "--no-intervals", "x.parquet", "--missing", "drop", "--format", "csv", *option)
-    assert "1 of 4 rows miss a value and were dropped" in dropped.stderr
+    assert "1 of 4 rows have a missing value and were dropped" in dropped.stderr
     full = call("measure", "--no-intervals", "full.parquet", "--format", "csv", *option)
     assert full.exit_code == 0, full.stderr
     assert dropped.stdout == full.stdout

@@ -120,7 +120,7 @@ def test_weights_of_a_group_that_vanish_when_squared_are_refused(bins):
 
 def test_dropped_rows_are_counted():
     rows = ROWS.lazy().with_columns(pl.when(pl.col("g") == "a").then(None).otherwise("p").alias("p"))
-    with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows miss a value and were dropped"):
+    with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"):
         assert ask(rows, missing="drop").n == 2
 
 

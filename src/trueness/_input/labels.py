@@ -55,7 +55,7 @@ def binary_labels(
     if values.size == 0:
         return np.zeros(0, dtype=np.uint8)
     found = _distinct_labels(values)
-    text = f"With a vector of scores, say which of them the scores are about: `pos_label={found[-1]!r}`."
+    text = f"With a vector of scores, say which of them the scores predict: `pos_label={found[-1]!r}`."
     remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
     raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({_list_labels(found)})", remedy=remedy)
 
@@ -146,12 +146,12 @@ def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> No
             "labels",
             "must name the columns of `y_prob` in their order",
             f"it says {_list_labels(order)}, they are named {_list_labels(names)}",
-            remedy="Leave `labels` out to go by the names.",
+            remedy="Leave `labels` out to match columns by name.",
         )
 
 
 def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None) -> bool:
-    """Whether columns are in the order of the categories; columns that bear the names of classes go by these."""
+    """Whether columns are in the order of the categories; columns named after classes are matched by name instead."""
     if names is not None and set(categories) & set(names):
         return False
     if len(categories) == n_classes:
@@ -179,7 +179,8 @@ def _refuse_permuted_codes(names: tuple[Any, ...] | None, order: Sequence[Any] |
             f"they are named {order}",
             remedy=Remedy(
                 "labels-order",
-                f"Say `labels=[{order}]` to go by the names, or pass the frame's `.to_numpy()` to go by place.",
+                f"Say `labels=[{order}]` to match columns by name, or pass the frame's `.to_numpy()` to match by "
+                "position.",
                 list(names or ()),
             ),
         )

@@ -110,7 +110,7 @@ def read_sample(
     """Read labels, scores and weights into a Sample.
 
     `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a stream, all of whose
-    rows may miss a value or have weight 0. A matrix of logits stays one: its probabilities are computed when needed.
+    rows may have a missing value or weight 0. A matrix of logits is kept: its probabilities are computed when needed.
     """
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
@@ -200,7 +200,7 @@ def _without_missing(
         return y, p, w, None
     if gone.all() and not allow_none:
         demand = "`y_true` and `y_prob` must have at least one complete row"
-        raise InputError("", demand, f"all {gone.size:,} miss a value")
+        raise InputError("", demand, f"all {gone.size:,} have a missing value")
     keep = ~gone
     kept_w = None if w is None else Column(w.values[keep])
     return Column(y.values[keep]), Column(p.values[keep], None, p.names), kept_w, np.flatnonzero(keep)

@@ -1,4 +1,4 @@
-"""`by=` and `grades=`: columns whose values cut the rows into segments, and the crossings of such columns."""
+"""`by=` and `grades=`: columns whose values divide the rows into segments, and crossings of such columns."""
 
 from collections.abc import Mapping
 from itertools import combinations

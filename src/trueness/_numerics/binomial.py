@@ -127,8 +127,8 @@ class _Side(NamedTuple):
     def far_end(self) -> tuple[Ints, Bools]:
         """Last count up to the centre that is no likelier than ``k``, or -1; and whether rounding may err.
 
-        Up to the centre the log-likelihood grows and is concave, so that Newton's method closes in on the
-        end; every third probe halves the bracket instead, lest it dawdle.
+        Up to the centre the log-likelihood grows and is concave, so that Newton's method closes in on the end; every
+        third probe halves the bracket instead, so that the search cannot stall.
         """
         bar = self.log_likelihood(self.k) + _TOLERANCE
         end = np.full(self.k.shape, -1, np.int64)

@@ -1,4 +1,4 @@
-"""`Accumulator`: sums that grow piece by piece, and the position of the last piece in its stream."""
+"""`Accumulator`: running sums of batches of rows, and the position of the last batch in its stream."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Accumulator:
         self.about = store.json_ready(dict(about or {}), "about")
         """Notes that are kept with the sums."""
         self.position: Any = None
-        """Where the last piece ended, as passed to `update`."""
+        """Where the last batch ended, as passed to `update`."""
         options = {
             "kind": check_kind(kind),
             "labels": None if labels is None else checked_order(labels),
@@ -156,11 +156,11 @@ class Accumulator:
         """
         where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):
-            demand = "must be passed with every piece, since the Accumulator has `by`"
+            demand = "must be passed with every batch, since the Accumulator has `by`"
             raise InputError("group", demand if self.by is not None else "needs an Accumulator that was made with `by`")
         if where is None and self.position is not None:
-            demand = "must be passed with every piece once it was passed"
-            remedy = "Set the attribute `position` to None to go on without."
+            demand = "must be passed with every batch or with none"
+            remedy = "Set the attribute `position` to None to continue without one."
             raise InputError("position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy)
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         try:
@@ -191,7 +191,7 @@ class Accumulator:
         if not self._sums or not self._learns_label or not about_labels:
             return ""
         known = [self._options["pos_label"], *([] if self._other_label is None else [self._other_label])]
-        return f"; the labels of earlier pieces are {' and '.join(map(repr, known))}"
+        return f"; the labels of earlier batches are {' and '.join(map(repr, known))}"
 
     def _other_label_with(self, y_true: Any, sample: Sample) -> Any:
         """The label beside `pos_label`, if this piece or an earlier one has it; `sample` has at most one."""
@@ -200,14 +200,14 @@ class Accumulator:
         at = int(np.argmin(sample.y))
         found = column(y_true, "y_true").values[at if sample.rows is None else sample.rows[at]]
         found = store.json_ready(found.item() if isinstance(found, np.generic) else found, "y_true")
-        self._refuse_third_label(found, "this piece")
+        self._refuse_third_label(found, "this batch")
         return found if self._other_label is None else self._other_label
 
     def _refuse_third_label(self, found: Any, where: str) -> None:
         if None not in (found, self._other_label) and found != self._other_label:
             known = f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r}"
-            got = f"earlier pieces have {known}, {where} has {found!r}"
-            raise InputError("y_true", "must hold two labels in all pieces", got)
+            got = f"earlier batches have {known}, {where} has {found!r}"
+            raise InputError("y_true", "must hold two labels in all batches", got)
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
         if group is None or is_one_group(group):
@@ -251,27 +251,27 @@ class Accumulator:
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
-        """A measure of all rows so far: any measure, or your own function of sums, with its options.
+        """Compute a measure of all rows so far: any measure, or your own function of sums, with its options.
 
-        Of a sketch, the value is an approximation; :func:`trueness.bounded` of `total` gives its limits.
+        From a sketch the value is approximate; :func:`trueness.bounded` of `total` gives limits for it.
         """
         return measure(self.total, **options)
 
     def compute_by(self, measure: Callable[..., Any], **options: Any) -> dict[Group, Any]:
-        """The same for each group, as a dict by group."""
+        """Compute a measure for each group, as a dict."""
         return {key: measure(sums, **options) for key, sums in self.groups.items()}
 
     def merge(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
-        """Add the rows of another accumulator, or sums made elsewhere, as by :func:`trueness.scan`.
+        """Add the rows of another accumulator, or sums computed elsewhere, such as by :func:`trueness.scan`.
 
-        The position stays: only the caller knows where it is in which stream.
+        The position does not change: only the caller knows the position in each stream.
 
         Parameters
         ----------
         other : Accumulator, Sketch, Tally, Binned, or dict of sums by group
             Made with the same `bins` and row options, from rows with the same labels; an Accumulator also with the same
-            `by` and `about`. With `by`, sums come as a dict. If `about` may differ, because it names a
-            machine or a day, make it the same first: ``other.about = seen.about``.
+            `by` and `about`. With `by`, pass sums as a dict. If `about` differs, because it names a machine or a day,
+            make it the same first: ``other.about = seen.about``.
 
         Examples
         --------
@@ -335,11 +335,11 @@ class Accumulator:
         return names[self.bins] if isinstance(self.bins, str) else "binned"
 
     def reset(self) -> None:
-        """Forget all rows, their labels, and the position; settings stay."""
+        """Remove all rows, their labels and the position; the settings are kept."""
         self._sums, self._other_label, self.position = {}, None, None
 
     def to_bytes(self) -> bytes:
-        """Everything, in few bytes; the same for the same unweighted rows in any order and partition."""
+        """Everything as compact bytes, identical for the same unweighted rows in any order and partition."""
         settings = {
             "bins": self.bins,
             "by": self.by,
@@ -366,7 +366,7 @@ class Accumulator:
         except InputError as error:
             raise error.within("The sums cannot be read") from error
         except TypeError as error:
-            refuse(str(error).rstrip("."))  # an option that there is not
+            refuse(str(error).rstrip("."))  # an unknown option
         found.position, found._other_label = header["position"], header["other_label"]
         other, event = found._other_label, found._options.get("pos_label")
         if other is not None and (not isinstance(other, str | int | float | bool) or event is None or event == other):
@@ -396,7 +396,7 @@ class Accumulator:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that :meth:`save` wrote, and go on from `position`."""
+        """Read a file that :meth:`save` wrote, to continue from its `position`."""
         found: Self
         found, stamp = store.load(path, cls.from_bytes)
         found._known = resolve_path(as_path(path)), stamp
@@ -438,13 +438,13 @@ def _refuse_other_classes(known: dict[Group, Sums], key: Group, piece: Sums) -> 
     name, sums = next(iter(known.items()))
     refuse_other_type([name], key)
     if sums.kind != piece.kind:
-        earlier = f"earlier pieces are {sums.kind!r} (scores of shape {_shape(sums)})"
+        earlier = f"earlier batches are {sums.kind!r} (scores of shape {_shape(sums)})"
         got = f"{earlier}, this one is {piece.kind!r} ({_shape(piece)})"
         raise InputError("", "Only sums of the same kind can be added", got)
     if sums.classes != piece.classes:
-        demand = f"Labels and scores must have the classes of earlier pieces, {list_classes(sums.classes)}"
-        remedy = "`labels=` of the Accumulator names them once for all pieces."
-        raise InputError("", demand, f"this piece has {list_classes(piece.classes)}", remedy=remedy)
+        demand = f"Labels and scores must have the classes of earlier batches, {list_classes(sums.classes)}"
+        remedy = "`labels=` of the Accumulator names them once for all batches."
+        raise InputError("", demand, f"this batch has {list_classes(piece.classes)}", remedy=remedy)
 
 
 def _shape(sums: Sums) -> str:

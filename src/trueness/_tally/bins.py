@@ -42,7 +42,7 @@ class Bins:
     moments : bool
         Whether Σwp² is known.
     whole : bool
-        Whether every weight is a whole number, so that weight 2 is the row twice.
+        Whether every weight is a whole number, so that a weight of 2 counts the row twice.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Bins:
         return np.column_stack(columns).astype(np.float64)
 
     def coarsen(self, rule: BinRule) -> "Bins":
-        """Merge neighbouring bins; the edges of `rule` must be among the edges there are."""
+        """Merge neighbouring bins; the edges of `rule` must be among the existing edges."""
         edges = rule.fixed_edges
         if (
             edges is None

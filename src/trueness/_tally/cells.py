@@ -73,7 +73,7 @@ class Cells:
 
     @classmethod
     def empty(cls) -> "Cells":
-        """No cell at all: the zero of addition."""
+        """No cells: adding them changes nothing."""
         none = np.zeros(0, dtype=np.int64)
         return cls(np.zeros(0), none, none, none)
 

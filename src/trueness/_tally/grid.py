@@ -58,7 +58,7 @@ class GridCells:
 
     @classmethod
     def empty(cls) -> "GridCells":
-        """No rows: the zero of addition."""
+        """No rows: adding them changes nothing."""
         none = np.zeros(0, dtype=np.int64)
         return cls(none, none, np.zeros((0, 2)), np.zeros((0, 2, 5), dtype=np.int64))
 

@@ -131,7 +131,7 @@ def as_tally(
     """
     if isinstance(y_true, Binned):
         remedy = "Pass a Tally, or labels and scores."
-        raise InputError("", "This measure needs every distinct score", "bins have lost them", remedy=remedy)
+        raise InputError("", "This measure needs every distinct score", "bins do not keep them", remedy=remedy)
     if isinstance(y_true, Sketch | Tally):
         _refuse_row_arguments(y_true, y_prob, options)
         if rule is not None and rule.splits_ties:
@@ -189,7 +189,7 @@ def sample_and_kind(
         sample = with_probabilities(sample)
     if sample.dropped:
         total = sample.dropped + sample.y.size
-        warn(f"{sample.dropped:,} of {total:,} rows miss a value and were dropped.", DroppedRowsWarning)
+        warn(f"{sample.dropped:,} of {total:,} rows have a missing value and were dropped.", DroppedRowsWarning)
     return sample, kind
 
 
@@ -241,9 +241,9 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels; no rows at all give the zero of addition.
+        Labels. Without any rows, the result is an empty tally, which can be added to others.
     y_prob : array-like of shape (n,) or (n, K)
-        Scores. Of a matrix, the tally holds one part per class (`kind` 'classwise' or 'top-label') or one
+        Scores. For a matrix, the tally holds one part per class (`kind` 'classwise' or 'top-label') or a single one
         ('confidence').
     **rows
         As for :func:`trueness.ece`.

@@ -69,7 +69,7 @@ class BinRule(ABC):
 
     @property
     def n_requested(self) -> int:
-        """The number of bins asked for; 0 if the data decide."""
+        """The requested number of bins; 0 if the data decide."""
         return int(getattr(self, "n", 0))
 
 
@@ -95,9 +95,9 @@ def _equal_width(n: int) -> "EqualWidth":
 
 
 def blind_to_labels(rule: BinRule) -> BinRule:
-    """The rule, unless it looks at the labels: that would bring back the bias that debiasing removes."""
+    """The rule, unless it depends on the labels: that would bring back the bias that debiasing removes."""
     if isinstance(rule, Isotonic | BlockIsotonic):
-        raise InputError("bins", "must not look at the labels", f"{rule!r} does")
+        raise InputError("bins", "must not depend on the labels", f"{rule!r} does")
     return rule
 
 
@@ -273,12 +273,12 @@ class MassAndWidth(BinRule):
     """Bins cut at the cuts of `mass` bins of equal mass and at the edges of `width` bins of equal width.
 
     Equal mass alone joins scores that lie far apart where scores are rare, and errors of both signs can cancel there;
-    equal width alone leaves most rows of concentrated scores in one bin. The bins do not look at the labels.
+    equal width alone leaves most rows of concentrated scores in one bin. The bins do not depend on the labels.
 
     Parameters
     ----------
     mass, width : int
-        Number of bins of each kind; about their sum has rows.
+        Number of bins of each kind; roughly mass + width bins contain rows.
 
     Examples
     --------
@@ -332,12 +332,12 @@ class BlockIsotonic(BinRule):
     Parameters
     ----------
     n_min : int, optional
-        Fewest rows of a bin, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only `n_max`
-        limits the bins; with N there is one bin.
+        Minimum number of rows per bin, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only
+        `n_max` limits the bins; with N there is one bin.
     n_max : int, optional
-        Most rows of a bin, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1). Both limits are guaranteed (without
-        ties) if `n_max` is at least 2 n_min − 1. Below that `n_max` still holds, but the last bin but one may have
-        fewer than `n_min` rows: it cannot take the rows kept back, and they form a bin of their own.
+        Maximum number of rows per bin, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1). Both limits are guaranteed
+        (without ties) if `n_max` is at least 2 n_min − 1. Below that `n_max` still holds, but the last bin but one may
+        have fewer than `n_min` rows: it cannot take the rows kept back, and they form a bin of their own.
     fuse : bool, default False
         Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by drawing edges only where the
         fitted value changes. Fused bins may exceed `n_max`.

@@ -155,9 +155,9 @@ def _store() -> Any:
 class Tally(Parts[Cells]):
     """The sums of the rows of each distinct score.
 
-    Tallies add: the tally of two batches is the sum of theirs. Every measure takes a tally in place of labels and
-    scores. Unweighted tallies are the same bits for any order and any split of the rows. :func:`trueness.tally`
-    makes one.
+    Tallies can be added: the tally of two batches is the sum of their tallies. Every measure takes a tally in place of
+    labels and scores. Unweighted tallies are identical, bit for bit, for any order and any split of the rows.
+    :func:`trueness.tally` makes one.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Tally(Parts[Cells]):
 
 
 class Binned(Parts[Bins]):
-    """The sums of the rows of each bin. Sums over the same edges add.
+    """The sums of the rows of each bin. Sums over the same edges can be added.
 
     :func:`trueness.binned` makes one in a single pass that does not sort, so that scores need not fit in memory at
     once. Every measure of fixed bins takes it in place of labels and scores.
@@ -203,7 +203,7 @@ class Binned(Parts[Bins]):
     _cells = "bins"
 
     def coarsen(self, bins: BinsLike) -> Binned:
-        """Merge neighbouring bins; the edges of `bins` must be among the edges there are."""
+        """Merge neighbouring bins; the edges of `bins` must be among the existing edges."""
         rule = as_rule(bins)
         return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes)
 

@@ -85,7 +85,7 @@ def analytic(cells: Cells, options: Options) -> Outcome:
             "bins",
             "must be of equal width for `method='analytic'`, whose null deviation assumes it",
             f"got {rule!r}",
-            remedy="`method='exact'` takes any bins that do not look at labels.",
+            remedy="`method='exact'` takes any bins that do not depend on the labels.",
         )
     scores = of_cells(cells, rule, None)
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic

@@ -254,9 +254,9 @@ def calibration_test(
     matrix of two columns is the binary problem of the second. 'omnibus' also takes `kind='classwise'` (every class
     against the rest, and the largest score), `kind='top-label'` (the largest score, for each predicted class) and `k`
     (the r-th largest score as the probability that its class is right, for r up to k). One class is drawn per row, all
-    columns are ranked on the same draws, and the sum of their combinations and their largest deviance are ranked
-    again: the level is exact. `alone` then has the p-value of each column, and `strongest` the one that spoke. Time
-    and memory are bounded: 20,000 cells in all columns, and fewer than 999 draws, but at least 199, if more than 2·10⁸
+    columns are ranked on the same draws, and the sum of their combinations and their largest deviance are ranked again:
+    the level is exact. `alone` then has the p-value of each column, and `strongest` names the decisive one. Time and
+    memory are bounded: 20,000 cells in all columns, and fewer than 999 draws, but at least 199, if more than 2·10⁸
     classes or 4·10⁷ statistics would be drawn.
 
     **Swapping the classes** does not change 'kuiper', 'spiegelhalter' and 'cox'. It changes 'ks', whose path then

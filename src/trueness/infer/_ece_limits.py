@@ -254,7 +254,7 @@ def _clopper_upper(count: Floats, n: float, alpha: float) -> Floats:
 
 
 def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
-    """The largest θ that is no more than z spreads above the observed ECE, once its mean is set against it.
+    """The largest θ that is no more than z spreads above the observed ECE, once its mean is taken into account.
 
     The mean is at least that of |θ + noise·Z|, Z standard normal. An ECE below its noise floor counts as that floor.
     """

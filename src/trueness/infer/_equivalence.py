@@ -69,7 +69,7 @@ def equivalence_test(
         The margin, above 0 and at most 1, in units of probability (for 'oe': of the ratio). Choose it before looking
         at the data.
     criterion : {'l2', 'oe', 'band', 'ece'}, default 'l2'
-        What must be small.
+        The quantity that must be small.
 
         'l2'
             The l2 calibration error, by the upper limit of :func:`trueness.ece_interval`.
@@ -230,7 +230,10 @@ class EquivalenceData(NamedTuple):
         else:
             cells = self._cells()
             if not cells.exact:
-                demand, remedy = "must be whole numbers for the l2 error", "`weight_type='importance'` takes others."
+                demand, remedy = (
+                    "must be whole numbers for the l2 error",
+                    "For other weights use `weight_type='importance'`.",
+                )
                 raise InputError("sample_weight", demand, remedy=remedy)
             n = int(cells.weight.sum())
             if n < 2:

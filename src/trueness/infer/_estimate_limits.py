@@ -254,7 +254,7 @@ def scaled_brier_limits(data: ObservedRows, value: float, options: Options) -> L
 
 
 def ece_limits_in(data: ObservedRows, rule: BinRule) -> Limits:
-    """Two-sided limits for the l1 error in bins that do not look at the labels."""
+    """Two-sided limits for the l1 error in bins that do not depend on the labels."""
     alpha = (1 - data.level) / 2
     if data.one is None:
         return Limits(note=_SEVERAL)

@@ -76,7 +76,7 @@ def grade_table(
         With a correlation: limits and lights for infinitely many rows in each grade (Vasicek's quantiles), or for the
         rows there are.
     lights : pair of float, default (0.95, 0.999)
-        One-sided levels above whose limits a grade is amber and red.
+        One-sided levels: a grade is amber above the limit of the first and red above that of the second.
     **rows
         As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence between rows.
 

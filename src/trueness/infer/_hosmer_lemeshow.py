@@ -60,6 +60,6 @@ def _freedom(groups: int, fitted: bool, cells: Cells) -> int:
             "fitted",
             "leaves g − 2 degrees of freedom and needs g ≥ 3 groups",
             f"there are {groups}",
-            remedy="Ask for more with `bins=EqualMass(10)`, or test on rows that were not used to fit.",
+            remedy="Increase it with `bins=EqualMass(10)`, or test on rows that were not used to fit.",
         )
     return groups - 2

@@ -40,7 +40,7 @@ TallyFunction = Callable[[Any], float]
 
 
 def gap_floor(data: ObservedRows, rule: BinRule, norm: str | float, power: int = 1) -> Floor:
-    """The floor of a power mean of gaps (rate − mean score) over bins that do not look at the labels.
+    """The floor of a power mean of gaps (rate − mean score) over bins that do not depend on the labels.
 
     The events of a bin are normal if their variance is large, else drawn from its scores. `power` is that of the loss.
     Not for class-wise sums, where the classes of a row depend on each other.

@@ -54,7 +54,7 @@ class Gaps(NamedTuple):
 
     @property
     def blind(self) -> bool:
-        """Whether the bins do not look at the labels."""
+        """Whether the bins do not depend on the labels."""
         return not isinstance(self.rule, Isotonic | BlockIsotonic)
 
 
@@ -72,7 +72,7 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
 
 
 def _gap_limits(function: str) -> LimitsOf:
-    """Limits of the l1 and the l2 error in bins that do not look at the labels; none for other norms."""
+    """Limits of the l1 and the l2 error in bins that do not depend on the labels; none for other norms."""
 
     def limits(data: ObservedRows, value: float, options: Options) -> Limits:
         gaps = gaps_of(function, options)

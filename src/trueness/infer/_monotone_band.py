@@ -1,4 +1,4 @@
-"""The honest monotone band: where the event probability can lie if it rises with the score."""
+"""The monotone band: where the event probability can lie if it rises with the score."""
 
 import math
 from functools import partial

@@ -243,7 +243,7 @@ def _batches(tallies: Iterable[Tally]) -> Iterator[list[Tally]]:
 
 
 def _with_sums_kept(measure: TallyMeasure, tally: Tally) -> TallyMeasure:
-    """The same measure; the ECE in bins that do not look at labels keeps all that these do not change.
+    """The same measure; the ECE in bins that do not depend on the labels keeps all that these do not change.
 
     Values are equal to the last bit, in a tenth of the time for few scores.
     """

@@ -96,7 +96,7 @@ def read_rows(
     if dropped:
         samples = {name: some_rows(one, kept if one.rows is None else kept[one.rows]) for name, one in samples.items()}
         where = " in some model" if len(models) > 1 else ""
-        warn(f"{dropped:,} of {n:,} rows miss a value{where} and were dropped.", DroppedRowsWarning)
+        warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
     paired = PairedRows(samples, kind, np.flatnonzero(kept), dropped=dropped)
     paired = _with_weights(paired) if importance else _with_repeats(paired)
     if paired.n == 0:
@@ -192,7 +192,7 @@ def _with_repeats(paired: PairedRows) -> PairedRows:
     if (w != np.floor(w)).any():
         where, remedy = "with `cluster`", ""
         if len(paired.samples) > 1:
-            where, remedy = "to compare models", "`weight_type='importance'` takes others."
+            where, remedy = "to compare models", "For other weights use `weight_type='importance'`."
         raise InputError("sample_weight", f"must be whole numbers {where}: they count rows", remedy=remedy)
     if w.sum() > _MOST_ROWS:
         raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")

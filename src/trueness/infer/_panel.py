@@ -45,7 +45,7 @@ def panel(
     seed: Seed = None,
     **rows: Unpack[RowOptions],
 ) -> Panel:
-    r"""The numbers by which a validation is judged, each with its confidence limits or its noise floor.
+    r"""The measures of a clinical or credit validation, each with confidence limits or a noise floor.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def prior_shift(
     r"""Whether the scores look as if one class had been weighted, over-sampled or down-sampled, and by what factor.
 
     Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w and leaves their
-    ratios alone. That can be told from other errors, and undone: see :func:`trueness.prior_correction`.
+    ratios alone. Such a shift can be distinguished from other errors and undone: see :func:`trueness.prior_correction`.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def prior_shift(
 
     without units. A shift is detected if the limits of :math:`w` exclude 1 and those of the slope
     (:func:`trueness.calibration_slope`) include 1. The limits are those of the likelihood ratio; for weights that are
-    not whole numbers, and for clusters, Wald limits with the sandwich variance. Few rows leave the slope wide open:
-    read its limits, too. Scores of exactly 0 and 1 are left out.
+    not whole numbers, and for clusters, Wald limits with the sandwich variance. With few rows the slope is uncertain:
+    read its limits as well. Scores of exactly 0 and 1 are left out.
 
     References
     ----------

@@ -251,7 +251,7 @@ def _frequency_tally(tally: Tally) -> Tally:
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵",
-            remedy="`weight_type='importance'` takes others, with one label per row.",
+            remedy="For other weights use `weight_type='importance'`, with one label per row.",
         )
     counts = (cast(Ints, part.weight) for part in tally.parts)
     parts = (Cells(part.score, n, n, part.events) for part, n in zip(tally.parts, counts, strict=True))

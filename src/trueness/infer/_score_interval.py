@@ -61,7 +61,7 @@ class _Part(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """The default cells of the interval; they do not look at the labels."""
+    """The default cells of the interval; they do not depend on the labels."""
 
     coarse: BinRule
     fine: BinRule

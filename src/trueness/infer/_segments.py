@@ -96,8 +96,8 @@ def segments(
     Young). An error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone
     by :func:`trueness.calibration_test`. Adjusted p-values stop at 1/(R + 1), unless a proven bound is smaller.
 
-    **Limits.** Of the gap and of observed/expected: Clopper and Pearson's for the event rate, less or divided by the
-    mean score; each at `level` by itself.
+    **Limits** of the gap and of observed/expected are the Clopper-Pearson limits of the event rate, minus or divided by
+    the mean score; each holds at `level` by itself.
 
     **Shrinkage.** Gaps of small segments are mostly noise. `shrunk_gap` assumes that the log-odds of each segment of a
     column are shifted by :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of

@@ -60,7 +60,7 @@ def calibration_series(
     Parameters
     ----------
     sums : dict of Tally, Sketch, Binned or Accumulator
-        The sums of each day by name, in order of time. A day without rows is a line without numbers.
+        The sums of each day by name, in order of time. A day without rows gives a line without numbers.
     bins : int, sequence of edges or bin rule, optional
         Bins of the ECE; by default those of the sums, else 10 of equal width.
     level : float, default 0.95

@@ -1,6 +1,6 @@
 r"""Proven bounds on the chance of labels as far from their scores as the observed ones: p-values without a floor.
 
-A Monte-Carlo p-value is at least 1/(R + 1). Below it, only a bound that is proven for every n may speak; an asymptotic
+A Monte-Carlo p-value is at least 1/(R + 1). Below it, only a bound that is proven for every n is valid; an asymptotic
 tail is wrong by orders of magnitude there.
 
 **Cells.** Let a cell have N independent labels with mean probability p, and O events. Since

@@ -38,7 +38,7 @@ _LARGEST_ERRORS: dict[Any, str] = {
 
 
 def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any) -> Bounded:
-    r"""A measure of a sketch, with limits that are certain to include the measure of the rows.
+    r"""A measure of a sketch, with proven limits for its value on the rows.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
     Returns
     -------
     Bounded
-        The value, its limits and its largest possible error. The limits are proven, not estimated: they are no
-        confidence interval, for which see :func:`ece_interval`. Where no limits are known they are nan, and
-        `note` says how close the value was in experiments.
+        The value, its limits and its largest possible error. The limits are proven, not estimated; they are not a
+        confidence interval (see :func:`ece_interval`). Where no limits are known they are nan, and `note` says how
+        close the value was in experiments.
 
     Notes
     -----

@@ -131,7 +131,7 @@ def e90(
     knots: int = 5,
     **rows: Unpack[RowOptions],
 ) -> float:
-    """Distance between a flexible calibration curve and the diagonal that nine tenths of the rows do not exceed.
+    """90 % quantile of the distance between a flexible calibration curve and the diagonal.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def scaled_brier(
 
     .. math:: 1 - \frac{B}{r (1 - r)} ,
 
-    where of several classes the denominator is summed over the classes like the score.
+    where, for several classes, the denominator is summed over the classes like the score.
 
     References
     ----------

@@ -40,9 +40,9 @@ def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None
     The maximum-likelihood :math:`b` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
 
     Scores of exactly 0 and 1 have infinite logits. They are left out, as in R's ``rms::val.prob``, with a warning that
-    counts them and those among them that were wrong. Moving them inwards would let the distance decide: on one data
-    set with 28 % ones the slope ran from 0.05 to 0.35. :func:`observed_expected`, :func:`brier` and :func:`ece` use all
-    rows.
+    counts them and those among them that were wrong. Moving them inwards would make the slope depend on the distance
+    chosen: on one data set with 28 % ones it ranged from 0.05 to 0.35. :func:`observed_expected`, :func:`brier` and
+    :func:`ece` use all rows.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def calibration_intercept(
 
     Notes
     -----
-    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, with the
-    slope fixed at 1 (calibration in the large). Scores of exactly 0 and 1 are left out, as by
-    :func:`calibration_slope`; :func:`observed_expected` asks the same of all rows.
+    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, with the slope fixed
+    at 1 (calibration in the large). Scores of exactly 0 and 1 are left out, because their logits are infinite;
+    :func:`observed_expected` uses all rows.
 
     Examples
     --------

@@ -120,7 +120,7 @@ def _frequency(bins: Bins) -> float:
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵",
-            remedy="`weight_type='importance'` takes others.",
+            remedy="For other weights use `weight_type='importance'`.",
         )
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     pairs = n >= 2

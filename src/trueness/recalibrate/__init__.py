@@ -1,4 +1,4 @@
-"""Scikit-learn estimators that make scores true, and what they can promise.
+"""Scikit-learn estimators that recalibrate scores, and their guarantees.
 
 The names are loaded when first used: planning needs neither scikit-learn nor SciPy's statistics.
 """

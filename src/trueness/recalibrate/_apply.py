@@ -19,7 +19,7 @@ from trueness.typing import Floats
 def apply_calibrator(
     frame: Any, calibrator: Calibrator, *, score: str | Sequence[str] | None = None, name: str | None = None
 ) -> Any:
-    """A frame, query or relation with calibrated scores in new columns.
+    """Add calibrated scores to a frame, query or relation, in new columns.
 
     Parameters
     ----------

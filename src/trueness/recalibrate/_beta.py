@@ -46,7 +46,8 @@ class BetaCalibration(Calibrator):
     Parameters
     ----------
     parameters : {'abm', 'am', 'ab'}, default 'abm'
-        Which are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through (1/2, 1/2).
+        Which parameters are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through
+        (1/2, 1/2).
     eps : float, optional
         Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square

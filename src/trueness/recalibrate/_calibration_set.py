@@ -175,7 +175,7 @@ def check_column_order(
             NAME,
             f"must have the columns of `fit`, {order}",
             f"got {', '.join(map(repr, names[:8]))}",
-            remedy="Pass its `.to_numpy()` to go by position.",
+            remedy="Pass its `.to_numpy()` to match columns by position.",
         )
 
 

@@ -177,7 +177,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         Parameters
         ----------
         dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery'}, default 'duckdb'
-            Whose syntax. SQLite needs its mathematical functions (3.35, compiled in by most).
+            The SQL dialect. SQLite needs its mathematical functions (3.35, compiled in by most).
         column : str or sequence of str, optional
             The column of the scores; for a matrix, its columns in the order of `fit`. They are quoted. Default: the
             names that the scores had in `fit`; for a vector without one, 'p'.

@@ -46,8 +46,8 @@ class IsotonicCalibration(Calibrator):
         by lines, so that the map has no flat steps (centred isotonic regression). Scores below the first or above the
         last get the value of the outermost block, never nan.
     prior : float, default 0
-        Rows at its own mean score, with just as many events as that score predicts, that are added to each block: they
-        keep values away from 0 and 1 and pull them towards the scores where rows are few.
+        Number of pseudo-rows added to each block, at its mean score and with the events that this score predicts. They
+        keep values away from 0 and 1, and pull the values of small blocks towards the scores.
     y_min, y_max : float, default 0 and 1
         Bounds to which predicted values are clipped.
 

@@ -315,7 +315,7 @@ def _exact(n: int, B: int, plan: _Plan) -> float:
 def size_epsilon(size: int, d: float) -> float:
     """The exact deviation of a mean of `size` labels that is exceeded with probability d, cached."""
     if size > _MOST_EXACT:
-        demand = f"`bound='exact'` is computed for up to {_MOST_EXACT:,} rows per bin"
+        demand = f"`bound='exact'` is available for up to {_MOST_EXACT:,} rows per bin"
         raise InputError("", demand, f"got {size:,}", remedy="'hoeffding' takes any number.")
     return binomial_epsilon(size, d)
 

@@ -52,7 +52,7 @@ class PriorCorrection(Calibrator):
     Attributes
     ----------
     weight_ : float, or array of shape (K,)
-        The weight; for a matrix, those of the classes, with that of the first set to 1.
+        The weight; for a matrix, one per class, with the first set to 1.
     weight_low_, weight_high_ : float or array, or None if the weight was given
         Its confidence limits.
     log_weight_, log_weight_low_, log_weight_high_
@@ -65,8 +65,8 @@ class PriorCorrection(Calibrator):
     events of each class equal to the observed one: :math:`w = e^{-a}` with the calibration intercept :math:`a`. Its
     limits are those of the likelihood ratio (matrix: Wald).
 
-    There is one parameter, so that a few events are enough to fit it. The order of the scores never changes, and if
-    scores are too extreme they stay so: :func:`trueness.prior_shift` tells whether one weight is the right map.
+    With a single parameter, a few events are enough to fit it. The order of the scores never changes, and scores that
+    are too extreme stay so: :func:`trueness.prior_shift` says whether one weight is the right map.
 
     Scores of exactly 0 and 1 stay as they are and are left out of the fit, as are rows of a matrix that give their
     label the probability 0. If a class has no rows, Platt's smoothed targets replace the labels; if no score can move,

@@ -27,7 +27,7 @@ def prior_correction(
     rate_train: float | ArrayLike | None = None,
     rate_deploy: float | ArrayLike | None = None,
 ) -> Floats:
-    r"""Scores of a model whose training weighted or sampled the classes, as they would be without that.
+    r"""Correct the scores of a model that was trained with class weights or with resampled classes.
 
     Parameters
     ----------

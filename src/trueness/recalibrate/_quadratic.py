@@ -17,7 +17,7 @@ def _three(_: Any) -> int:
 
 
 class QuadraticScaling(ShapedMap):
-    r"""Log-odds with a square: a + b z + c z², or a + b z + c z|z|.
+    r"""Log-odds with a quadratic term: a + b z + c z², or a + b z + c z|z|.
 
     One parameter more than :class:`PlattScaling`: the slope may differ between low and high scores or, with `signed`,
     between modest and extreme ones.

@@ -90,7 +90,7 @@ class Savable:
 
 @suggests_keywords
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
-    """The fitted calibrator, of whatever class, that `to_dict` wrote, perhaps by way of JSON."""
+    """The fitted calibrator of any class that `to_dict` described, perhaps by way of JSON."""
     _check_size(stored)
     calibrator = _restored(stored)
     expected = _checksum({name: value for name, value in stored.items() if name != "checksum"})
@@ -114,7 +114,7 @@ def _restored(stored: Any) -> Any:
 
 @suggests_keywords
 def load_calibrator(path: str | Path) -> Any:
-    """The fitted calibrator, of whatever class, that `save` wrote to a JSON file."""
+    """Load a fitted calibrator of any class from the JSON file that `save` wrote."""
     data = as_path(path).read_bytes()
     try:
         stored = json.loads(data.decode("utf-8"))
@@ -266,14 +266,14 @@ def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
     if kind is None or kind.kind not in _ENTRIES or kind.itemsize > 8 or not kind.isnative:
         fault = f"has the dtype {dtype!r}"
     elif not isinstance(values, list):
-        fault = f"is {reprlib.repr(values)}, which is no list"
+        fault = f"is {reprlib.repr(values)}, which is not a list"
     elif strange := _types(values) - _ENTRIES[kind.kind]:
         fault = f"has the dtype {kind} and entries of type {', '.join(sorted(t.__name__ for t in strange))}"
     else:
         try:
             return np.array(values, dtype=kind)
         except (ValueError, OverflowError) as reason:
-            fault = f"is no array: {reason}"
+            fault = f"is not an array: {reason}"
     raise InputError("stored", "must have arrays of numbers", f"its {name!r} {fault}")
 
 

@@ -30,7 +30,7 @@ class ScalingBinning(Calibrator):
         Number of bins; fewer where scaled scores are tied, since ties are never split.
     scaler : calibrator or 'identity', optional
         The unfitted map, for a vector of scores; by default `PlattScaling()`. 'identity' averages the scores
-        themselves, which were scaled before.
+        themselves, if they have already been scaled.
     split : {'thirds', 'none'}, default 'thirds'
         Which rows are used for which step. With 'thirds', as in the published algorithm and its theorem, a random
         stratified third of the rows fits the map, another sets the bins and the last gives the means. With 'none' all

@@ -66,7 +66,7 @@ class StructuredScaling(LogitMap):
 
     Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows are few. Here a
     temperature is fitted first; factors of single classes, shifts and, with ``structure="matrix"``, influences of one
-    class on another depart from it only as far as the rows demand.
+    class on another depart from it only as far as the data support.
 
     Parameters
     ----------

@@ -77,8 +77,8 @@ def validate(
     ----------
     estimator : classifier
         With `predict_proba` and two classes. Clones are fitted; the estimator itself is not changed, and need not be
-        fitted. Pass the whole procedure, tuning and selection of features included, as a pipeline: what is done before
-        is not corrected for.
+        fitted. Pass the whole procedure, tuning and selection of features included, as a pipeline: steps taken before
+        are not corrected for.
     X, y
         The training rows and their classes.
     cv : int, splitter or iterable of (train, test), default 5

@@ -44,7 +44,7 @@ class PriorShift(Record):
 
     @property
     def factor(self) -> str:
-        """The weight of the class that was given more of it, and its limits, as text."""
+        """Which class looks overweighted and by how much, with limits, as text."""
         times, limits = self._factor_and_limits()
         return f"{'positives' if self.weight > 1 else 'negatives'} weighted about {times}× {limits}"
 

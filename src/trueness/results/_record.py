@@ -56,7 +56,7 @@ class Record:
         Parameters
         ----------
         library : {'pandas', 'polars', 'pyarrow'}, default 'pandas'
-            Whose frame; the library must be installed.
+            The library of the frame, which must be installed.
         """
         return frame_of(self.columns(), library, type(self).__name__)
 

@@ -17,7 +17,7 @@ _KEY_RESULTS = ("slope", "brier", "auc")
 
 @dataclass(frozen=True)
 class Validation(Record):
-    """Apparent and honest panel of an estimator, and the optimism between them.
+    """Apparent and corrected panels of an estimator, and their difference, the optimism.
 
     :func:`trueness.validate` makes one.
     """

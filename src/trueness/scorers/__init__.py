@@ -1,6 +1,7 @@
 """Measures as scikit-learn scorers: ``cross_val_score(model, X, y, scoring=tn.scorers.brier)``.
 
-A scorer is a function of an estimator, its input and the labels, of which more is better; so all errors are negated.
+A scorer is a function of an estimator, its input and the labels whose larger values are better; so all errors are
+negated.
 
 .. warning::
     Calibration errors alone reward constants: a model that predicts the event rate for every row has an ECE near zero

@@ -14,7 +14,7 @@ from trueness.typing import ArrayLike
 
 @suggests_keywords
 class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A measure of an estimator's predicted probabilities, of which more is better.
+    """A measure of an estimator's predicted probabilities, signed so that larger is better.
 
     Two classes are scored by P(the second of `classes_`), more by the matrix of `predict_proba`.
 

@@ -1,4 +1,4 @@
-"""Where rows come from: frames, files, databases and clusters, read as columns or summed where they lie."""
+"""Where rows come from: frames, files, databases and clusters, read as columns or summed in place."""
 
 from typing import TYPE_CHECKING
 

@@ -14,7 +14,7 @@ from trueness.sources._rows import MOST_WEIGHT, label_code, raw_rows, score_sum
 
 
 def explain_bad_rows(frame: Any, question: Question) -> None:
-    """Raise an error about bad values; warn if rows only miss a value and may be dropped."""
+    """Raise an error about bad values; warn if rows only have a missing value and may be dropped."""
     found = _count(frame, question)
     if found["incomplete"] and question.missing == "raise":
         _refuse_missing(found, question)
@@ -31,8 +31,10 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
         got = f"{found['misweighed']:,} of {found['rows']:,} weights {is_or_are(found['misweighed'])} not"
         raise column_error("weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got)
     if found["incomplete"] == found["rows"]:
-        raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} miss a value")
-    warn(f"{found['incomplete']:,} of {found['rows']:,} rows miss a value and were dropped.", DroppedRowsWarning)
+        raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} have a missing value")
+    warn(
+        f"{found['incomplete']:,} of {found['rows']:,} rows have a missing value and were dropped.", DroppedRowsWarning
+    )
 
 
 def score_range(rows: Any) -> tuple[float, float]:

@@ -284,7 +284,7 @@ class _Sums:
                 total = total.coarsen(self.rule)
             totals[key] = total
         if self.dropped:
-            warn(f"{self.dropped:,} of {self.rows:,} rows miss a value and were dropped.", DroppedRowsWarning)
+            warn(f"{self.dropped:,} of {self.rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
         return totals
 
 

@@ -141,9 +141,9 @@ class Block(NamedTuple):
 def text_blocks(path: Path, name: str, compression: str | None, *, quoted: bool) -> Iterator[Block]:
     """The lines of a text file in blocks of bounded size, without a byte-order mark.
 
-    With `quoted`, a line break between double quotes does not end a line. Counting quotes is all that is done here:
-    parsers want whole lines, and a file may not fit into memory. Where a quote is never closed, or is an inch, blocks
-    end with any line; whether the quote opens a cell is for the parser to say.
+    With `quoted`, a line break between double quotes does not end a line. Only quotes are counted here: parsers need
+    whole lines, and a file may not fit into memory. If a quote is never closed, or means inches, blocks end with any
+    line; the parser decides whether a quote opens a cell.
     """
     line, rest = 1, b""
     with open_decompressed(path, name, compression) as (file, position):

@@ -99,7 +99,7 @@ def _refuse_separator(separator: str | None, name: str, form: str) -> None:
 
 
 def _refuse_other_bytes(name: str, start: bytes, suffix: str) -> None:
-    """Refuse a file that is no text, or not what its name says."""
+    """Refuse a file that is not text, or not of the format that its name suggests."""
     if start.startswith(_SUMS):
         raise InputError(
             "",

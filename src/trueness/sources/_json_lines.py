@@ -162,7 +162,7 @@ class JsonLinesFile(PolarsTable):
     def _check_labels(self, values: list[Any], lines: list[int], name: str) -> None:
         for line, value in zip(lines, values, strict=True):
             if isinstance(value, str) and not _is_text(value):
-                raise self._error(name, "must hold text", f"line {line} has half of a surrogate pair, which is none")
+                raise self._error(name, "must hold text", f"line {line} has half of a surrogate pair")
         nested = next((i for i, value in enumerate(values) if isinstance(value, list | dict)), None)
         if nested is not None:
             raise self._error(name, _LABELS, f"line {lines[nested]} has {_description(values[nested])}")

@@ -182,7 +182,7 @@ def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> N
     if set(labels) == set(scores) and labels != scores:
         demand = "must name the score columns in their order"
         got = f"it says {_joined_values(labels)}, they are named {_joined_values(scores)}"
-        raise InputError("labels", demand, got, remedy="Leave `labels` out to go by the names.")
+        raise InputError("labels", demand, got, remedy="Leave `labels` out to match columns by name.")
 
 
 def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
@@ -190,7 +190,7 @@ def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
     codes = [str(i) for i in range(len(scores))]
     if list(scores) != codes and sorted(scores) == sorted(codes):
         demand = "must have the columns of class codes in order"
-        remedy = f"Say `labels=[{', '.join(scores)}]` to go by the names."
+        remedy = f"Say `labels=[{', '.join(scores)}]` to match columns by name."
         raise InputError("score", demand, f"they are named {_joined_values(scores)}", remedy=remedy)
 
 

@@ -85,7 +85,7 @@ def scan(
     engine: PathEngine = "auto",
     by: None = None,
 ) -> Sums:
-    """Sum rows where they lie: in a frame, a file, a database or on a cluster.
+    """Sum rows in place: in a frame, a file, a database or on a cluster.
 
     The engine computes the sums; they replace labels and scores in every measure, and add. Without
     weights they equal, bit for bit, what :func:`trueness.binned`, :func:`trueness.tally` or
@@ -181,7 +181,7 @@ def scan_groups(
     sum_tolerance: float | None = None,
     engine: PathEngine = "auto",
 ) -> dict[Hashable, Sums]:
-    """Sum the rows of each group where they lie.
+    """Sum the rows of each group in place.
 
     Parameters
     ----------
