@@ -46,7 +46,7 @@ def duckdb_macros() -> str:
 
     Examples
     --------
-    >>> import pytest; duckdb = pytest.importorskip("duckdb")
+    >>> import duckdb
     >>> import trueness as tn
     >>> connection = duckdb.connect()
     >>> _ = connection.execute(tn.sources.duckdb_macros())
