@@ -16,7 +16,7 @@ papers:
 
 docs:
 	sphinx-build -W --keep-going -n -q -j auto -b html docs docs/_build/html
-	pytest -q -p no:cacheprovider tests/test_site.py
+	pytest -q --noconftest -p no:cacheprovider tests/test_site.py
 
 bench:
 	python benchmarks/run.py
