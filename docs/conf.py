@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import sys
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +12,7 @@ from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
-from sphinx.ext.autodoc.mock import _MockObject
+from sphinx.ext.autodoc import ismock
 from sphinx.util import logging as sphinx_logging
 from sphinx.writers.html5 import HTML5Translator
 
@@ -51,9 +52,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 # Reference
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name them in words
-if not find_spec("torch"):  # the reference needs its names only
-    autodoc_mock_imports = ["torch", "triton"]
-    _MockObject.__or__ = _MockObject.__ror__ = lambda self, _: self  # type: ignore[attr-defined]  # Tensor | None
+autodoc_mock_imports = [name for name in ("torch", "torchmetrics", "triton") if not find_spec(name)]
+_Mock = vars(sys.modules[ismock.__module__])["_MockObject"]
+_Mock.__or__ = _Mock.__ror__ = lambda self, _: self  # annotations such as Tensor | None
 autodoc_default_options = {"member-order": "bysource"}
 add_module_names = False
 numpydoc_show_class_members = False  # autodoc lists them, with the docstrings of fields
