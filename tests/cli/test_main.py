@@ -265,7 +265,10 @@ def test_the_command_without_click_names_the_cure():
     assert done.stderr == "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"
 
 
-@pytest.mark.parametrize(("option", "usual"), [("--score", "--prob"), ("--y_true", "--label"), ("--proba", "--prob")])
+@pytest.mark.parametrize(
+    ("option", "usual"),
+    [("--score", "--prob"), ("--y_true", "--label"), ("--n-bins", "--bins"), ("--random-state", "--seed")],
+)
 def test_an_option_by_another_name_is_recognised(call, option, usual):
     result = call("report", "--demo", option, "p")
     assert result.exit_code == 2

@@ -39,6 +39,10 @@ _SLOW_TO_IMPORT = ("pandas", "scipy.stats")
 
 _OTHER_NAMES = dict.fromkeys(("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"), "--prob")
 _OTHER_NAMES |= dict.fromkeys(("--y-true", "--y", "--target", "--outcome"), "--label")
+_OTHER_NAMES |= dict.fromkeys(("--n-bins", "--num-bins", "--nbins"), "--bins")
+_OTHER_NAMES |= dict.fromkeys(("--random-state", "--random-seed"), "--seed")
+_OTHER_NAMES |= dict.fromkeys(("--confidence", "--confidence-level", "--ci"), "--level")
+_OTHER_NAMES |= dict.fromkeys(("--sep", "--delimiter"), "--separator")
 """Options as other libraries call them."""
 
 
