@@ -103,6 +103,7 @@ def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     assert found["how_far"]["phrase"].startswith("At most ")
 
 
+@pytest.mark.slow
 def test_one_range_outside_the_band_does_not_contradict_the_verdict():
     rng = np.random.default_rng(4)
     p = rng.random(6_000)
@@ -121,6 +122,7 @@ def test_few_rows_ask_for_more():
     assert action["phrase"] == f"Collect about {round(rows, -1)} rows"
 
 
+@pytest.mark.slow
 def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones(demo):
     own = np.round(demo.y_prob, 2)
     groups = [own == value for value in np.unique(own)]
@@ -157,6 +159,7 @@ def test_few_rows_claim_no_cost(y, p):
     assert found["action"]["phrase"].startswith("Collect ")
 
 
+@pytest.mark.slow
 def test_events_far_more_frequent_than_predicted_are_not_left_alone():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 300, 40_000)
@@ -175,6 +178,7 @@ def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
     assert answers(tn.report(tn.binned(demo.y_true, demo.y_prob)))["cost"]["phrase"] == "Not known"
 
 
+@pytest.mark.slow
 def test_a_matrix_is_about_confidence(multiclass):
     found = answers(multiclass)
     assert found["where"]["detail"].startswith("Confidence ")

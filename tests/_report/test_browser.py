@@ -194,6 +194,7 @@ def test_a_class_that_is_looked_at_has_its_own_band(opened, multiclass, classes)
     assert flags == bands.outside[bands.n > 0].tolist()
 
 
+@pytest.mark.slow
 def test_the_worst_range_is_annotated_in_the_first_picture_only(opened):
     d = tn.simulate.demo(10_000)
     page = opened(tn.report(d.y_true, d.y_prob))
@@ -389,6 +390,7 @@ def test_on_paper_headings_stay_with_their_tables_and_long_tables_go_on(opened, 
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+@pytest.mark.slow
 def test_the_better_model_is_not_in_the_colour_of_errors(opened):
     d = tn.simulate.demo(4_000)
     page = opened(tn.report(d.y_true, {"a": d.y_prob, "b": d.columns["recalibrated"]}))
@@ -397,6 +399,7 @@ def test_the_better_model_is_not_in_the_colour_of_errors(opened):
     assert page.execute_script(colour, "table.comparison td.good") != page.execute_script(colour, "td.flag")
 
 
+@pytest.mark.slow
 def test_rare_events_show_more_than_one_point(opened):
     rng = np.random.default_rng(0)
     p = rng.beta(1, 700, 20_000)

@@ -50,6 +50,7 @@ def test_an_annotation_stays_within_the_frame():
             assert 68 <= float(node.get("x")) <= 68 + 380 - 8.4 * len(node.text)
 
 
+@pytest.mark.slow
 def test_rare_events_are_told_apart_in_the_annotation():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 700, 20_000)

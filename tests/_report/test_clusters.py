@@ -78,6 +78,7 @@ def test_segments_are_tested_with_their_clusters(rows, clustered):
     assert "random signs of the 300 clusters" in found["test"]
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_of_copied_rows_is_not_called_miscalibrated():
     alone = aware = 0
     for seed in range(6):
@@ -88,6 +89,7 @@ def test_a_calibrated_model_of_copied_rows_is_not_called_miscalibrated():
     assert alone >= 3  # five copies of each row look like proof
 
 
+@pytest.mark.slow
 def test_a_miscalibrated_model_is_still_found():
     y, p, c = copied(1_500, 0, distortion=0.7)
     assert tn.report(y, p, cluster=c, intervals=False).verdicts == {"scores": "miscalibrated"}
@@ -134,6 +136,7 @@ def test_without_clusters_nothing_is_said_of_them(binary):
     assert "cluster" not in str(binary).lower()
 
 
+@pytest.mark.slow
 def test_classes_and_the_largest_scores(classes):
     y, P = classes
     c = np.arange(y.size) // 3
@@ -185,6 +188,7 @@ def test_clusters_of_the_wrong_shape_are_refused(rows, cluster, words):
         tn.report(rows[0], rows[1], cluster=cluster)
 
 
+@pytest.mark.slow
 def test_few_clusters_are_noted(rows):
     y, p, _ = rows
     found = entry(tn.report(y, p, cluster=np.arange(y.size) % 4))

@@ -104,6 +104,7 @@ def test_every_one_of_very_many_groups_is_a_segment(rows):
     assert len(model(tn.report(sums))["segments"]["rows"]) == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classwise", "top-label"])
 def test_sums_per_class_are_reported_class_by_class(classes, kind):
     y, P = classes

@@ -99,6 +99,7 @@ def test_a_title_is_shown():
     assert "<title>Churn &amp; co</title>" in tn.report(d.y_true, d.y_prob, title="Churn & co").page()
 
 
+@pytest.mark.slow
 def test_rare_events_begin_with_bins_of_equal_mass():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 700, 20_000)

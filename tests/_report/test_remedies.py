@@ -100,6 +100,7 @@ def test_the_guarantee_is_that_of_the_theorem(remedies):
     assert found["marginal"] == recalibrate.epsilon(3_000, 10, alpha=0.05, kind="marginal")
 
 
+@pytest.mark.slow
 def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
     found = tn.report(demo.y_true, demo.y_prob.round(2)).to_dict()["models"][0]["remedies"]
     assert found["guarantee"]["scheme"] == "randomized"
@@ -115,6 +116,7 @@ def test_a_matrix_gets_calibrators_of_matrices(multiclass):
     assert found["guarantee"] is None
 
 
+@pytest.mark.slow
 def test_a_small_matrix_gets_the_automatic_map_too():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 200)

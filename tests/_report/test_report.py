@@ -100,6 +100,7 @@ def test_json_is_strict_and_the_same_each_time(edges, binary, tmp_path):
     assert "NaN" not in text
 
 
+@pytest.mark.slow
 def test_another_seed_changes_what_is_drawn_alone(edges):
     d = tn.simulate.demo(200)
     a, b = (tn.report(d.y_true, d.y_prob, seed=seed).to_dict()["models"][0]["summary"] for seed in (1, 2))
@@ -107,6 +108,7 @@ def test_another_seed_changes_what_is_drawn_alone(edges):
     assert a["noise_floor"]["mean"] != b["noise_floor"]["mean"]
 
 
+@pytest.mark.slow
 def test_a_generator_gives_the_seed_that_the_report_names():
     d = tn.simulate.demo(100)
     found = tn.report(d.y_true, d.y_prob, seed=np.random.default_rng(3)).to_dict()
@@ -124,6 +126,7 @@ def test_several_models_are_compared_on_the_same_rows():
     assert found["comparison"] == tn.compare(d.y_true, models, level=0.95).to_dict()
 
 
+@pytest.mark.slow
 def test_rows_that_miss_a_value_in_one_model_are_dropped_for_all():
     d = tn.simulate.demo(300)
     a, b = d.y_prob.copy(), d.y_prob**2
@@ -169,6 +172,7 @@ def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     assert any("not whole numbers" in note for note in found["models"][0]["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [2, 17])
 def test_weights_that_are_not_whole_have_the_set_of_rows_that_matter_more_or_less(decimals):
     d = tn.simulate.demo(2_000)
@@ -189,6 +193,7 @@ def test_weights_that_are_not_whole_have_the_set_of_rows_that_matter_more_or_les
     assert "1,995 rows used of 2,000; 5 rows with weight 0 left out" in found.page()
 
 
+@pytest.mark.slow
 def test_a_matrix_with_weights_that_are_not_whole_has_a_set_too(classes):
     y, P = classes
     w = np.random.default_rng(0).random(y.size)
@@ -235,6 +240,7 @@ def test_every_container_is_taken(edges, binary):
     assert found["models"][0]["summary"] == binary.to_dict()["models"][0]["summary"]
 
 
+@pytest.mark.slow
 def test_class_names_come_from_the_labels():
     y = ["cat", "dog", "owl"] * 20
     P = np.tile([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]], (20, 1))
@@ -330,6 +336,7 @@ def test_a_million_rows_make_a_small_page():
     assert summary["test"]["method"] == "omnibus"
 
 
+@pytest.mark.slow
 def test_rows_without_a_weight_are_dropped_too():
     d = tn.simulate.demo(120)
     w = np.full(120, 2.0)
@@ -352,6 +359,7 @@ def test_rows_in_another_order_are_refused():
         tn.report(y, p)
 
 
+@pytest.mark.slow
 def test_fractional_weights_are_importance_in_gains_and_comparisons():
     d = tn.simulate.demo(600)
     w = np.random.default_rng(0).uniform(0.2, 3, 600)
@@ -370,6 +378,7 @@ def test_fractional_weights_are_importance_in_gains_and_comparisons():
     assert (automatic["gain"], automatic["gain_low"]) == (gain.difference, gain.low)
 
 
+@pytest.mark.slow
 def test_fractional_weights_leave_the_set_of_one_largest_score(classes):
     y, P = classes
     w = np.random.default_rng(0).uniform(0.2, 3, y.size)
@@ -380,6 +389,7 @@ def test_fractional_weights_leave_the_set_of_one_largest_score(classes):
     assert any("requires whole-number weights: k = 1 only." in note for note in model["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["rare", "confident"])
 def test_where_it_is_wrong_has_bins_where_the_scores_are(side):
     rng = np.random.default_rng(0)

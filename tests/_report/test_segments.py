@@ -49,6 +49,7 @@ def test_half_of_alpha_is_left_to_the_whole(found):
     assert {one["value"]: one["finding"] for one in found["rows"] if one["flagged"]} == {"south": "over-predicted"}
 
 
+@pytest.mark.slow
 def test_one_of_sixty_segments_off_by_more_than_twice_is_flagged_by_name():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 9, 12_000)

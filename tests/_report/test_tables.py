@@ -1,6 +1,7 @@
 """The tables of a report."""
 
 import numpy as np
+import pytest
 
 import trueness as tn
 from trueness._report.report import report_sums
@@ -8,6 +9,7 @@ from trueness._report.tables import model_tables, report_tables
 from trueness._text.table import Cell
 
 
+@pytest.mark.slow
 def test_the_flag_of_a_row_is_beside_its_name():
     d = tn.simulate.demo(4_000)
     models = {"a": d.y_prob, "b": d.columns["recalibrated"]}

@@ -257,6 +257,7 @@ def test_a_flagged_segment_reaches_the_headline():
     )
 
 
+@pytest.mark.slow
 def test_a_flagged_segment_is_named_beside_an_error_of_all_rows():
     y, p, segment = segmented(24_000, 60, 1, bad=54)
     found = tn.report(y, p**0.8, by={"region": segment}, progress=False)._contents.models[0].verdict
@@ -264,6 +265,7 @@ def test_a_flagged_segment_is_named_beside_an_error_of_all_rows():
     assert "of 60 segments are flagged, above all region = s54, over-predicted" in found.certainty
 
 
+@pytest.mark.slow
 def test_a_flagged_class_reaches_the_headline():
     rng = np.random.default_rng(2)
     P = rng.dirichlet([4, 1, 1, 1], 3_000)
@@ -277,6 +279,7 @@ def test_a_flagged_class_reaches_the_headline():
     assert ", all classes, adjusted)" in found.verdict.certainty
 
 
+@pytest.mark.slow
 def test_calibrated_classes_are_not_accused():
     rng = np.random.default_rng(2)
     P = rng.dirichlet([1, 1, 1], 2_000)
@@ -285,6 +288,7 @@ def test_calibrated_classes_are_not_accused():
     assert found.headline == "No sign of miscalibration of the top label or of any class."
 
 
+@pytest.mark.slow
 def test_the_error_rate_is_split_between_the_whole_and_its_segments(binary):
     alone, split, both = (Alpha.of_level(0.95, parts) for parts in (0, 1, 2))
     assert alone == pytest.approx((0.049, 0.001, 0))
@@ -345,6 +349,7 @@ def test_limits_agree_with_the_verdict():
         assert (test.pvalue <= 0.05) is not found.includes_zero
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("power", "code"), [(0.7, "miscalibrated"), (1, "no-evidence")])
 def test_fractional_weights_in_clusters_are_judged_by_the_confidence_set(scores, power, code):
     rng = np.random.default_rng(3)
@@ -360,6 +365,7 @@ def test_two_clusters_cannot_tell(scores):
     assert "would be noticed hardly ever." in found.verdict
 
 
+@pytest.mark.slow
 def test_a_small_error_that_excludes_zero_is_called_slight():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = report_of(p + 0.01, p)
@@ -367,6 +373,7 @@ def test_a_small_error_that_excludes_zero_is_called_slight():
     assert found.verdict.startswith("Slightly miscalibrated: the predictions are too low on average")
 
 
+@pytest.mark.slow
 def test_what_is_slight_depends_on_how_rare_events_are():
     p = np.full(200_000, 0.002)
     found = report_of(np.full(p.size, 0.004), p)  # off by 0.002: little, and yet half of all events
@@ -398,6 +405,7 @@ def test_several_models_get_one_sentence_and_one_each():
     assert first["sentence"] == f"“model”: n{first['headline'][1:]} {first['certainty']}"
 
 
+@pytest.mark.slow
 def test_the_verdict_of_several_models_has_the_worst_code():
     d = tn.simulate.demo(3_000)
     models = {"bad": d.y_prob, "good": d.columns["recalibrated"]}

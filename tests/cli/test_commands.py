@@ -205,14 +205,14 @@ def test_nor_over_rows_that_are_its_standard_input(process, tmp_path):
 
 def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_path):
     assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
-    (tmp_path / "x.csv").write_text("p\n0.25\n")
+    (tmp_path / "x.csv").write_text("overconfident\n0.25\n")
     (tmp_path / "link.csv").symlink_to("map.json")
     before = (tmp_path / "map.json").read_text()
     for name in ("map.json", "link.csv"):
         assert "is the file that is read" in fails("apply", "x.csv", "--calibrator", "map.json", "-o", name)
     assert (tmp_path / "map.json").read_text() == before
     assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "x.csv").exit_code == 0
-    assert (tmp_path / "x.csv").read_text().startswith("p,p_calibrated\n0.25,")
+    assert (tmp_path / "x.csv").read_text().startswith("overconfident,overconfident_calibrated\n0.25,")
 
 
 @pytest.mark.parametrize("verb", ["report", "measure", "test", "compare", "gate", "plan", "fit"])
@@ -235,7 +235,7 @@ def test_measures_are_no_page_but_may_lie_under_a_name_without_an_ending(call, f
 
 def test_rows_are_not_written_under_a_name_of_another_format(call, fails, tmp_path):
     assert call("fit", "--demo", "--rows", "200", "-o", "map.json").exit_code == 0
-    (tmp_path / "x.csv").write_text("p\n0.25\n")
+    (tmp_path / "x.csv").write_text("overconfident\n0.25\n")
     given = ["apply", "x.csv", "--calibrator", "map.json", "-o"]
     assert fails(*given, "out.parquet").endswith(
         "must end in .csv or .tsv or .tab or .txt: the output is text, as x.csv is; got 'out.parquet'."

@@ -245,6 +245,7 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     assert "Failed: 1 of 9." in text
 
 
+@pytest.mark.slow
 def test_the_number_of_groups_does_not_make_a_gate_unknowing(call, tmp_path):
     rng = np.random.default_rng(0)
     p = rng.uniform(0.2, 0.8, 6_000).round(2)

@@ -75,6 +75,7 @@ def test_a_failed_write_leaves_the_old_page(fails, tmp_path):
     assert "is a folder" in fails("report", "--demo")
 
 
+@pytest.mark.slow
 def test_clusters_are_passed_on_and_their_missing_names_dropped_or_refused(call, fails, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     asked = ["--prob", "p", "--cluster", "who", "--format", "json"]
@@ -91,6 +92,7 @@ def test_clusters_are_passed_on_and_their_missing_names_dropped_or_refused(call,
     assert found["rows"]["dropped"] == 1
 
 
+@pytest.mark.slow
 def test_the_report_names_the_data_and_the_command_that_helps(call, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1794700800")
     demo = tn.simulate.demo(2_000)

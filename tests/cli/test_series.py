@@ -40,6 +40,7 @@ def collapse(tmp_path, request):
     return save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, NAMES[:days], bins)
 
 
+@pytest.mark.slow
 def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
     outputs = {form: call("measure", *collapse, "--each", "--format", form).stdout for form in FORMS}
     after = len(collapse) - 9
@@ -62,6 +63,7 @@ def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
     assert table[10].split()[-1] == "miscalibrated"
 
 
+@pytest.mark.slow
 def test_the_column_heads_say_which_interval_is_a_confidence_interval(call, tmp_path):
     names = save_days(tmp_path, lambda d: 1.0, NAMES[:3])
     text = call("measure", *names, "--each", "--bins", "7").stdout
@@ -91,7 +93,7 @@ def test_sums_of_bins_say_what_is_missing(call, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "form", ["html", "text", *(pytest.param(form, marks=pytest.mark.slow) for form in ("markdown", "json"))]
+    "form", ["html", *(pytest.param(form, marks=pytest.mark.slow) for form in ("text", "markdown", "json"))]
 )
 def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
     names = save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, NAMES[:12])
@@ -103,6 +105,7 @@ def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
         assert text.count(">miscalibrated<") == 3
 
 
+@pytest.mark.slow
 def test_the_report_prints_the_headline_of_the_series(call, tmp_path):
     names = save_days(tmp_path, lambda d: 0.2 if d == 4 else 1.0, NAMES[:9])
     out = call("report", *names, "--each", "-o", "x.html").stdout
@@ -118,6 +121,7 @@ def test_days_that_a_shell_sorts_by_digits_are_mentioned(call, tmp_path):
     assert said not in call("measure", "day-*.tally", "--no-intervals").stderr
 
 
+@pytest.mark.slow
 def test_files_of_several_folders_are_told_apart(call, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()

@@ -48,6 +48,7 @@ def test_pieces_give_the_same_limits_to_the_bit(call, small_pieces, grouped, tmp
     assert call(*given, "--stream").stdout == call(*given, "--no-stream").stdout
 
 
+@pytest.mark.slow
 def test_several_classes_are_added_up_too(call, small_pieces, multiclass, tmp_path):
     y, P = multiclass
     write_columns(tmp_path / "x.csv", {"y": np.array(["a", "b", "c"])[y], "a": P[:, 0], "b": P[:, 1], "c": P[:, 2]})

@@ -137,6 +137,7 @@ def test_the_report_has_values_limits_and_bins(call, grouped, tmp_path, form):
         assert "<b>" not in text
 
 
+@pytest.mark.slow
 def test_the_report_has_the_verdict_of_the_confidence_set(call, tmp_path):
     data = tn.simulate.demo(4_000, seed=3)
     for name, p, code in (
@@ -162,6 +163,7 @@ def test_bins_have_a_diagram_and_no_verdict(call, tmp_path):
     assert "2 rows, mean score 0.8000, rate 0.5000" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
 def test_several_classes_have_a_report(call, multiclass, tmp_path, kind):
     y, P = multiclass
@@ -401,7 +403,9 @@ def test_each_file_in_every_form(call, days, tmp_path, more):
     assert data["measures"] == both["measures"]
 
 
-@pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
+@pytest.mark.parametrize(
+    "form", ["json", *(pytest.param(form, marks=pytest.mark.slow) for form in ("html", "markdown", "text"))]
+)
 def test_the_report_has_files_side_by_side(call, days, form):
     asked = ("report", "mon.tally", "tue.tally", "--format", form, "-o", "-")
     text, without = call(*asked, "--each").stdout, call(*asked).stdout

@@ -223,6 +223,7 @@ def test_a_miscalibrated_curve_leaves_its_band():
     assert curve_leaves(cells, "smooth", seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["isotonic", "smooth"])
 def test_pooling_many_scores_hardly_changes_a_band(method, monkeypatch):
     rng = np.random.default_rng(0)

@@ -127,6 +127,7 @@ def binned(method):
     return {"bins": 5} if method == "exact" else {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [1.0, 0.5])
 def test_clusters_of_one_row_give_nearly_the_plain_result(slope):
     data = tn.simulate.binary(2_000, distortion=tn.simulate.Logit(slope=slope), seed=1)
@@ -379,6 +380,7 @@ def test_signs_keep_the_level_in_few_runs(method):
     assert np.mean(found > 0.5) == pytest.approx(0.5, abs=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.8])
 def test_the_set_covers_in_few_runs(shift):
     assert coverage(30, shift=shift) >= 0.88 - slack(0.88, 30)

@@ -321,6 +321,7 @@ def test_the_power_of_very_many_scores_uses_pooled_entries():
     assert omnibus_power(cells, expit(logit(p) + 0.5), 0.05, draws=19, null_draws=99, rng=np.random.default_rng(0)) == 1
 
 
+@pytest.mark.slow
 def test_600_uniform_scores_of_slope_seven_tenths_are_refuted_almost_as_often_as_by_coxs_test():
     """200 data sets, all methods on the same: the standard error of a difference is about 0.03."""
     rng = np.random.default_rng(7)

@@ -45,6 +45,7 @@ def test_one_bad_day_is_named(form):
     assert found.flagged.tolist() == [d == 9 for d in range(30)]
 
 
+@pytest.mark.slow
 def test_days_that_are_miscalibrated_alike_are_flagged_without_a_change():
     found = series("tally", lambda d: 0.4)
     assert found.flagged.all()
@@ -87,6 +88,7 @@ def test_adjusted_p_values_are_twice_those_of_holm():
     assert found.adjusted_pvalue[order[0]] == pytest.approx(min(1, 2 * 4 * found.pvalue[order[0]]))
 
 
+@pytest.mark.slow
 def test_a_long_series_draws_more_for_small_p_values():
     found = series("tally", lambda d: 0.0 if d == 9 else 1.0, days=60, n=60)
     assert found.adjusted_pvalue[9] <= 0.05

@@ -189,6 +189,7 @@ def allowed(runs):
     return 0.032 + 4 * math.sqrt(0.025 / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_each_limit_misses_roughly_as_often_as_it_may(law):
     assert max(covered(60, 200, LAWS[law], 0.7)) < allowed(60)

@@ -49,6 +49,7 @@ def test_the_c_statistic_has_newcombes_standard_error():
     assert width(found) <= 0.1 < width(found - 1)
 
 
+@pytest.mark.slow
 def test_narrower_limits_smaller_errors_and_higher_levels_need_more_rows():
     known = {"scores": expit(np.random.default_rng(0).normal(-1, 1, 300)), "tests": "cox", "seed": 0}
     for name, wide, narrow in [

@@ -26,7 +26,7 @@ def test_brier_of_a_matrix_is_summed_over_classes():
     assert tn.log_loss(y, P) == pytest.approx(math.log(2))
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("k", [2, 3, pytest.param(5, marks=pytest.mark.slow)])
 def test_one_brier_score_everywhere(k):
     """`brier`, `corp`, `compare`, sketches and reports have one definition; two columns are the binary score."""
     rng = np.random.default_rng(k)

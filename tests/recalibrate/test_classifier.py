@@ -47,6 +47,7 @@ def test_the_calibrator_is_fitted_on_out_of_fold_scores_and_the_classifier_on_al
     assert fitted.oof_uncalibrated_[:, 1].tolist() == scores.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_scikit_learn_agrees_on_logistic_calibration_but_for_its_smoothed_labels(ensemble):
     ours = CalibratedClassifier(LinearSVC(), Line("logits"), ensemble=ensemble).fit(X, Y)
@@ -172,6 +173,7 @@ def test_logits_of_a_matrix_mean_the_probabilities(model, y):
     assert fitted.predict_proba(NEW) == pytest.approx(clone(model).fit(X, y).predict_proba(NEW), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_both_columns_of_two_classes_know_the_margin():
     one = CalibratedClassifier(LinearSVC(), Line("logits")).fit(X, Y).predict_proba(NEW)
     two = CalibratedClassifier(LinearSVC(), OneVsRest(Line("logits"))).fit(X, Y).predict_proba(NEW)

@@ -152,6 +152,7 @@ def test_zstd_without_its_library_says_which(fails, tmp_path, without):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak of memory that Linux tells")
 def test_a_packed_file_is_read_in_bounded_memory(peak_of, tmp_path):
     rng = np.random.default_rng(0)

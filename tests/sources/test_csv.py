@@ -200,6 +200,7 @@ def test_inches_inside_a_cell_are_no_quotes(read, monkeypatch, inches, block):
     assert (found == 0.25).sum() == inches
 
 
+@pytest.mark.slow
 def test_a_quote_left_open_late_in_a_large_file_is_found_in_bounded_time(fails, tmp_path):
     with (tmp_path / "x.csv").open("w") as file:
         file.write("y,p,g\n")
