@@ -334,5 +334,5 @@ def _figures(name: str, n: int, figures: tuple[int, int, int], minutes: float) -
     )
 
 
-FIGURES_3_4_5 = _figures("sun-figures-3-4-5", 100, (3, 4, 5), 6)
-FIGURES_8_9_10 = _figures("sun-figures-8-9-10", 1000, (8, 9, 10), 9)
+FIGURES_3_4_5 = _figures("sun-figures-3-4-5", 100, (3, 4, 5), 7)
+FIGURES_8_9_10 = _figures("sun-figures-8-9-10", 1000, (8, 9, 10), 12)
