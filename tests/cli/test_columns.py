@@ -103,8 +103,8 @@ def test_advice_is_in_the_words_of_the_command(fails, tmp_path, case):
 def test_columns_of_a_matrix_are_named_by_number(fails, tmp_path):
     np.save(tmp_path / "x.npy", np.array([[0, 0.1], [1, 0.9]]))
     assert fails("measure", "x.npy") == (
-        "`--label` must name the column of labels in x.npy; its columns are '0', '1'. Columns of a matrix go by "
-        "number, `--label 0 --prob 1`; the first line of a text must name its own."
+        "`--label` must name the column of labels in x.npy; its columns are '0', '1'. Columns of a matrix are "
+        "numbered: `--label 0 --prob 1`. A text file names its columns in the first line."
     )
 
 

@@ -83,7 +83,7 @@ def test_a_file_of_sums_takes_the_place_of_rows(call, loans):
         (["--bins", "A=0.0001"], "Give the last grade the cut-off 1."),
         (["--bins", "=1"], "`--bins` must have a different name for each grade; got '=1'."),
         (["--grades", "ratings"], "`--grades`: loans.csv has no column 'ratings'. Did you mean 'rating'?"),
-        (["--grades", "A=0.1"], "`--grades` must name a column; got 'A=0.1'. Cut-offs go to `--bins`."),
+        (["--grades", "A=0.1"], "`--grades` must name a column; got 'A=0.1'. Pass cut-offs with `--bins`."),
         ([], "`--grades` names a column of grades, `--bins A=0.01,B=0.1,C=1` cut-offs."),
     ],
 )

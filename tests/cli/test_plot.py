@@ -122,4 +122,4 @@ def test_displays_of_one_model_take_the_first_of_the_demo(call):
 
 def test_there_is_room_for_one_column_of_groups(call):
     result = call("plot", "--demo", "--display", "interval", "--by", "a", "--by", "b", "-o", "p.png")
-    assert "A picture takes one --by." in result.stderr
+    assert "A picture can have only one --by." in result.stderr
