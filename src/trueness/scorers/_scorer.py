@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from trueness import measure as measures
+import trueness.measure._binned as _binned
+import trueness.measure._proper_scores as _proper
+import trueness.measure._smooth as _smooth
+import trueness.measure._squared as _squared
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.typing import ArrayLike
@@ -94,23 +97,23 @@ def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **
     return Scorer(measure, greater_is_better=greater_is_better, options=options or None)
 
 
-ece = scorer(measures.ece)
+ece = scorer(_binned.ece)
 """Minus :func:`trueness.ece`. Alone it rewards constants: use it beside :data:`brier` or :data:`log_loss`."""
 
-ace = scorer(measures.ace)
+ace = scorer(_binned.ace)
 """Minus :func:`trueness.ace`. Alone it rewards constants."""
 
-smooth_ece = scorer(measures.smooth_ece)
+smooth_ece = scorer(_smooth.smooth_ece)
 """Minus :func:`trueness.smooth_ece`. Alone it rewards constants."""
 
-squared_ece = scorer(measures.squared_ece)
+squared_ece = scorer(_squared.squared_ece)
 """Minus :func:`trueness.squared_ece`, which has no upward bias. Alone it rewards constants."""
 
-brier = scorer(measures.brier)
+brier = scorer(_proper.brier)
 """Minus :func:`trueness.brier`, a proper score: no constant beats a model that is calibrated and discriminates."""
 
-log_loss = scorer(measures.log_loss)
+log_loss = scorer(_proper.log_loss)
 """Minus :func:`trueness.log_loss`, a proper score; minus infinity if a score of 0 or 1 is wrong."""
 
-scaled_brier = scorer(measures.scaled_brier, greater_is_better=True)
+scaled_brier = scorer(_proper.scaled_brier, greater_is_better=True)
 """:func:`trueness.scaled_brier`: 0 for the event rate as a constant, 1 for perfect predictions; more is better."""

@@ -20,7 +20,7 @@ if find_spec("torchmetrics") is None:
 from torchmetrics import Metric
 
 
-class CalibrationErrorMetric(Metric):  # type: ignore[misc]  # the library may be absent when types are checked
+class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # the library may be absent
     """Expected calibration error as a `torchmetrics.Metric`, from whole-number sums that are added across processes.
 
     It fits into a `MetricCollection`, Lightning's ``self.log`` and `torchmetrics`' own synchronisation. As everywhere
