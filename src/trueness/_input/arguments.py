@@ -1,5 +1,6 @@
 """Options that many functions take: whole numbers, fractions, words and seeds."""
 
+import reprlib
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -7,19 +8,22 @@ import numpy as np
 
 from trueness.errors import InputError
 
+_TOO_LARGE = 2**62
 Seed: TypeAlias = int | np.random.Generator | None
 
 
 def checked_whole(value: Any, name: str) -> int:
     """A whole number of at least 1."""
     if not _is_whole(value) or value < 1:
-        raise InputError(name, "must be a whole number ≥ 1", f"got {value!r}")
+        raise InputError(name, "must be a whole number ≥ 1", f"got {reprlib.repr(value)}")
+    if value >= _TOO_LARGE:
+        raise InputError(name, "must be below 2⁶²", f"got {reprlib.repr(value)}")
     return int(value)
 
 
 def checked_fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < value < 1:
         raise InputError(name, "must lie strictly between 0 and 1", f"got {value!r}")
     return float(value)
 

@@ -267,7 +267,7 @@ def _distinct_labels(values: NDArray[Any]) -> list[Any]:
         return list(np.unique(values).tolist())
     try:
         return sorted(set(values.tolist()))
-    except TypeError:
+    except (TypeError, OverflowError):  # the latter of a whole number beyond all floats
         types = sorted({type(v).__name__ for v in values})
         raise InputError(NAME, "must hold labels of one type", f"got {', '.join(types)}") from None
 

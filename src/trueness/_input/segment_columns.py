@@ -48,7 +48,7 @@ def read_by(by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1) -> tuple[
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
     """The columns, then the crossings of up to `crossed` of them."""
-    most = checked_whole(crossed, "crossed")
+    most = min(checked_whole(crossed, "crossed"), len(columns))
     return (*columns, *(_crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
 
 

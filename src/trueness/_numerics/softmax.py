@@ -14,6 +14,7 @@ from trueness.typing import Floats, Ints
 Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
 
 # The search ends when the remaining error is this small, relatively; in a sample, when it is of no consequence.
+_LAYOUT = ["C", "A"]  # the kernel reads rows in order, and aligned
 _CONVERGED = 1e-10
 _CLOSE = 1e-5
 _MAX_STEPS = 200
@@ -94,9 +95,9 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge
     >>> round(beta, 6), round(float(np.log(2) / np.log(3)), 6)
     (0.63093, 0.63093)
     """
-    weights = np.empty(0) if w is None else np.ascontiguousarray(w, np.float64)
+    weights = np.empty(0) if w is None else np.require(w, np.float64, _LAYOUT)
     Z, unit = _in_range(Z)
-    best = _search(Z, np.ascontiguousarray(y, np.int64), weights, ridge, unit, _CONVERGED)
+    best = _search(Z, np.require(y, np.int64, _LAYOUT), weights, ridge, unit, _CONVERGED)
     return best if best.verdict == "constant" else InverseTemperature(best.value * unit, best.verdict)
 
 
@@ -127,7 +128,7 @@ def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
 
 def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
     """Logits with finite fourth powers, as float32 or float64, and the power of two by which they were multiplied."""
-    Z = np.ascontiguousarray(Z, np.float32 if Z.dtype.itemsize <= 4 else np.float64)
+    Z = np.require(Z, np.float32 if Z.dtype.itemsize <= 4 else np.float64, _LAYOUT)
     if Z.dtype == np.float32 or Z.size == 0:
         return Z, 1.0
     largest = max(float(Z.max()), -float(Z.min()))

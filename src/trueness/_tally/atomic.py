@@ -28,7 +28,8 @@ class Stamp(NamedTuple):
 
 def as_path(path: object) -> Path:
     """The path, if it is one that a system can open."""
-    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str) or "\0" in name:
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str) or not name or "\0" in name:
         raise InputError("path", "must be the name of a file, as text or a Path", f"got {reprlib.repr(path)}")
     return Path(name)
 

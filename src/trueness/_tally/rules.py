@@ -1,5 +1,6 @@
 """Bin rules: how scores are cut into bins."""
 
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -191,11 +192,15 @@ class Edges(_Fixed):
     def __init__(self, edges: ArrayLike) -> None:
         try:
             given = np.asarray(edges)
+            if np.ma.is_masked(edges):
+                raise InputError("bins", "as edges must have no missing value", f"got {reprlib.repr(edges)}")
             if given.dtype.kind not in "biufO":  # strings would be read as numbers, complex ones cut
                 raise TypeError
             found = given.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InputError("bins", "as edges must be numbers", f"got {edges!r}") from None
+        except InputError:
+            raise
+        except (TypeError, ValueError, OverflowError):
+            raise InputError("bins", "as edges must be numbers", f"got {reprlib.repr(edges)}") from None
         if found.ndim != 1 or found.size < 2:
             raise InputError("bins", "as edges must be a sequence of at least 2 numbers", f"got shape {found.shape}")
         if not np.isfinite(found).all() or found[0] < 0 or found[-1] > 1 or (np.diff(found) <= 0).any():

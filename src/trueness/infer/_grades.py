@@ -203,7 +203,7 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
 
 
 def _checked_correlation(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < 1:
         raise InputError("correlation", "must lie in [0, 1)", f"got {value!r}")
     return float(value)
 

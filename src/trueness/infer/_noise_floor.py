@@ -185,7 +185,11 @@ def _checked_observed(observed: Any) -> float:
 
 def measure_value(measure: TallyMeasure, tally: Tally) -> float:
     """The measure of a tally, which must be one number."""
-    value = measure(tally)
+    try:
+        value = measure(tally)
+    except (TypeError, AttributeError) as error:
+        got = f"called with one, it raised {type(error).__name__}: {error}"
+        raise InputError("measure", "must be a function of a Tally", got) from error
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError("measure", "must return one number", f"it returned {type(value).__name__}")
     return float(value)
@@ -207,7 +211,7 @@ def _draws(
         warnings.simplefilter("ignore", OneClassWarning)
         first = redraw(np.random.default_rng(0))
         if not measured:
-            measure(first)
+            measure_value(measure, first)
         warnings.simplefilter("ignore", TruenessWarning)
         quick = _with_sums_kept(measure, first)
 

@@ -81,7 +81,7 @@ def read_rows(
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     labels = _labels_by_model(y_true, models)
     first = next(iter(labels.values()))
-    n = column(first, "y_true").values.shape[0]
+    n = column(first, "y_true").values.size  # a label without rows is refused below, with the scores
     names = None if cluster is None else _cluster_column(first, cluster, n)
     samples = {}
     for name, scores in models.items():

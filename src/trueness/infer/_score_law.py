@@ -1,8 +1,8 @@
 """The distribution of the scores of a calibrated model, for planning: from earlier scores or normal log-odds."""
 
 import math
+import sys
 import warnings
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +107,7 @@ def _of_scores(scores: ArrayLike) -> ScoreLaw:
 
 
 def _of_pair(log_odds: Any) -> ScoreLaw:
-    pair = tuple(log_odds) if isinstance(log_odds, list | tuple | np.ndarray) else ()
+    pair = tuple(log_odds) if isinstance(log_odds, list | tuple) or np.ndim(log_odds) == 1 else ()
     if len(pair) != 2 or not all(map(is_number, pair)) or not (abs(pair[0]) < _FARTHEST and 0 < pair[1] < _WIDE):
         demand = "must be the mean and the standard deviation of the log-odds, the latter above 0"
         raise InputError("log_odds", demand, f"got {log_odds!r}")
@@ -138,6 +138,6 @@ def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         return False
-    return math.isfinite(float(value))
+    return bool(abs(value) <= sys.float_info.max)

@@ -23,6 +23,7 @@ from trueness.results import ValidationSize
 from trueness.typing import ArrayLike, Floats
 
 # The widths that software for Riley's criteria plans for by default; that of the Brier score is ours.
+_LEAST_TARGET = 1e-9
 _WIDTHS = {"oe_width": 0.2, "slope_width": 0.2, "brier_width": 0.02, "c_width": 0.1}
 _TITLES = {"oe_width": "O/E", "slope_width": "slope", "brier_width": "Brier score", "c_width": "c-statistic"}
 # Distinct scores for which power is simulated at most; above, neighbours share one.
@@ -414,6 +415,9 @@ def _check_targets(targets: dict[str, Any]) -> None:
     for name, value in targets.items():
         if value is not None and not (is_number(value) and value > 0):
             raise InputError(name, "must be a finite number above 0", f"got {value!r}")
+        if value is not None and not _LEAST_TARGET <= value <= 1 / _LEAST_TARGET:
+            demand = f"must lie between {_LEAST_TARGET:g} and {1 / _LEAST_TARGET:g}"
+            raise InputError(name, demand, f"got {value!r}")
         if name.startswith("detect_") and value == 1:
             raise InputError(name, "must differ from 1, which is no error", f"got {value!r}")
         if name in ("accept_l2", "accept_ece", "accept_band") and value is not None and value > 1:
@@ -423,7 +427,7 @@ def _check_targets(targets: dict[str, Any]) -> None:
 
 
 def _checked_tests(tests: Any) -> list[TestMethod]:
-    names = [tests] if isinstance(tests, str) else list(tests)
+    names = [tests] if not isinstance(tests, list | tuple) else list(tests)
     if not names:
         raise InputError("tests", "must name at least one test", "got none")
     return [checked_word(name, "tests", get_args(TestMethod)) for name in names]  # type: ignore[misc]  # the words are its own

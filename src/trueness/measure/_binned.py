@@ -176,7 +176,7 @@ def checked_norm(norm: Norm) -> float:
     good = isinstance(norm, str | int | float | np.integer | np.floating) and not isinstance(norm, bool)
     try:
         return exponent(norm) if good else exponent("")
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
 
 

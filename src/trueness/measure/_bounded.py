@@ -79,7 +79,7 @@ def bounded(measure: Callable[..., float] | str, sketch: Sketch, **options: Any)
         raise InputError("sketch", "must be a Sketch", f"got {type(sketch).__name__}")
     if not callable(measure) and measure not in _NAMES:
         raise InputError("measure", f"must be a function or one of {', '.join(map(repr, _NAMES))}", f"got {measure!r}")
-    value = float(measure(sketch, **options)) if callable(measure) else _named_value(measure, sketch, options)
+    value = _value(measure, sketch, options) if callable(measure) else _named_value(measure, sketch, options)
     name = measure if isinstance(measure, str) else getattr(measure, "__name__", repr(measure))
     if all(bool((part.low == part.high).all()) for part in sketch.parts):
         limits: Limits | None = Limits(value, value)
@@ -110,6 +110,14 @@ def _note(measure: Any) -> str:
             f"from each of four beta laws) was {_LARGEST_ERRORS[measure]}; other rows, and fewer, may give larger ones."
         )
     return "No limits known; rows are taken to lie at the mean score of their cell."
+
+
+def _value(measure: Callable[..., Any], sketch: Sketch, options: Options) -> float:
+    try:
+        return float(measure(sketch, **options))
+    except (TypeError, AttributeError) as error:
+        got = f"called with one, it raised {type(error).__name__}: {error}"
+        raise InputError("measure", "must be a function of a Sketch that returns one number", got) from error
 
 
 def _named_value(name: str, sketch: Sketch, options: Options) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 
 import numpy as np
 
-from trueness._input.arguments import generator
+from trueness._input.arguments import check_seed, generator
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
@@ -183,6 +183,7 @@ class ReliabilityDisplay(FromEstimator):
         """
         from trueness.measure._curve import checked_method
 
+        check_seed(seed)
         method = checked_method(curve, "curve")
         rule = None if bins is None else as_rule(bins)
         models = tallies(y_true, y_prob, name, rows, rule)

@@ -260,7 +260,7 @@ class AutoCalibration(LogitMap):
             times = w.astype(np.int64)
             z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
             cluster = None if cluster is None else np.repeat(cluster, times)
-        found = fit_matrix(Rows(z, y, w), cluster, self._number_of_folds(worth), self.level, worth)
+        found = fit_matrix(Rows(z, y, w), cluster, self._number_of_folds(worth), float(self.level), worth)
         self.candidates_, self.weights_ = ("identity", *found.maps), found.weights
         self.curves_ = tuple(one[0] for one in found.maps.values())
         self.reach_ = self.knots_ = self.points_ = None
@@ -309,12 +309,13 @@ class AutoCalibration(LogitMap):
         differences = loss_differences(held.log_odds[0], np.einsum("cdf,cdfm->dfm", weights, held.log_odds))
         if self._cluster is not None:
             return {
-                name: clustered_gain(_at_rows(one, held, cells, rows), rows.weights, self._cluster, self.level)
+                name: clustered_gain(_at_rows(one, held, cells, rows), rows.weights, self._cluster, float(self.level))
                 for name, one in differences.items()
             }
         weight = np.concatenate([held.folds.events, held.folds.others]) / held.folds.deals
         return {
-            name: mean_gain(np.concatenate(one), weight, self.level, rows_worth) for name, one in differences.items()
+            name: mean_gain(np.concatenate(one), weight, float(self.level), rows_worth)
+            for name, one in differences.items()
         }
 
     def _map(self, p: NDArray[Any]) -> Floats:

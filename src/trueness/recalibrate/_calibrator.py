@@ -1,5 +1,6 @@
 """The base class of all calibrators, and what calibrators that hold others share."""
 
+import sys
 import warnings
 import zlib
 from abc import ABC, abstractmethod
@@ -282,7 +283,7 @@ def inner_calibrator(
 def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool]) -> None:
     """Raise unless it is a number that meets the demand."""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or not meets(value):
+    if not is_number or not abs(value) <= sys.float_info.max or not meets(value):
         raise InputError(name, f"must {demand}", f"got {value!r}")
 
 

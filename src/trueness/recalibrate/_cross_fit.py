@@ -54,7 +54,7 @@ def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | Non
     A row of weight 2 is dealt as two rows, if all weights are whole numbers. Rows of a cluster stay together.
     """
     m = cells.z.size
-    if cluster is None and (w is None or (w == np.rint(w)).all()):
+    if cluster is None and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
         rng = np.random.default_rng(_SEED)
         events = np.rint(cells.events).astype(np.int64)
         others = np.rint(cells.weight).astype(np.int64) - events

@@ -118,12 +118,12 @@ class IsotonicCalibration(Calibrator):
             raise InputError("y_min", "must not be above `y_max`", f"got {self.y_min!r} and {self.y_max!r}")
 
     def _fit(self, rows: CalibrationSet) -> None:
-        cells = rows.cells()
+        cells, prior = rows.cells(), float(self.prior)
         start = Isotonic().group(cells).start
         first = start[:-1]
         weight = segment_sums(cells.weight, first)
         centre = np.clip(score_sums(cells, first) / weight, cells.score[first], cells.score[start[1:] - 1])
-        rate = (segment_sums(cells.events, first) + self.prior * centre) / (weight + self.prior)
+        rate = (segment_sums(cells.events, first) + prior * centre) / (weight + prior)
         # Weighted sums are rounded: a block of events alone may sum to 1 + 2⁻⁵², and increasing rates may become equal.
         rate = np.maximum.accumulate(np.clip(rate, self.y_min, self.y_max))
         self.low_, self.high_, self.values_ = cells.score[first], cells.score[start[1:] - 1], rate

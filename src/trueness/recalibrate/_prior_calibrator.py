@@ -151,7 +151,7 @@ class PriorCorrection(Calibrator):
             warn("No score lies strictly between 0 and 1: the weight is set to 1.", SeparableWarning)
             self.log_weight_, self.log_weight_low_, self.log_weight_high_ = 0.0, -math.inf, math.inf
             return
-        shift, low, high, _ = shift_interval(rows.cells(), self.level)
+        shift, low, high, _ = shift_interval(rows.cells(), float(self.level))
         if math.isnan(shift):
             x, w = np.log(p[inside]) - np.log1p(-p[inside]), rows.weights[inside]
             shift = recalibration_shift(x, w, smoothed_events(rows.y[inside], w))
@@ -178,7 +178,7 @@ class PriorCorrection(Calibrator):
         with np.errstate(divide="ignore"):
             shifts, information = _class_shifts(np.log(p), w, totals)
         variance = np.diag(np.linalg.inv(information[1:, 1:]))
-        reach = float(ndtri((1 + self.level) / 2)) * np.sqrt(np.concatenate([[0.0], variance]))
+        reach = float(ndtri((1 + float(self.level)) / 2)) * np.sqrt(np.concatenate([[0.0], variance]))
         self.log_weight_ = shifts[0] - shifts
         self.log_weight_low_, self.log_weight_high_ = self.log_weight_ - reach, self.log_weight_ + reach
 

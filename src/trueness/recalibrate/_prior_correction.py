@@ -1,5 +1,6 @@
 """Correction of scores for a prior shift: classes that were weighted or sampled in training, or a new event rate."""
 
+import sys
 from numbers import Real
 from typing import Any
 
@@ -123,7 +124,7 @@ def log_weights(weight: Any, rate_train: Any, rate_deploy: Any, classes: int | N
 
 def _number(weight: Any) -> float:
     one = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
-    if not one or not 0 < float(weight) < np.inf:
+    if not one or not 0 < weight <= sys.float_info.max:
         raise InputError("weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}")
     return float(weight)
 

@@ -5,10 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trueness._input.arguments import checked_whole
+from trueness.errors import InputError
 from trueness.recalibrate._fitted_state import Field, all_of, array
 from trueness.recalibrate._logit_map import EPS_STATE
 from trueness.recalibrate._logit_shapes import Spline, spline_knots
 from trueness.recalibrate._shaped_map import LogitCells, ShapedMap
+
+_MOST_KNOTS = 1_000
 
 
 def _n_knots(calibrator: Any) -> int:
@@ -88,7 +91,8 @@ class SplineCalibration(ShapedMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        checked_whole(self.n_knots, "n_knots")
+        if checked_whole(self.n_knots, "n_knots") > _MOST_KNOTS:
+            raise InputError("n_knots", f"must be at most {_MOST_KNOTS:,}", f"got {self.n_knots!r}")
 
     def _adapt(self, cells: LogitCells) -> None:
         self.knots_ = spline_knots(cells.z, cells.weight, self.n_knots)

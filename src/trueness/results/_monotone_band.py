@@ -1,8 +1,10 @@
 """A confidence band for an event probability that rises with the score."""
 
 from dataclasses import dataclass, field
+from numbers import Real
 
 from trueness._text.numbers import count, level_percent
+from trueness.errors import InputError
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -52,6 +54,7 @@ class MonotoneBand(Record):
 
         At the lowest and the highest scores there are too few rows to show much, so it is hardly ever 1.
         """
+        _check_fraction("eps", eps)
         return float(self.share[self.distance <= eps].sum())
 
     def within(self, eps: float, share: float = 0.95) -> bool:
@@ -59,9 +62,15 @@ class MonotoneBand(Record):
 
         False if no rising function fits.
         """
-        return self.rising and self.share_within(eps) >= share - 1e-12
+        _check_fraction("share", share)
+        return self.share_within(eps) >= share - 1e-12 and self.rising
 
     def __str__(self) -> str:
         what = f"{level_percent(self.level)} monotone band of {count(self.score.size, 'score')}"
         fits = "" if self.rising else "; no rising function fits"
         return f"{what}: at most {self.widest:.4f} wide (n = {self.n:,}){fits}. {self.assumptions}"
+
+
+def _check_fraction(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
+        raise InputError(name, "must be a number between 0 and 1", f"got {value!r}")

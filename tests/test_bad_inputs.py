@@ -1,0 +1,100 @@
+"""Bad inputs are refused by name, and no public function raises a raw error."""
+
+import importlib.util
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness import plot
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+RNG = np.random.default_rng(0)
+P = RNG.random(30)
+Y = (RNG.random(30) < P).astype(int)
+LOGITS = np.log(RNG.dirichlet([1, 1, 1], 30))
+CLASS = np.arange(30) % 3
+BAND = tn.monotone_band(Y, P)
+
+WRONG = {
+    "0-d labels of a report": (lambda: tn.report(np.array(1), P), "`y_true` must have one dimension; got 0"),
+    "0-d labels of a comparison": (
+        lambda: tn.compare(np.array(1), {"a": P, "b": P}),
+        "`y_true` must have one dimension; got 0",
+    ),
+    "edges with a mask": (
+        lambda: tn.ece(Y, P, bins=np.ma.array([0, 0.3, 0.5, 1], mask=[0, 0, 1, 0])),
+        "`bins` as edges must have no missing value",
+    ),
+    "an edge beyond all floats": (lambda: tn.ece(Y, P, bins=[0, 10**400]), "`bins` as edges must be numbers"),
+    "a seed of a display": (lambda: plot.ReliabilityDisplay.from_predictions(Y, P, seed="x"), "`seed` must be"),
+    "no path": (lambda: tn.load_calibrator(None), "`path` must be the name of a file"),
+    "a function that is no measure": (
+        lambda: tn.estimate(np.mean, Y, P),
+        "`measure` must be a function of a Tally; called with one, it raised TypeError",
+    ),
+    "a function that has no noise floor": (
+        lambda: tn.noise_floor(np.mean, P),
+        "`measure` must be a function of a Tally",
+    ),
+    "a distance below 0": (lambda: BAND.within(-1), "`eps` must be a number between 0 and 1; got -1"),
+    "a distance of text": (lambda: BAND.share_within("x"), "`eps` must be a number between 0 and 1; got 'x'"),
+    "a share above 1": (lambda: BAND.within(0.1, share=2), "`share` must be a number between 0 and 1; got 2"),
+    "a level beyond all floats": (lambda: tn.monotone_band(Y, P, level=10**400), "`level` must lie"),
+    "a norm beyond all floats": (lambda: tn.ece(Y, P, norm=10**400), "`norm` must be"),
+    "a penalty beyond all floats": (
+        lambda: tn.TemperatureScaling(ridge=10**400).fit(P, Y),
+        "`ridge` must be a finite number",
+    ),
+    "more rows than there can be": (lambda: tn.max_bins(10**400, 0.1), "`n` must be below 2⁶²"),
+    "more knots than rows can have": (lambda: tn.SplineCalibration(2**63).fit(P, Y), "`n_knots` must be"),
+    "tests that are no list": (lambda: tn.validation_size(0.2, 0.7, detect_oe=1.2, tests=3), "`tests` must be"),
+    "labels of an unknown kind": (lambda: tn.ece([*P, 10**400], [*P, 0.5]), "`y_true` must"),
+}
+
+
+def test_wrong_arguments_are_refused_by_name():
+    for call, message in WRONG.values():
+        with pytest.raises(tn.InputError, match=message):
+            call()
+
+
+def test_memory_that_is_not_aligned_is_read_as_any_other():
+    def moved(values):
+        room = np.zeros(values.nbytes + 1, np.uint8)[1:].view(values.dtype).reshape(values.shape)
+        room[...] = values
+        return room
+
+    fitted = tn.TemperatureScaling(from_logits=True).fit(moved(LOGITS), moved(CLASS))
+    assert fitted.temperature_ == tn.TemperatureScaling(from_logits=True).fit(LOGITS, CLASS).temperature_
+    for options in ({}, {"kind": "confidence"}):
+        found = tn.ece(CLASS, moved(LOGITS), from_logits=True, **options)
+        assert found == tn.ece(CLASS, LOGITS, from_logits=True, **options)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    path = Path(__file__).parents[1] / "fuzz" / "inputs.py"
+    spec = importlib.util.spec_from_file_location("fuzz_inputs", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fuzz_inputs"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
+def test_no_bad_input_raises_a_raw_error(inputs):
+    faults = [
+        f"{call}: {fault}" for call in itertools.islice(inputs.calls(1), 400) if (fault := inputs.fault_of(call.run))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_calls_that_are_spoilt_are_valid(inputs):
+    quick = [name for name in inputs.FUNCTIONS if name not in ("load_calibrator", "validity_band")]
+    for name in quick:
+        inputs.Call(name, inputs.valid_arguments(name), ()).run()
