@@ -105,8 +105,8 @@ def _judge_number(case, value):
 def settle(entries, cases):
     """Choose one explanation for each answer that has several, by what else the library answered.
 
-    A name speaks for itself where it gives the answer and against itself where it gives another number. Conventions
-    with more for than against are preferred to mistakes.
+    A name is supported where it gives the answer and contradicted where it gives another number. Conventions with more
+    for than against are preferred to mistakes.
     """
     speaks = collections.Counter()
     for entry, case in zip(entries, cases, strict=True):

@@ -19,5 +19,7 @@ class Library(Adapter):
             return top_label_ece(c.y, c.p, **how)
         if c.classes == "classwise":
             return expected_calibration_error(None, c.p, classwise=True, class_labels=c.y, **how)
-        self.offers(set(c.y) <= set(range(c.p.shape[1])), len(c.y) == len(c.p))  # MAPIE is told which rows are correct
+        self.offers(
+            set(c.y) <= set(range(c.p.shape[1])), len(c.y) == len(c.p)
+        )  # MAPIE needs to know which rows are correct
         return expected_calibration_error((np.argmax(c.p, axis=1) == c.y).astype(int), c.p, **how)

@@ -29,7 +29,7 @@ LONG = "gradient boosted trees, 2,000 rounds, monotone constraints, retrained ev
 
 
 class Case(NamedTuple):
-    """Rows, and what must be said of them."""
+    """Rows, and the text that goes with them."""
 
     y: Any
     p: Any

@@ -196,7 +196,7 @@ def test_messages(fails, call, grouped, tmp_path):
     assert "`--by` must name one column" in fails(
         "tally", "x.csv", "--prob", "p", "--by", "region", "--by", "q", "-o", "x.tally"
     )
-    assert "has none. A 'sketch' serves it" in fails(
+    assert "has none. Use 'sketch' instead" in fails(
         "tally", "x.csv", "--prob", "p", "--bins", "mass:5", "-o", "x.tally"
     )
     assert "There is no file 'y.tally'" in fails("measure", "y.tally")

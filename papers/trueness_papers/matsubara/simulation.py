@@ -1,6 +1,6 @@
 """The synthetic data of Matsubara et al. 2023: one normal feature, two classes, logistic scores.
 
-`normal_feature` knows the true error of its scores. `authors_rows` draws the very rows of the authors' notebooks: the
+`normal_feature` knows the true error of its scores. `authors_rows` draws the same rows as the authors' notebooks: the
 published digits depend on the generator, and on where the logistic regression stopped. scikit-learn then minimised
 the sum of the losses and stopped when it fell by a relative 2.2e-9, SciPy's default; later versions minimise the mean
 and stop elsewhere.

@@ -168,7 +168,7 @@ def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[
 
 
 def _refuse_permuted_codes(names: tuple[Any, ...] | None, order: Sequence[Any] | None = None) -> None:
-    """Refuse columns named 2, 0, 1 for labels 0, 1, 2: they could be meant by name or by position."""
+    """Refuse columns named 2, 0, 1 for labels 0, 1, 2: matching by name and by position would differ."""
     codes = [str(label) for label in (range(len(names or ())) if order is None else order)]
     written = [str(name) for name in names or ()]
     if written != codes and sorted(written) == sorted(codes):

@@ -86,7 +86,7 @@ def _powers(Z: Scores, top: Floats) -> Floats:
 
 
 def _exp(t: Floats) -> Floats:
-    """e^t for t ≤ 0, by the very operations of the compiled kernel: NumPy's own differs between machines."""
+    """e^t for t ≤ 0, by exactly the operations of the compiled kernel: NumPy's own differs between machines."""
     t = np.where(t < _LEAST, _LEAST, t)
     n = np.rint(t * _PER_LN2)
     r = (t - n * _LN2) - n * _LN2_REST

@@ -253,7 +253,7 @@ def _cost_of_sums(s: Summary, code: str) -> Answer:
     if s.brier == 0:
         return Answer(question, "Nothing", "The Brier score is 0 on these rows.", numbers)
     gain, chance = _decimals(s.miscalibration, found.floor)
-    own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these very rows"
+    own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these same rows"
     detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
     phrase = f"At most about {percent(s.miscalibration / s.brier)} of the Brier score"
     return Answer(question, "Too few rows to tell" if code == "too-few-rows" else phrase, detail, numbers)

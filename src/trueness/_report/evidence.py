@@ -131,7 +131,7 @@ def means(sums: Sums) -> tuple[float, float, float]:
 
 
 def kept_bins(sums: Any) -> BinRule | None:
-    """The bins that were summed; None if the sums serve any bins."""
+    """The bins that were summed; None if any bins can be computed from the sums."""
     total = sums.total if isinstance(sums, Accumulator) else sums
     if not isinstance(total, Binned):
         return None

@@ -57,7 +57,7 @@ def _quartiles(cells: Cells, first: int, end: int) -> Floats:
 
 
 def offered(rule: BinRule) -> tuple[int, ...]:
-    """The numbers of bins that the page offers: a fixed list, and the one asked for."""
+    """The numbers of bins that the page offers: a fixed list, and the requested one."""
     asked = {rule.n} if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED else set()
     return tuple(sorted({*OFFERED, *asked}))
 
@@ -90,7 +90,7 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_
 
 
 def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], str]:
-    """The bins of every offered rule and number, and the kind of the rule asked for."""
+    """The bins of every offered rule and number, and the kind of the requested rule."""
     kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
     groups = {kind: {str(n): of(n).group(cells) for n in offered(rule)} for kind, of in kinds.items()}
     if isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule):

@@ -317,7 +317,7 @@ class Remedies:
 
 @dataclass(frozen=True)
 class Picture:
-    """The bins of the first diagram and its table: those asked for, unless most rows lie in one of them."""
+    """The bins of the first diagram and its table: the requested ones, unless most rows lie in one of them."""
 
     bins: Bands
     interval_low: tuple[float, ...]
@@ -369,9 +369,9 @@ class Explorer:
     """By rule and number of bins: the first cell of every bin (and the end), the edges, the interval of each rate, and
     the band of the rates of calibrated scores, with the bins outside it; sums of bins have no band."""
     rule: str
-    """The rule asked for: 'width', 'mass' or 'given'."""
+    """The requested rule: 'width', 'mass' or 'given'."""
     bins: str
-    """The number of bins asked for, as a key of `rules`."""
+    """The requested number of bins, as a key of `rules`."""
     whole: Axes
     """Axes from 0 to 1."""
     near: Axes

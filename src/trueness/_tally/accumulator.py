@@ -416,7 +416,7 @@ def _json_bins(bins: Any) -> Any:
     rule = as_rule(bins)
     if rule.fixed_edges is None:
         demand = "must have fixed edges, since rows are not seen together"
-        raise InputError("bins", demand, f"{rule!r} has none", remedy="A 'sketch' serves it.")
+        raise InputError("bins", demand, f"{rule!r} has none", remedy="Use 'sketch' instead.")
     return rule.n if isinstance(rule, EqualWidth) else rule.fixed_edges.tolist()
 
 

@@ -146,7 +146,7 @@ def as_tally(
 
 
 def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
-    """The rows themselves, where sums per score do not suffice; `kind` is the only view they may be asked for."""
+    """The rows themselves, where sums per score do not suffice; `kind` is the only view allowed."""
     if isinstance(y_true, Tally | Binned | Sketch):
         got = f"a {type(y_true).__name__} has none"
         raise InputError("", "This needs whole rows of scores", got, remedy="Pass labels and scores.")

@@ -22,7 +22,7 @@ def bin_name(low: float, high: float, *, last: bool) -> str:
 
 
 def rule_in_words(rule: Any) -> str:
-    """A bin rule, or its ``repr``, as one would say it.
+    """A bin rule, or its ``repr``, in words.
 
     Examples
     --------

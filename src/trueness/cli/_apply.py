@@ -190,7 +190,7 @@ class _Application:
         return scores
 
     def _messages(self) -> AbstractContextManager[list[str]]:
-        """Let errors of the library speak of the file and its columns."""
+        """Word errors of the library in terms of the file and its columns."""
         logits = "These look like logits: the calibrator was fitted on probabilities."
         words = wording(
             {"y_prob": f"scores {self.model.name!r}"},

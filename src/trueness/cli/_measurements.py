@@ -104,12 +104,12 @@ class ModelMeasures:
     """In column order; None for a vector of scores."""
     values: dict[str, float]
     tables: dict[str, tn.BinTable]
-    """Bin tables by kind, if asked for."""
+    """Bin tables by kind, if requested."""
     remarks: tuple[str, ...] = ()
     """Choices made by default."""
     warnings: tuple[str, ...] = ()
     estimates: Mapping[str, tn.Estimate] = field(default_factory=dict)
-    """The limits and the noise floor of each measure, unless only the values were asked for."""
+    """The limits and the noise floor of each measure, unless only the values are needed."""
 
     def numbers(self, quantities: Iterable[Quantity]) -> dict[str, float]:
         """The values by key, each followed by its limits and its noise floor."""

@@ -185,7 +185,7 @@ class Rows:
         return {name: one.y_prob for name, one in every.items()}, first
 
     def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
-        """Let errors of the library speak of the file, its columns and the options; gives its warnings."""
+        """Word errors of the library in terms of the file, its columns and the options; give its warnings."""
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
         return reword_messages(self.wording(*models, **words), context)
 
@@ -318,7 +318,7 @@ def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
 
 
 def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row misses a value."""
+    """Whether each row has a missing value."""
     gaps: Any = column == None if column.dtype.kind == "O" else column != column  # noqa: E711  # by entry
     return gaps.any(axis=1) if gaps.ndim == 2 else gaps  # type: ignore[no-any-return]
 

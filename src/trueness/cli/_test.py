@@ -110,7 +110,7 @@ def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dic
 
 
 def _equivalence(within: float | None, criterion: str | None, rule: Any) -> dict[str, Any]:
-    """The options of the equivalence test; none if it is not asked for."""
+    """The options of the equivalence test; none if it is not requested."""
     if within is None:
         if criterion is not None:
             raise click.UsageError("--criterion needs --equivalent-within.")

@@ -85,7 +85,7 @@ def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], distance
 
 
 def impossible_but_rounded(impossible: str, unit: float) -> str:
-    """What is said of labels that are impossible only because scores were rounded."""
+    """The sentence about labels that are impossible only because scores were rounded."""
     grid = "32-bit floats" if unit < 1e-6 else f"multiples of {_as_fraction(unit)}"
     return (
         f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But all scores are {grid}, so "

@@ -300,7 +300,7 @@ class EquivalenceData(NamedTuple):
     def omnibus(self) -> Significance | None:
         """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
 
-        From 4,096 distinct scores on, neighbours share redrawn labels: it is only asked for its lower tail.
+        From 4,096 distinct scores on, neighbours share redrawn labels: only its lower tail is used.
         """
         sums: Any = cells_at_their_mean(self.y_true) if isinstance(self.y_true, Binned) else self.y_true
         if sums is None:

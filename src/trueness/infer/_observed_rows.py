@@ -42,7 +42,7 @@ class ObservedRows:
     cluster: ArrayLike | None = None
     note: str = ""
     floors: bool = True
-    """Whether noise floors will be asked for."""
+    """Whether noise floors will be needed."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """Results that several measures share."""
 

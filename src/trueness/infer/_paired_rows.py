@@ -73,7 +73,7 @@ def read_rows(
     importance: bool = False,
     argument: str = "models",
 ) -> PairedRows:
-    """Read the rows of every model; ``missing="drop"`` drops a row from all models if any of them misses a value.
+    """Read the rows of every model; ``missing="drop"`` drops rows with a missing value in any model.
 
     `y_true` holds the labels of all models, or labels by model. Weights repeat rows, unless they are importance
     weights, which are kept; rows of weight 0 are left out. `argument` is the name of `models` in error messages.

@@ -39,7 +39,7 @@ _LIGHT = 8
 # a different last digit, and an observed value must not beat its equals.
 _EQUAL = 1e-7
 _STEPS = 1 << 16
-# The largest Lyapunov ratio of a sum that is taken for normal, and the labels that are drawn without being asked for.
+# The largest Lyapunov ratio of a sum that is taken for normal, and the number of labels drawn by default.
 _LYAPUNOV, _MOST_LABELS = 0.2, 2 * 10**8
 
 
@@ -65,7 +65,7 @@ def monte_carlo_outcome(
 
 
 def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
-    """The options, with 999 draws if none were asked for and the limiting distribution is not accurate.
+    """The options, with 999 draws if none were requested and the limiting distribution is not accurate.
 
     Labels of weights that are not whole numbers cannot be drawn, and very many are not.
     """

@@ -76,7 +76,8 @@ def validation_size(
         calibrated scores, unless they are given too.
     oe_width, slope_width, brier_width, c_width : float, optional
         The distance between the confidence limits of observed/expected events, of the calibration slope, the Brier
-        score and the c-statistic. If nothing else is asked for: 0.2, 0.2, 0.02 and 0.1, as far as they can be planned.
+        score and the c-statistic. By default, if no other criterion is given: 0.2, 0.2, 0.02 and 0.1, as far as they
+        can be planned.
     oe_se : float, optional
         Standard error of log O/E, instead of `oe_width`.
     detect_oe : float, optional

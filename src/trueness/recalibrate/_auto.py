@@ -241,7 +241,7 @@ class AutoCalibration(LogitMap):
             del self._cluster
 
     def _fit(self, rows: CalibrationSet) -> None:
-        if rows.w is not None:  # the sum of the weights says how strongly the rows speak against the identity
+        if rows.w is not None:  # the sum of the weights says how much evidence the rows are against the identity
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
         logits = self._fit_logits(rows)
         if logits.ndim == 2:

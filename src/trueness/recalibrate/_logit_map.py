@@ -2,7 +2,7 @@ r"""Maps on the logit scale: their options, and the scores near 0 and 1.
 
 The log-odds of scores 0 and 1 are infinite. One rule holds for all maps: `fit` and `predict` move scores into
 :math:`[\varepsilon, 1 - \varepsilon]` (matrices: to at least :math:`\varepsilon`). With n rows and K classes,
-:math:`\delta = 1 / (K (n + 1))` is about what can be said of a class after n rows without it; :math:`\varepsilon` is
+:math:`\delta = 1 / (K (n + 1))` is about the resolution of n rows that contain no such class; :math:`\varepsilon` is
 :math:`\delta` or, if some scores are nearer to 0 or 1 without being there, their least distance, but at least
 :math:`\delta^2`. So the votes of a forest, which are 0 for lack of trees, become modest, and the scores of a model that
 grades its certainty keep their order and nearly all of their range.

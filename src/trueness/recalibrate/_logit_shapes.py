@@ -156,5 +156,5 @@ def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
     """Quantiles of ascending log-odds from 5 to 95 %, without those that hardly differ from the one before."""
     reached = (np.cumsum(weight) - weight / 2) / weight.sum()
     at = np.interp(np.linspace(0.05, 0.95, number), reached, z)
-    # Slopes at knots closer than this could not be told apart.
+    # Slopes at knots closer than this could not be distinguished.
     return np.asarray(at[np.concatenate([[True], np.diff(at) > 1e-6])])

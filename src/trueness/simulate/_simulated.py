@@ -139,7 +139,7 @@ class Simulated:
         return self.population.squared_error(k)
 
     def sample_ece(self, norm: Norm = "l1") -> float:
-        """Calibration error of these very rows, for vector scores.
+        """Calibration error of the sampled rows, for vector scores.
 
         The same average as in :meth:`true_ece`, over the sampled scores instead of the population; rows with equal
         scores are pooled, with their mean truth. `norm` is the exponent with which gaps are averaged ('l1', 'l2' or a

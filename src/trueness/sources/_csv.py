@@ -173,7 +173,7 @@ class CsvFile(PolarsTable):
         return self._as_numbers(numbers)
 
     def _with_points(self, series: Any) -> Any:
-        """Cells with a decimal point in place of the file's decimal sign; a cell that has both is no number."""
+        """Cells with a decimal point in place of the file's decimal mark; a cell that has both is not a number."""
         if self.decimal == ".":
             return series
         return series.str.replace_many([".", self.decimal], ["?", "."])

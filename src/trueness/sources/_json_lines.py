@@ -28,7 +28,7 @@ _LABELS = "must hold labels: 0/1, true/false, integers or text"
 _MIXED_SCORES = "must hold numbers, or lists of one length"
 _GROUP = "group\0"
 """Before the name of a column that is read as groups: the same column may hold labels, too."""
-# ASCII letters, which no writer escapes, and halves of surrogate pairs, which are no text.
+# ASCII letters, which no writer escapes, and halves of surrogate pairs, which are not text.
 _ODD_ESCAPES = re.compile(rb"\\u00[2-7]|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]")
 _MOST_DIGITS = 4000  # Python refuses to convert longer integers
 
@@ -289,7 +289,7 @@ def _may_differ(data: bytes, frame: Any) -> bool:
 
 
 def _digits(data: bytes, series: Any) -> Any:
-    """The text of numbers that Polars has read; None if it cannot be told.
+    """The text of numbers that Polars has read; None if that is not certain.
 
     There are as many keys of that name as values, so that all keys are those of the column.
     """

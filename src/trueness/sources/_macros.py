@@ -1,4 +1,4 @@
-"""Macros for DuckDB that sum rows where they lie, for work in SQL."""
+"""Macros for DuckDB that sum rows inside the database, for work in SQL."""
 
 __all__ = ["duckdb_macros"]
 

@@ -186,7 +186,7 @@ def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> N
 
 
 def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
-    """Refuse columns named 2, 0, 1 beside labels 0, 1, 2: they may be meant by name or by position."""
+    """Refuse columns named 2, 0, 1 for labels 0, 1, 2: matching by name and by position would differ."""
     codes = [str(i) for i in range(len(scores))]
     if list(scores) != codes and sorted(scores) == sorted(codes):
         demand = "must have the columns of class codes in order"

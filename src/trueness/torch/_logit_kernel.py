@@ -46,7 +46,7 @@ def logit_sums(rows: TensorRows, layout: Layout) -> Sums:
 def tops(
     y: torch.Tensor, logits: torch.Tensor, *, besides: Literal["nothing", "largest", "place"] = "largest"
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The confidence of each row, whether it is right, and its largest logit, or where that stands, if asked for.
+    """The confidence of each row, whether it is right, and its largest logit, or its position, if requested.
 
     The confidence is nan for a row without a softmax; 2 instead of right or wrong marks a label that is no class.
     """

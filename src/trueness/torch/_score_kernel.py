@@ -196,7 +196,7 @@ def _place(p, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexp
 
 @triton.jit
 def _whole_parts(p, MOMENTS: tl.constexpr):
-    """Upper and lower bits of ⌊2⁵³ p⌋ and, if asked for, of ⌊2⁵³ p²⌋."""
+    """Upper and lower bits of ⌊2⁵³ p⌋ and, if requested, of ⌊2⁵³ p²⌋."""
     if p.dtype == tl.float64:
         q = (p * 9007199254740992.0).to(tl.int64)
         s = (p * p * 9007199254740992.0).to(tl.int64)
