@@ -47,10 +47,10 @@ TERMS = {
     "confidence": "Limits computed in this way include the true value in this share of data sets.",
     "recalibration": "Replacing each prediction by one that agrees better with how often the event happens.",
     "odds": "p / (1 − p): a probability of 80 % means odds of 4 to 1.",
-    "Typically": "The root of the mean squared difference between prediction and true rate, corrected for chance "
-    "(the l2 calibration error).",
-    "typical error": "The root of the mean squared difference between prediction and true rate, corrected for chance "
-    "(the l2 calibration error).",
+    "Typically": "How far predictions are from the true rate: the root of the mean squared difference, corrected for "
+    "chance (the l2 calibration error).",
+    "typical error": "How far predictions are from the true rate: the root of the mean squared difference, corrected "
+    "for chance (the l2 calibration error).",
     "smooth error": "Predictions that are too extreme but right on average, with this typical error.",
     "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "

@@ -259,7 +259,7 @@ class EqualMass(BinRule):
         return ranks[(ranks > 0) & (ranks < n_rows)]
 
     def group(self, cells: Cells) -> Groups:
-        """Cut after the cell that holds unit ⌊jW/n⌋."""
+        """Cut after the cell that contains unit ⌊jW/n⌋ of the weight."""
         return _groups_from(cells, self.first_cells(np.cumsum(cells.weight)))
 
     def first_cells(self, reached: NDArray[Any]) -> Ints:

@@ -42,7 +42,7 @@ from trueness.errors import InputError
 def command(
     files: tuple[str, ...], calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any
 ) -> None:
-    """Fit a map from scores to calibrated scores, and write it as JSON.
+    """Fit a map from scores to calibrated scores; save it as JSON.
 
     By default, candidate maps from the identity to flexible curves are averaged, weighted by their cross-fitted log
     loss. A note says what was chosen, what it gains and whether to leave the scores alone. Use neither the rows that

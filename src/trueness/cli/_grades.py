@@ -53,12 +53,12 @@ class _Result(NamedTuple):
 @opt.level(0.95, "Confidence level of the other limits.", least=0.5)
 @opt.output()
 def command(**options: Any) -> None:
-    """Compare predicted and observed events by rating grade, with traffic lights.
+    """Compare predicted and observed events by rating grade.
 
-    For each grade and in total: predicted probability of default (PD), events expected and observed, the observed rate
-    with exact limits, the largest numbers of events that are still green and still not red, and the probability of at
-    least as many events if the PD is right. Without --grades and --bins each distinct score is a grade. A .tally file
-    can be used instead of rows; it needs --bins.
+    Prints, for each grade and in total, a traffic light, the predicted probability of default (PD), events expected and
+    observed, the observed rate with exact limits, the largest numbers of events that are still green and still not red,
+    and the probability of at least as many events if the PD is right. Without --grades and --bins each distinct score
+    is a grade. A .tally file can be used instead of rows; it needs --bins.
 
     \b
       trueness grades loans.csv --label default --prob pd --grades rating

@@ -40,9 +40,9 @@ _KINDS = {
 @opt.output()
 @click.pass_context
 def command(context: click.Context, /, **how: Any) -> None:
-    """Plan histogram binning with a guarantee, or (`plan validation`) the validation of a model.
+    """Plan histogram binning, or the validation of a model.
 
-    Give any two of rows, bins and error; the third is computed.
+    Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is computed.
 
     \b
       trueness plan --n 5000 --bins 10          how large can the error be?

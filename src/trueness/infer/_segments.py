@@ -52,7 +52,7 @@ def segments(
     seed: Seed = None,
     **rows: Unpack[RowOptions],
 ) -> Segments:
-    r"""Which segments of the rows are miscalibrated, and what that costs.
+    r"""Find the segments of the rows that are miscalibrated, and what each costs.
 
     Every value of every column is a segment. All are tested jointly: if the scores are calibrated, the probability that
     any segment is flagged is at most 1 − level, for any number of rows and segments, overlapping ones included.

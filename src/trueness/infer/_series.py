@@ -55,7 +55,7 @@ def calibration_series(
     seed: Seed = None,
     progress: Progress = True,
 ) -> Series:
-    r"""Test every day of a series, and find the day on which calibration changed.
+    r"""Test the calibration of every day of a series, and find the day on which it changed.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def validation_size(
     seed: Seed = None,
     progress: Progress = True,
 ) -> ValidationSize:
-    r"""How many rows the validation of a model needs.
+    r"""The number of rows that the validation of a model needs.
 
     Parameters
     ----------

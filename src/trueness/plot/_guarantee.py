@@ -82,7 +82,7 @@ class GuaranteeDisplay(Display):
         scheme: str = "umd",
         bound: str = "hoeffding",
     ) -> Self:
-        """The guarantees for some numbers of rows.
+        """Compute the guarantees for the given numbers of rows.
 
         Parameters
         ----------

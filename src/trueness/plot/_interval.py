@@ -78,7 +78,7 @@ class IntervalDisplay(FromEstimator):
         name: str | None = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
-        """An interval per model, class and group.
+        """Compute an interval per model, class and group.
 
         Parameters
         ----------

@@ -245,7 +245,7 @@ class ReliabilityDisplay(FromEstimator):
         return self
 
     def to_text(self, *, width: int = 64, height: int = 16) -> str:
-        """The diagram in letters, for a terminal; needs no matplotlib.
+        """The diagram as text for a terminal; needs no matplotlib.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ _TICKS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 @suggests_keywords
 def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -> str:
-    """A reliability diagram for terminals: fixed width, no colour, no matplotlib.
+    """A reliability diagram as text for a terminal: fixed width, no colour, no matplotlib.
 
     Parameters
     ----------

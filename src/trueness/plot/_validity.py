@@ -94,7 +94,7 @@ class ValidityDisplay(FromEstimator):
         name: str | None = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
-        """The validity of predictions on rows that no method has seen.
+        """Compute the validity curve of predictions on rows that no method was fitted on.
 
         Parameters
         ----------

@@ -108,8 +108,8 @@ class AutoCalibration(LogitMap):
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
         of that.
     limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
-        limits of the map.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
+        map.
 
     Attributes
     ----------

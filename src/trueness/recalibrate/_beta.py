@@ -38,7 +38,7 @@ _DESIGNS = {
 
 
 class BetaCalibration(Calibrator):
-    r"""The map that is optimal if each class has beta-distributed scores.
+    r"""Beta calibration: the map that is optimal if each class has beta-distributed scores.
 
     More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The family contains the
     identity, so calibrated scores can stay unchanged.
@@ -53,8 +53,8 @@ class BetaCalibration(Calibrator):
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
         of that.
     limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
-        limits of the map.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
+        map.
     ridge : float, default 0
         Half this, times the squared distance of the free parameters from those of the identity, is added to the log
         loss summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
@@ -70,10 +70,10 @@ class BetaCalibration(Calibrator):
 
     .. math:: \frac{1}{1 + e^{-(a \log p - b \log(1 - p) + c)}} , \qquad a, b \ge 0 ,
 
-    with parameters of maximum likelihood under that constraint, which makes the map increasing. (The published
-    procedure drops a parameter that is estimated as negative and refits; the likelihood here is never lower.)
-    With m the score that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log m`. With
-    `limits`, score 0 becomes 0 if a > 0, else :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
+    with maximum-likelihood parameters under that constraint, which makes the map increasing. (The published procedure
+    drops a parameter that is estimated as negative and refits; the likelihood here is never lower.) With m the score
+    that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log m`. With `limits`, score 0 becomes 0 if a > 0, else
+    :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
 
     If a threshold separates the labels, or all are equal, there is no finite optimum: Platt's targets replace the
     labels, with a :class:`~trueness.errors.SeparableWarning` (see :class:`PlattScaling`). If the scores have fewer

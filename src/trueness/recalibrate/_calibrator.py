@@ -139,16 +139,16 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         return self
 
     def predict(self, y_prob: ArrayLike) -> Floats:
-        """Calibrated probabilities, of the shape of the scores, whose scale and columns must be those of `fit`."""
+        """Calibrated probabilities, in the shape of the scores; scale and columns must be those of `fit`."""
         return self._map(self._accept(y_prob))
 
     def predict_proba(self, y_prob: ArrayLike) -> Floats:
-        """Calibrated probabilities with one column per class: of a vector, those of non-event and event."""
+        """Calibrated probabilities with one column per class; for a vector of scores, non-event and event."""
         found = self.predict(y_prob)
         return np.column_stack([1 - found, found]) if found.ndim == 1 else found
 
     def transform(self, y_prob: ArrayLike) -> Floats:
-        """The same as :meth:`predict`, for a step of a pipeline; `set_output` chooses the kind of frame."""
+        """Calibrated probabilities, as a step of a pipeline; `set_output` chooses the kind of frame."""
         return self.predict(y_prob)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:

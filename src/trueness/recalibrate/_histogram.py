@@ -43,7 +43,7 @@ _FIT, _PREDICT = 0, 1
 
 
 class HistogramBinning(Calibrator):
-    r"""Predict the event rate of each equal-mass bin, with a distribution-free guarantee.
+    r"""Histogram binning: predict the event rate of each equal-mass bin, with a distribution-free guarantee.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def _inside(calibrator: Any, centre: Any) -> str:
 
 
 class IsotonicCalibration(Calibrator):
-    r"""Isotonic regression of labels on scores.
+    r"""Isotonic calibration: the isotonic regression of labels on scores.
 
     Among all non-decreasing maps, the one with the smallest squared error on the calibration set; it also minimises the
     log loss. Adjacent scores are pooled until the event rates increase.

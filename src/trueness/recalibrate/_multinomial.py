@@ -85,7 +85,7 @@ def _check_size(logits: Floats) -> None:
 
 
 class VectorScaling(_Multinomial):
-    r"""Scale and shift the logit of each class.
+    r"""Vector scaling: scale and shift the logit of each class.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class VectorScaling(_Multinomial):
 
 
 class MatrixScaling(_Multinomial):
-    r"""Transform the logits by a matrix and shifts.
+    r"""Matrix scaling: transform the logits by a matrix and shifts.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class MatrixScaling(_Multinomial):
 
 
 class DirichletCalibration(MatrixScaling):
-    r"""The map that is optimal if each class has Dirichlet-distributed probabilities.
+    r"""Dirichlet calibration: the map that is optimal if each class has Dirichlet-distributed probabilities.
 
     Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with the authors' penalty
     on the off-diagonal entries of the matrix and on the shifts.

@@ -24,7 +24,7 @@ _VANISHING = 1e-300
 
 
 class PlattScaling(LogitMap):
-    r"""Logistic regression of the labels on the logits of the scores.
+    r"""Platt scaling: logistic regression of the labels on the logits of the scores.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class PlattScaling(LogitMap):
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
         of that.
     limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
-        limits of the map.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
+        map.
     ridge : float, default 0
         Half this, times the squared distance of intercept and slope from 0 and 1, is added to the log loss summed over
         rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.

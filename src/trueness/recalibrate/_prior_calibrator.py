@@ -37,7 +37,7 @@ def _limit(calibrator: Any, value: Any) -> str:
 
 
 class PriorCorrection(Calibrator):
-    r"""Divide the odds by one weight: the map that undoes class weights and sampling, or a shift of the event rate.
+    r"""Divide the odds by one weight, to undo class weights, sampling, or a change of the event rate.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ def _three(_: Any) -> int:
 
 
 class QuadraticScaling(ShapedMap):
-    r"""Log-odds with a quadratic term: a + b z + c z², or a + b z + c z|z|.
+    r"""Quadratic scaling of the log-odds: a + b z + c z², or a + b z + c z|z|.
 
     One parameter more than :class:`PlattScaling`: the slope may differ between low and high scores or, with `signed`,
     between modest and extreme ones.
@@ -38,8 +38,8 @@ class QuadraticScaling(ShapedMap):
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
         of that.
     limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
-        limits of the map.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
+        map.
 
     Attributes
     ----------

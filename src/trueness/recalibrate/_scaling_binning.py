@@ -18,7 +18,7 @@ from trueness.typing import Floats
 
 
 class ScalingBinning(Calibrator):
-    r"""A scaling map whose values are averaged in bins.
+    r"""Scaling-binning: a smooth map whose values are averaged in bins.
 
     A smooth map with few parameters is fitted, its values are divided into bins of equal mass, and every score in a bin
     gets the mean of the map's values there. Predictions take few values, so the calibration error can be measured, as

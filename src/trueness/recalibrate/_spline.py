@@ -27,7 +27,7 @@ def _ascending(_: Any, value: Any) -> str:
 
 
 class SplineCalibration(ShapedMap):
-    r"""A curve of log-odds whose slope is linear between knots and constant outside them.
+    r"""Spline calibration: a curve of log-odds whose slope is linear between knots and constant outside them.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class SplineCalibration(ShapedMap):
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
         of that.
     limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the
-        limits of the map.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
+        map.
 
     Attributes
     ----------

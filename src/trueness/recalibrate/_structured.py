@@ -62,7 +62,7 @@ def fit_structured(
 
 
 class StructuredScaling(LogitMap):
-    r"""Vector or matrix scaling with penalties that pull towards one temperature.
+    r"""Structured scaling: vector or matrix scaling with penalties that pull towards one temperature.
 
     Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows are few. Here a
     temperature is fitted first; factors of single classes, shifts and, with ``structure="matrix"``, influences of one
@@ -160,7 +160,7 @@ class StructuredScaling(LogitMap):
 
 
 class EnsembleTemperatureScaling(LogitMap):
-    r"""A mixture of the tempered scores, the scores as they are, and the uniform distribution.
+    r"""Ensemble temperature scaling: a mixture of tempered scores, original scores and the uniform distribution.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from trueness.typing import Floats
 
 
 class TemperatureScaling(LogitMap):
-    r"""Divide all logits by one temperature.
+    r"""Temperature scaling: divide all logits by one temperature.
 
     The temperature minimises the log loss. Above 1, predictions were over-confident and are softened; below 1, they
     were under-confident and are sharpened. The order of the classes in a row never changes.

@@ -29,7 +29,7 @@ def _not_below_p0(calibrator: Any, p1: Any) -> str:
 
 
 class VennAbers(Calibrator):
-    r"""Venn-Abers prediction, inductive or cross.
+    r"""Venn-Abers calibration: two probabilities per row, one of which is calibrated.
 
     Isotonic regression is fitted twice with the new row added: once as a non-event and once as an event. One of the two
     resulting probabilities is calibrated, whatever the distribution; which one depends on the outcome. With many rows

@@ -104,7 +104,7 @@ class Comparison(Record):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names in the order passed."""
+        """The names of the models, in the order passed."""
         return tuple(self.estimates)
 
     def __len__(self) -> int:

@@ -55,7 +55,7 @@ class Curve(Record):
         return int(self.x.size)
 
     def parts(self) -> Iterator[tuple[Any, "Curve"]]:
-        """Each class with its curve; (None, self) for a single problem."""
+        """The classes with their curves, one by one; (None, self) for a single problem."""
         if self.label is None:
             yield None, self
             return

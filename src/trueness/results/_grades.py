@@ -84,7 +84,7 @@ class Grade(Record):
 
     @property
     def signal(self) -> str:
-        """The light, with a word if there are too few events."""
+        """The traffic light, with a remark if there are too few events."""
         return f"{self.light}, few" if self.few else self.light
 
 
@@ -138,7 +138,7 @@ class GradeTable(Record):
 
     @property
     def rule(self) -> str:
-        """The rule of the lights, in words."""
+        """The rule behind the traffic lights, in words."""
         law = "the binomial distribution with the mean PD of the grade; rows are independent"
         if self.correlation > 0:
             law = f"Vasicek's one-factor model with asset correlation {self.correlation:g}"

@@ -175,7 +175,7 @@ class ValidityCurve(Record):
 
 @dataclass(frozen=True)
 class ValidityBand(Record):
-    """Two curves between which the true validity lies, at all tolerances at once."""
+    """Two curves that enclose the true validity curve, at all tolerances simultaneously."""
 
     _columns = ("low", "high")
 

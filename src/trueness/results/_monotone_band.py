@@ -46,7 +46,7 @@ class MonotoneBand(Record):
 
     @property
     def rising(self) -> bool:
-        """Whether any rising function lies inside the band; if not, the assumption is refuted at this level."""
+        """Whether any increasing function lies inside the band; if not, the assumption is rejected at this level."""
         return bool((self.low <= self.high).all())
 
     def share_within(self, eps: float) -> float:

@@ -172,7 +172,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return "\n".join(lines + [wrap(note, _WIDTH) for note in [*self._test_sentences(), *self._notes()]]).rstrip()
 
     def text(self, style: PanelStyle = "tripod") -> str:
-        """Methods and results in sentences for a paper, and what else TRIPOD+AI asks to report about calibration.
+        """Methods and results as text for a paper, and a list of what else TRIPOD+AI requires about calibration.
 
         References
         ----------

@@ -158,7 +158,7 @@ class Simulated:
         return rows.error(check_norm(norm), "classwise").value
 
     def table(self) -> dict[str, NDArray[Any]]:
-        """Everything as named columns, for a frame or a file.
+        """All columns by name, for a frame or a file.
 
         Returns
         -------
