@@ -29,15 +29,15 @@ _grouped_bin_sums = bind("grouped_bin_sums", 5, c_int64, c_int64, c_int)
 _weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
 _grid_counts = bind("grid_counts", 3, c_int64, c_int64)
 _grid_sums = bind("grid_sums", 5, c_int64, c_int64, c_int, POINTER(c_int64))
-_grid_lowest = bind("grid_lowest", 3, c_int64, c_int64, returns=None)
-_key_sums = bind("key_sums", 3, c_int, returns=None)
+_grid_lowest = bind("grid_lowest", 3, c_int64, c_int64)
+_key_sums = bind("key_sums", 3, c_int)
 _pack_keys = bind("pack_keys", 3, c_int64, c_int64, POINTER(c_int64))
 _pack_records = bind("pack_records", 4, c_int64, c_int64, POINTER(c_int64))
 _sort_keys = bind("sort_keys", 2, c_int64)
 _sort_records = bind("sort_weighted", 2, c_int64)
 _count_cells = bind("count_cells", 1, c_int64, returns=c_int64)
-_collect_cells = bind("collect_cells", 4, c_int64, c_int64, returns=None)
-_collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64, returns=None)
+_collect_cells = bind("collect_cells", 4, c_int64, c_int64)
+_collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64)
 _cell_sums = bind("cell_sums", 5)
 _pava_counts = bind("pava_counts", 5, returns=c_int64)
 _pava_weights = bind("pava_weights", 5, returns=c_int64)
@@ -234,7 +234,7 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
     count, events = np.empty(score.size, np.int64), np.empty(score.size, np.int64)
 
     def collect(i: int) -> None:
-        call(_collect_cells, (pieces[i], score, count, events), pieces[i].size, firsts[i])
+        call(_collect_cells, (pieces[i], score, count, events), len(pieces[i]), firsts[i])
 
     in_threads(collect, len(pieces))
     return status, score, count, events
@@ -259,7 +259,7 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
     count = np.empty(score.size, np.int64)
 
     def collect(i: int) -> None:
-        call(_collect_weighted_cells, (pieces[i], score, count, sums), pieces[i].size, firsts[i])
+        call(_collect_weighted_cells, (pieces[i], score, count, sums), len(pieces[i]), firsts[i])
 
     in_threads(collect, len(pieces))
     return status, score, count, sums[0], sums[1], sums[2], sums[3]
@@ -366,7 +366,7 @@ def _scores_of(keys: Keys) -> Floats:
 
 def _sort(function: Any, items: Array, spare: Array) -> Array:
     """Sort in two buffers; return the one that holds the result."""
-    return spare[: items.size] if call(function, (items, spare), items.size) else items
+    return spare[: len(items)] if call(function, (items, spare), len(items)) else items
 
 
 def _pack_and_sort(
@@ -414,7 +414,7 @@ def _sorted_pieces(p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, 
 
 def _first_cells(pieces: list[Array]) -> list[int]:
     """Where the cells of each piece begin, and how many there are in all."""
-    numbers = in_threads(lambda i: call(_count_cells, (pieces[i],), pieces[i].size), len(pieces))
+    numbers = in_threads(lambda i: call(_count_cells, (pieces[i],), len(pieces[i])), len(pieces))
     return [0, *np.cumsum(numbers).tolist()]
 
 

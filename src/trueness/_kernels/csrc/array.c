@@ -1,7 +1,7 @@
 #include "loops.h"
 
 /* Contiguous, aligned and in the machine's byte order. */
-enum { READABLE = 0x1 | 0x100 | 0x200 };
+enum { READABLE = 0x1 | 0x100 | 0x200, WRITEABLE = 0x400 };
 
 static int is_readable(const array *a, int64_t length)
 {
@@ -14,6 +14,11 @@ static int is_readable(const array *a, int64_t length)
 int is_array(const array *a, char kind, int itemsize, int64_t length)
 {
     return a->typekind == kind && a->itemsize == itemsize && is_readable(a, length);
+}
+
+int is_output(const array *a, char kind, int itemsize, int64_t length)
+{
+    return is_array(a, kind, itemsize, length) && a->flags & WRITEABLE;
 }
 
 int are_scores(const array *p, int64_t length)

@@ -3,14 +3,14 @@
 #include "slots.h"
 
 /* Beyond this the slots would leave the second-level cache. */
-enum { MOST_SLOTTED_BINS = 512, COLUMNS = 5 };
+enum { MOST_SLOTTED_BINS = 512, COLUMNS = 5, MOST_GROUPED_BINS = 1 << 28 };
 
 EXPORT int bin_sums(const array *p, const array *y, const array *edges, const array *table, int64_t start,
                     int64_t stop, int uniform, int moments)
 {
-    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]) ||
-        !is_array(edges, 'f', 8, edges->shape[0]) || edges->shape[0] < 2 ||
-        !is_array(table, 'i', 8, (edges->shape[0] - 1) * 2 * COLUMNS))
+    int64_t n_rows = length_of(p), n_edges = length_of(edges);
+    if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !are_rows(start, stop, n_rows) ||
+        !is_array(edges, 'f', 8, n_edges) || n_edges < 2 || !is_output(table, 'i', 8, (n_edges - 1) * 2 * COLUMNS))
         return WRONG_ARRAY;
     ruler r = make_ruler(edges, uniform);
     slots s;
@@ -50,9 +50,10 @@ EXPORT int bin_sums(const array *p, const array *y, const array *edges, const ar
 EXPORT int grouped_bin_sums(const array *p, const array *y, const array *group, const array *edges, const array *table,
                             int64_t start, int64_t stop, int uniform)
 {
-    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]) || !is_array(group, 'u', 2, p->shape[0]) ||
-        !is_array(edges, 'f', 8, edges->shape[0]) || edges->shape[0] < 2 ||
-        !is_array(table, 'i', 8, table->shape[0] * (edges->shape[0] - 1) * 2 * COLUMNS))
+    int64_t n_rows = length_of(p), n_edges = length_of(edges);
+    if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !are_rows(start, stop, n_rows) ||
+        !is_array(group, 'u', 2, n_rows) || !is_array(edges, 'f', 8, n_edges) || n_edges < 2 ||
+        n_edges > MOST_GROUPED_BINS || !is_output(table, 'i', 8, length_of(table) * (n_edges - 1) * 2 * COLUMNS))
         return WRONG_ARRAY;
     ruler r = make_ruler(edges, uniform);
     rows block;

@@ -15,10 +15,10 @@ INLINE void add_parts(int64_t *sums, int64_t n, parts p, parts square)
 EXPORT int cell_sums(const array *score, const array *weight, const array *events, const array *start,
                      const array *table)
 {
-    int64_t n_cells = score->shape[0], n_bins = start->shape[0] - 1;
+    int64_t n_cells = length_of(score), n_bins = length_of(start) - 1;
     if (!is_array(score, 'f', 8, n_cells) || !is_array(weight, 'i', 8, n_cells) ||
         !is_array(events, 'i', 8, n_cells) || n_bins < 0 || !is_array(start, 'i', 8, n_bins + 1) ||
-        !is_array(table, 'i', 8, n_bins * 2 * COLUMNS))
+        !is_output(table, 'i', 8, n_bins * 2 * COLUMNS))
         return WRONG_ARRAY;
     const double *p = score->data;
     const int64_t *w = weight->data, *e = events->data, *first = start->data;

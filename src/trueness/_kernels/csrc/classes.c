@@ -69,7 +69,9 @@ AT_EVERY_LEVEL(top_rows,
 EXPORT int top1(const array *P, const array *y, const array *confidence, const array *predicted,
                 const array *correct, int64_t start, int64_t stop, double tolerance)
 {
-    if (!is_matrix(P) || !is_array(y, 'i', 8, P->shape[0]))
+    if (!is_matrix(P) || !is_array(y, 'i', 8, P->shape[0]) || !are_rows(start, stop, P->shape[0]) ||
+        !is_output(confidence, 'f', P->itemsize, P->shape[0]) || !is_output(predicted, 'i', 8, P->shape[0]) ||
+        !is_output(correct, 'u', 1, P->shape[0]))
         return WRONG_ARRAY;
     return top_rows(P, y->data, start, stop, tolerance, confidence->data, predicted->data, correct->data);
 }
@@ -151,8 +153,8 @@ AT_EVERY_LEVEL(many_classes,
 EXPORT int classwise_sums(const array *P, const array *y, const array *table, int64_t start, int64_t stop,
                           int64_t n_bins, double tolerance)
 {
-    if (!is_matrix(P) || !is_array(y, 'i', 8, P->shape[0]) || n_bins < 1 ||
-        !is_array(table, 'i', 8, P->shape[1] * n_bins * BIN))
+    if (!is_matrix(P) || !is_array(y, 'i', 8, P->shape[0]) || !are_rows(start, stop, P->shape[0]) || n_bins < 1 ||
+        n_bins > INT32_MAX || !is_output(table, 'i', 8, P->shape[1] * n_bins * BIN))
         return WRONG_ARRAY;
     slots s;
     int64_t n_classes = P->shape[1];

@@ -44,7 +44,9 @@ enum { COUNT_COPIES = 2 }; /* so that equal neighbours need not wait for each ot
 /* Rows per cell, added to counts; least and greatest score. */
 EXPORT int grid_counts(const array *p, const array *counts, const array *extremes, int64_t start, int64_t stop)
 {
-    if (!are_scores(p, p->shape[0]))
+    int64_t n = length_of(p);
+    if (!are_scores(p, n) || !are_rows(start, stop, n) || !is_output(counts, 'i', 8, GRID_CELLS) ||
+        !is_output(extremes, 'f', 8, 2))
         return WRONG_ARRAY;
     rows block;
     uint32_t cell[BLOCK];

@@ -80,7 +80,7 @@ EXPORT int line_sums(const array *x, const array *weight, const array *events, c
                      double intercept, double centre)
 {
     int64_t n = x->nd == 1 ? x->shape[0] : -1;
-    if (n < 0 || !is_array(x, 'f', 8, n) || !are_sums_of_cells(weight, events, n) || !is_array(sums, 'f', 8, SUMS))
+    if (n < 0 || !is_array(x, 'f', 8, n) || !are_sums_of_cells(weight, events, n) || !is_output(sums, 'f', 8, SUMS))
         return WRONG_ARRAY;
     line at = {slope, intercept, centre, LEAST_POWER};
     return line_cells(x->data, weight, events, n, at, sums->data);
@@ -114,7 +114,7 @@ EXPORT int placement_sums(const array *weight, const array *events, const array 
                           double area)
 {
     int64_t n = weight->nd == 1 ? weight->shape[0] : -1;
-    if (n < 0 || !are_sums_of_cells(weight, events, n) || !is_array(sums, 'f', 8, 3))
+    if (n < 0 || !are_sums_of_cells(weight, events, n) || !is_output(sums, 'f', 8, 3))
         return WRONG_ARRAY;
     if (weight->typekind == 'i')
         place_counts(weight->data, events->data, n, total, rest, area, sums->data);

@@ -80,7 +80,9 @@ AT_EVERY_LEVEL(logit_rows,
 EXPORT int logit_tops(const array *Z, const array *y, const array *top, const array *total, const array *predicted,
                       const array *correct, int64_t start, int64_t stop)
 {
-    if (!is_matrix(Z) || !is_array(y, 'i', 8, Z->shape[0]))
+    if (!is_matrix(Z) || !is_array(y, 'i', 8, Z->shape[0]) || !are_rows(start, stop, Z->shape[0]) ||
+        !is_output(top, 'f', 8, Z->shape[0]) || !is_output(total, 'f', 8, Z->shape[0]) ||
+        !is_output(predicted, 'i', 8, Z->shape[0]) || !is_output(correct, 'u', 1, Z->shape[0]))
         return WRONG_ARRAY;
     return logit_rows(Z, y->data, LEAST_POWER, start, stop, top->data, total->data, predicted->data, correct->data);
 }
@@ -102,7 +104,7 @@ AT_EVERY_LEVEL(softmax_entries,
 EXPORT int softmax(const array *Z, const array *top, const array *total, const array *P, int64_t start, int64_t stop)
 {
     if (!is_matrix(Z) || !is_array(top, 'f', 8, Z->shape[0]) || !is_array(total, 'f', 8, Z->shape[0]) ||
-        !is_array(P, 'f', 8, Z->shape[0] * Z->shape[1]))
+        !is_output(P, 'f', 8, Z->shape[0] * Z->shape[1]) || !are_rows(start, stop, Z->shape[0]))
         return WRONG_ARRAY;
     return softmax_entries(Z, top->data, total->data, LEAST_POWER, start, stop, P->data);
 }

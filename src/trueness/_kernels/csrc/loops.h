@@ -45,8 +45,21 @@ typedef struct {
 /* Whether an array is one of `length` numbers that a loop can read in order. A mistake of the caller must not
  * become a read of foreign memory. */
 int is_array(const array *a, char kind, int itemsize, int64_t length);
+int is_output(const array *a, char kind, int itemsize, int64_t length);
 int are_scores(const array *p, int64_t length);
 int are_labels(const array *y, int64_t length);
+
+/* Entries along the first axis; without one -1, which is the length of no array. */
+INLINE int64_t length_of(const array *a)
+{
+    return a->nd > 0 ? a->shape[0] : -1;
+}
+
+/* Whether start .. stop-1 are among n rows. */
+INLINE int are_rows(int64_t start, int64_t stop, int64_t n)
+{
+    return 0 <= start && start <= stop && stop <= n;
+}
 
 /* How wide vectors may be: 0 what every machine has, 1 AVX2 with FMA, 2 AVX-512. */
 int vector_level(void);

@@ -44,10 +44,10 @@ INLINE int add_rows(const double *p, const double *terms, double *table, int64_t
 
 EXPORT int grid_moments(const array *score, const array *columns, const array *table)
 {
-    int64_t m = score->shape[0], n_columns = columns->shape[0], n_cells = table->shape[table->nd - 1];
+    int64_t m = length_of(score), n_columns = length_of(columns), n_cells = table->nd ? table->shape[table->nd - 1] : -1;
     if (n_columns < 1 || n_columns > MOST_COLUMNS || !is_array(score, 'f', 8, m) ||
         !is_array(columns, 'f', 8, n_columns * m) || n_cells < 2 ||
-        !is_array(table, 'f', 8, n_columns * MOMENTS * n_cells))
+        !is_output(table, 'f', 8, n_columns * MOMENTS * n_cells))
         return WRONG_ARRAY;
     /* A constant number of columns keeps the sums of a run in registers. */
     const double *p = score->data, *terms = columns->data;

@@ -39,14 +39,23 @@ INLINE int top_violates(const blocks *b)
     return product_not_below(b->sum[left], b->size[right], b->sum[right], b->size[left]);
 }
 
+/* Whether cells and workspace have the same number of entries. */
+static int are_blocks(char kind, const array *weight, const array *events, const array *start, const array *size,
+                      const array *sum)
+{
+    int64_t m = length_of(start);
+    return is_array(weight, kind, 8, m) && is_array(events, kind, 8, m) && is_output(start, 'i', 8, m) &&
+           is_output(size, kind, 8, m) && is_output(sum, kind, 8, m);
+}
+
 /* start, size and sum are workspace of m numbers each; the result is in start, its length is returned. */
 EXPORT int64_t pava_counts(const array *weight, const array *events, const array *start, const array *size,
                            const array *sum)
 {
-    if (!is_array(weight, 'i', 8, start->shape[0]) || !is_array(events, 'i', 8, start->shape[0]))
+    if (!are_blocks('i', weight, events, start, size, sum))
         return WRONG_ARRAY;
     blocks b = {start->data, size->data, sum->data, 0};
-    const int64_t *w = weight->data, *e = events->data, m = weight->shape[0];
+    const int64_t *w = weight->data, *e = events->data, m = start->shape[0];
     for (int64_t i = 0; i < m; i++) {
         push(&b, i, w[i], e[i]);
         while (b.n > 1 && top_violates(&b))
@@ -59,10 +68,10 @@ EXPORT int64_t pava_counts(const array *weight, const array *events, const array
 EXPORT int64_t pava_weights(const array *weight, const array *events, const array *start, const array *size,
                             const array *sum)
 {
-    if (!is_array(weight, 'f', 8, start->shape[0]) || !is_array(events, 'f', 8, start->shape[0]))
+    if (!are_blocks('f', weight, events, start, size, sum))
         return WRONG_ARRAY;
     const double *w = weight->data, *e = events->data;
-    int64_t *first = start->data, n = 0, m = weight->shape[0];
+    int64_t *first = start->data, n = 0, m = start->shape[0];
     double *total = size->data, *ones = sum->data;
     for (int64_t i = 0; i < m; i++) {
         first[n] = i;
@@ -117,10 +126,10 @@ INLINE void attach_tail(blocks *b, int64_t n_min, int64_t n_max)
 EXPORT int64_t block_pava(const array *count, const array *events, const array *start, const array *size,
                           const array *sum, int64_t n_min, int64_t n_max)
 {
-    if (!is_array(count, 'i', 8, start->shape[0]) || !is_array(events, 'i', 8, start->shape[0]))
+    if (!are_blocks('i', count, events, start, size, sum))
         return WRONG_ARRAY;
     blocks b = {start->data, size->data, sum->data, 0};
-    const int64_t *c = count->data, *e = events->data, m = count->shape[0];
+    const int64_t *c = count->data, *e = events->data, m = start->shape[0];
     int64_t rows_left = -n_min, i = 0;
     for (int64_t j = 0; j < m; j++)
         rows_left += c[j];

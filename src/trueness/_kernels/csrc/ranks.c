@@ -87,9 +87,9 @@ AT_EVERY_LEVEL(step_block,
  * The product of a score and a power of two is exact, so a score's rank lies between those of its cell's ends. */
 EXPORT int make_ranks_guide(const array *edges, const array *guide)
 {
-    if (!is_array(edges, 'f', 8, edges->shape[0]) || !is_array(guide, 'i', 8, guide->shape[0]))
+    const int64_t n = length_of(edges), cells = length_of(guide) - 2;
+    if (!is_array(edges, 'f', 8, n) || cells < 1 || !is_output(guide, 'i', 8, cells + 2))
         return WRONG_ARRAY;
-    const int64_t n = edges->shape[0], cells = guide->shape[0] - 2;
     int64_t *entry = guide->data;
     const double *edge = edges->data;
     const int few_cells = cells < n / 8; /* then a search for each is cheaper than looking at all edges */
@@ -106,11 +106,24 @@ EXPORT int make_ranks_guide(const array *edges, const array *guide)
     return 0;
 }
 
+/* Whether every entry of the guide is a rank among the edges. */
+static int is_scale(const array *edges, const array *guide)
+{
+    const int64_t n = length_of(edges), entries = length_of(guide);
+    if (!is_array(edges, 'f', 8, n) || !is_array(guide, 'i', 8, entries) || entries < 3)
+        return 0;
+    const uint64_t *entry = guide->data;
+    uint64_t greatest = 0; /* a negative rank would be the greatest of all */
+    for (int64_t c = 0; c < entries; c++)
+        greatest = entry[c] > greatest ? entry[c] : greatest;
+    return greatest <= (uint64_t)n;
+}
+
 EXPORT int ranks(const array *edges, const array *scores, const array *guide, const array *rank, int64_t begin,
                  int64_t end)
 {
-    const int64_t n = rank->shape[0];
-    if (!is_array(edges, 'f', 8, edges->shape[0]) || !are_scores(scores, n) || !is_array(rank, 'i', 8, n))
+    const int64_t n = length_of(rank);
+    if (!are_scores(scores, n) || !is_output(rank, 'i', 8, n) || !are_rows(begin, end, n) || !is_scale(edges, guide))
         return WRONG_ARRAY;
     const scale s = {edges->data, edges->shape[0], guide->data, guide->shape[0] - 2};
     rows block;
@@ -126,9 +139,9 @@ EXPORT int ranks(const array *edges, const array *scores, const array *guide, co
 EXPORT int steps(const array *edges, const array *values, const array *scores, const array *guide, const array *out,
                  int64_t begin, int64_t end)
 {
-    const int64_t n = out->shape[0];
-    if (!is_array(edges, 'f', 8, edges->shape[0]) || !is_array(values, 'f', 8, edges->shape[0] + 1) ||
-        !are_scores(scores, n) || !is_array(out, 'f', 8, n))
+    const int64_t n = length_of(out);
+    if (!are_scores(scores, n) || !is_output(out, 'f', 8, n) || !are_rows(begin, end, n) || !is_scale(edges, guide) ||
+        !is_array(values, 'f', 8, edges->shape[0] + 1))
         return WRONG_ARRAY;
     const scale s = {edges->data, edges->shape[0], guide->data, guide->shape[0] - 2};
     rows block;

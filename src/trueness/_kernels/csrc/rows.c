@@ -84,7 +84,8 @@ AT_EVERY_LEVEL(load_labels, (rows *block, const array *y, int64_t start, int m),
 /* How many labels are 1; scores and labels are checked on the way. */
 EXPORT int count_events(const array *p, const array *y, int64_t start, int64_t stop, int64_t *events)
 {
-    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]))
+    int64_t n = length_of(p);
+    if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(start, stop, n))
         return WRONG_ARRAY;
     rows block;
     int status = 0;

@@ -70,9 +70,10 @@ AT_EVERY_LEVEL(add_to_slots, (int64_t *RESTRICT words, const uint32_t *cell, con
 EXPORT int sketch_sums(const array *p, const array *y, const array *table, const array *ends, int64_t start,
                        int64_t stop)
 {
-    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]) ||
-        !is_array(table, 'i', 8, (int64_t)GRID_CELLS * 2 * COLUMNS) ||
-        !is_array(ends, 'f', 8, (int64_t)GRID_CELLS * 2))
+    int64_t n = length_of(p);
+    if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(start, stop, n) ||
+        !is_output(table, 'i', 8, (int64_t)GRID_CELLS * 2 * COLUMNS) ||
+        !is_output(ends, 'f', 8, (int64_t)GRID_CELLS * 2))
         return WRONG_ARRAY;
     rows block;
     uint32_t cell[BLOCK];

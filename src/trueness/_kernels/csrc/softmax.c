@@ -84,7 +84,8 @@ EXPORT int softmax_derivatives(const array *Z, const array *y, const array *w, c
                                int64_t stop, double beta)
 {
     if (Z->nd != 2 || Z->shape[1] < 1 || !are_scores(Z, Z->shape[0] * Z->shape[1]) ||
-        !is_array(y, 'i', 8, Z->shape[0]) || !is_array(sums, 'f', 8, 5) || !(beta >= 0) ||
+        !is_array(y, 'i', 8, Z->shape[0]) || !is_output(sums, 'f', 8, 5) || !(beta >= 0) ||
+        !are_rows(start, stop, Z->shape[0]) || w->nd < 1 ||
         !(is_array(w, 'f', 8, Z->shape[0]) || is_array(w, 'f', 8, 0)))
         return WRONG_ARRAY;
     const double *weights = w->shape[0] ? w->data : NULL;

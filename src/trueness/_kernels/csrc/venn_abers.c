@@ -103,10 +103,10 @@ INLINE void sweep_both(const array *corner_weight, const array *corner_events, i
 EXPORT int venn_abers(const array *corner_weight, const array *corner_events, const array *with_event,
                       const array *without, const array *counts, const array *hull, int64_t unit)
 {
-    const int64_t m = hull->shape[0] - 1;
-    if (!is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
-        !is_array(with_event, 'i', 8, 3 * m) || !is_array(without, 'i', 8, 3 * m) || !is_array(counts, 'i', 8, 2) ||
-        !is_array(hull, 'i', 8, m + 1))
+    const int64_t m = length_of(hull) - 1;
+    if (m < 0 || !is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
+        !is_output(with_event, 'i', 8, 3 * m) || !is_output(without, 'i', 8, 3 * m) ||
+        !is_output(counts, 'i', 8, 2) || !is_output(hull, 'i', 8, m + 1))
         return WRONG_ARRAY;
     if (((const int64_t *)corner_weight->data)[m] + unit <= INT32_MAX)
         sweep_both(corner_weight, corner_events, m, unit, 1, hull->data, with_event->data, without->data, counts->data);

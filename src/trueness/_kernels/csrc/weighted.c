@@ -92,9 +92,10 @@ static void add_directly(compensated *table, const ruler *edges, const rows *blo
 EXPORT int weighted_bin_sums(const array *p, const array *y, const array *w, const array *edges,
                              const array *table, int64_t start, int64_t stop, int uniform)
 {
-    if (!are_scores(p, p->shape[0]) || !are_labels(y, p->shape[0]) || !is_array(w, 'f', 8, p->shape[0]) ||
-        !is_array(edges, 'f', 8, edges->shape[0]) || edges->shape[0] < 2 ||
-        !is_array(table, 'f', 8, (edges->shape[0] - 1) * TERMS * 2))
+    int64_t n_rows = length_of(p), n_edges = length_of(edges);
+    if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !is_array(w, 'f', 8, n_rows) ||
+        !are_rows(start, stop, n_rows) || !is_array(edges, 'f', 8, n_edges) || n_edges < 2 ||
+        !is_output(table, 'f', 8, (n_edges - 1) * TERMS * 2))
         return WRONG_ARRAY;
     ruler r = make_ruler(edges, uniform);
     run local;

@@ -1,0 +1,285 @@
+"""Random rows through the compiled kernels and the NumPy reference, and calls with sizes that do not fit.
+
+    python fuzz/kernels.py --seconds 20            # the bounded run of .ci/run; --seconds 3600 for a long one
+    fuzz/sanitize                                  # the same under AddressSanitizer and UBSan, with tests/_kernels
+
+Every case has a seed, which is printed when it fails: `python fuzz/kernels.py --seed 123 --cases 1` repeats it. Sums of
+whole numbers must be equal bit by bit, floats within 1e-12. Each call that reaches the library is then repeated with
+one array cut, widened, of another type, read-only or without an axis, or with one number off: the library must return
+or refuse it. Without a sanitizer only a crash would show that it wrote elsewhere.
+"""
+
+import argparse
+import ctypes
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from trueness._kernels import compiled, library, reference
+from trueness._kernels.grid import GRID_CELLS
+
+SIZES = (0, 1, 2, 7, 8, 9, 63, 64, 65, 255, 511, 512, 513, 1_025, 5_000)
+LEAST_GRID = 1 << 15  # from here on bins of equal mass are counted on the grid
+REFUSED = (library._WRONG_ARRAY, library._NO_MEMORY)
+
+
+class Calls:
+    """Calls of the library, recorded on their way."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = []
+        self.functions: dict[Any, str] = {}
+        for name, function in vars(compiled).items():
+            if isinstance(function, ctypes._CFuncPtr):
+                self.functions[id(function)] = name.strip("_")
+        self.met: set[str] = set()
+        self.refused = self.repeated = 0
+        compiled.call = self.call  # type: ignore[attr-defined]
+
+    def call(self, function: Any, arrays: tuple[Any, ...], *numbers: Any) -> Any:
+        """What `library.call` does, on arrays that are kept as they were."""
+        self.seen.append((function, tuple(array.copy() for array in arrays), numbers))
+        self.met.add(self.functions[id(function)])
+        return library.call(function, arrays, *numbers)
+
+    def repeat_wrongly(self, rng: np.random.Generator) -> None:
+        """Repeat each call with one array, or one number, that does not fit."""
+        for function, arrays, numbers in self.seen:
+            for _ in range(2):
+                held, values = [array.copy() for array in arrays], list(numbers)
+                at = int(rng.integers(len(held) + len(values)))
+                if at < len(held):
+                    held[at] = misfit(held[at], rng)
+                elif isinstance(values[at - len(held)], int):
+                    values[at - len(held)] = int(rng.choice([-1, -(2**40), 2**30, values[at - len(held)] + 1]))
+                try:
+                    library.call(function, tuple(held), *values)
+                except (TypeError, ctypes.ArgumentError):
+                    self.refused += 1
+                self.repeated += 1
+        self.seen.clear()
+
+
+def misfit(array: Any, rng: np.random.Generator) -> Any:
+    """The array with another size, type or layout."""
+    forms: list[Callable[[], Any]] = [
+        lambda: array[: len(array) // 2].copy(),
+        lambda: np.concatenate([array, array, array[:1]]),
+        lambda: array[:0].copy(),
+        lambda: np.zeros((), array.dtype),
+        lambda: np.zeros(array.shape, np.int32 if array.dtype.kind in "iu" else np.float32),
+        lambda: np.repeat(array, 2, axis=0)[::2],
+        lambda: array.astype(array.dtype.newbyteorder()),
+        lambda: array[..., None].copy(),
+        lambda: locked(array),
+    ]
+    return forms[int(rng.integers(len(forms)))]()
+
+
+def locked(array: Any) -> Any:
+    """A copy that must not be written."""
+    own = array.copy()
+    own.flags.writeable = False
+    return own
+
+
+def scores(n: int, rng: np.random.Generator) -> Any:
+    """Scores of many kinds: spread, tied, at the ends, on edges, and rarely invalid."""
+    kind = int(rng.integers(6))
+    p = rng.random(n)
+    if kind == 1:
+        p = rng.integers(0, 11, n) / 10
+    elif kind == 2:
+        p = rng.beta(0.05, 0.05, n)
+    elif kind == 3:
+        p = np.round(p, 2)
+    elif kind == 4:
+        p = np.where(p < 0.5, p * 2.0**-40, 1 - p * 2.0**-40)
+    if n and rng.random() < 0.1:
+        p[rng.integers(n)] = rng.choice([np.nan, -0.1, 1.5, -0.0, np.inf, 5e-324])
+    return p.astype(np.float32) if rng.random() < 0.3 else p
+
+
+def labels(n: int, rng: np.random.Generator) -> Any:
+    """Labels 0 and 1 of every type that the kernels read; rarely one is neither."""
+    types = [np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64]
+    y = rng.integers(0, 2, n).astype(types[int(rng.integers(len(types)))])
+    if n and rng.random() < 0.05 and y.dtype.kind != "b":
+        y[rng.integers(n)] = 2
+    return y
+
+
+def cases(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+    """A name, what to ask of either implementation, and the tolerance (0: bit by bit)."""
+    n = int(rng.choice(SIZES)) if rng.random() < 0.95 else LEAST_GRID + int(rng.integers(2_000))
+    p, y, w = scores(n, rng), labels(n, rng), rng.exponential(1, n) * (rng.random(n) < 0.9)
+    b = int(rng.choice([1, 2, 3, 10, 15, 100, 600]))
+    equal = np.arange(b + 1) / b
+    edges = equal if rng.random() < 0.5 else np.unique(np.concatenate([[0, 1], rng.random(b)]))
+    uniform = edges is equal
+    moments = bool(rng.random() < 0.5)
+
+    def table(*shape: int, kind: Any = np.int64) -> Any:
+        return np.zeros(shape, kind)
+
+    def filled(kernel: Any, *arrays: Any, out: Any, **options: Any) -> Any:
+        status = kernel(*arrays, out, **options)
+        return (status,) if status else (status, out)
+
+    size = edges.size - 1
+    yield "events", lambda k: stop_at_fault(k.events(p, y)), 0
+    yield (
+        "bin_sums",
+        lambda k: filled(k.bin_sums, p, y, edges, out=table(size, 2, 5), uniform=uniform, moments=moments),
+        0,
+    )
+    group = rng.integers(0, 3, n).astype(np.uint16)
+    yield (
+        "grouped_bin_sums",
+        lambda k: filled(k.grouped_bin_sums, p, y, group, edges, out=table(3, size, 2, 5), uniform=uniform),
+        0,
+    )
+
+    def weighted(k: Any) -> Any:
+        out = table(size, 7, 2, kind=np.float64)
+        status = k.weighted_bin_sums(p, y, w, edges, out, uniform=uniform)
+        return (status,) if status else (status, out.sum(axis=2))
+
+    yield "weighted_bin_sums", weighted, 1e-12
+
+    def sketch(k: Any) -> Any:
+        out, ends = table(GRID_CELLS, 2, 5), np.tile([np.inf, -np.inf], (GRID_CELLS, 1))
+        status = k.sketch_sums(p, y, out, ends)
+        return (status,) if status else (status, out, ends)
+
+    yield "sketch_sums", sketch, 0
+    ranks = np.unique(rng.integers(1, n + 1, min(b, n))) if n else np.empty(0, np.int64)
+    yield "mass_sums", lambda k: stop_at_fault(k.mass_sums(p, y, ranks, moments=moments)), 0
+    yield "cells", lambda k: stop_at_fault(k.cells(p, y)), 0
+    yield "weighted_cells", lambda k: stop_at_fault(k.weighted_cells(p, y, w)), 1e-12
+    inner = edges[1:-1]
+    values = rng.random(inner.size + 1)
+    yield "ranks", lambda k: stop_at_fault(k.ranks(inner, p)), 0
+    yield "steps", lambda k: stop_at_fault(k.steps(inner, values, p)), 0
+    yield from cell_cases(n, rng)
+    yield from matrix_cases(n, rng)
+
+
+def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+    """Kernels of cells rather than rows."""
+    score, count = np.sort(rng.random(n)), rng.integers(1, 9, n)
+    events = rng.binomial(count, score)
+    start = np.sort(np.concatenate([[0, n], rng.integers(0, n + 1, 3)])).astype(np.int64)
+
+    def sums(k: Any) -> Any:
+        out = np.zeros((start.size - 1, 2, 5), np.int64)
+        k.cell_sums(score, count, events, start, out)
+        return out
+
+    def moments(k: Any) -> Any:
+        out = np.zeros((2, 4, 33))
+        k.grid_moments(score, np.stack([count, events]).astype(np.float64), out)
+        return out
+
+    yield "cell_sums", sums, 0
+    yield "grid_moments", moments, 1e-9
+    yield "pava", lambda k: k.pava(count, events), 0
+    yield "pava of weights", lambda k: k.pava(count.astype(np.float64), events.astype(np.float64)), 0
+    least = int(rng.integers(1, 20))
+    most = int(rng.integers(least, 60))
+    yield "block_pava", lambda k: k.block_pava(count, events, least, most), 0
+    corners = [np.insert(np.cumsum(one), 0, 0) for one in (count, events)]
+    yield "venn_abers", lambda k: k.venn_abers(*corners, 1), 0
+    x, line = rng.normal(size=n), tuple(rng.normal(size=3))
+    yield "line_sums", lambda k: k.line_sums(x, count, events, *line), 1e-9
+    if n and 0 < events.sum() < count.sum():
+        total = float(events.sum()), float((count - events).sum())
+        yield "placement_sums", lambda k: k.placement_sums(count, events, *total, 0.5), 1e-9
+
+
+def matrix_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+    """Kernels of class probabilities and logits."""
+    n, K, b = min(n, 600), int(rng.choice([2, 3, 10, 31, 33, 100])), int(rng.choice([1, 10, 15, 100]))
+    Z = rng.normal(size=(n, K)) * rng.choice([1, 10, 300])
+    P = np.exp(Z - Z.max(axis=1, keepdims=True)) if n else np.empty((0, K))
+    P = P / P.sum(axis=1, keepdims=True) if n else P
+    y, w = rng.integers(0, K, n), rng.exponential(1, n)
+    if n and rng.random() < 0.1:
+        y[0] = rng.choice([-1, K])
+    if n and rng.random() < 0.1:
+        P[0, 0] = Z[0, 0] = np.nan
+
+    def classwise(k: Any) -> Any:
+        out = np.zeros((K, b, 2, 3), np.int64)
+        status = k.classwise_sums(P, y, b, out, 1e-6)
+        return (status,) if status else (status, out)
+
+    def softmax(k: Any) -> Any:
+        out, top = np.zeros((n, K)), np.nan_to_num(Z).max(axis=1) if n else np.empty(0)
+        k.softmax(np.nan_to_num(Z), top, np.full(n, 2.0), out)
+        return out
+
+    yield "top1", lambda k: stop_at_fault(k.top1(P, y, 1e-6)), 0
+    yield "classwise_sums", classwise, 0
+    yield "logit_tops", lambda k: stop_at_fault(k.logit_tops(Z, y)), 1e-12
+    yield "softmax_derivatives", lambda k: stop_at_fault(k.softmax_derivatives(np.nan_to_num(Z), y, w, 0.7)), 1e-9
+    yield "softmax", softmax, 1e-12
+
+
+def stop_at_fault(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is meant: the rest of the outputs mean nothing after a fault."""
+    return found[:1] if found[0] else found
+
+
+def agree(one: Any, other: Any, tolerance: float) -> bool:
+    """Whether two results are equal, or within a relative tolerance."""
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(agree(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    a, b = np.asarray(one), np.asarray(other)
+    if a.shape != b.shape:
+        return False
+    if not tolerance or a.dtype.kind in "iub":
+        return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0))
+    return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
+
+
+def run(first: int, cases_wanted: int | None, seconds: float) -> int:
+    """Run the seeds from `first` on; the number of disagreements."""
+    calls, wrong, seed, end = Calls(), 0, first, time.monotonic() + seconds
+    levels = library.bind("choose_vectors", 0, ctypes.c_int)
+    while seed - first < cases_wanted if cases_wanted is not None else time.monotonic() < end:
+        levels(seed % 3)
+        for name, ask, tolerance in cases(np.random.default_rng(seed)):
+            if not agree(ask(compiled), ask(reference), tolerance):
+                print(f"seed {seed}: {name} differs from the reference")
+                wrong += 1
+        calls.repeat_wrongly(np.random.default_rng([seed, 1]))
+        seed += 1
+    levels(2)
+    missing = ", ".join(sorted(set(calls.functions.values()) - calls.met)) or "none"
+    print(
+        f"{seed - first:,} seeds; functions never called: {missing}; {calls.repeated:,} calls that do not fit, "
+        f"{calls.refused:,} of them refused; {wrong} disagreements"
+    )
+    return wrong
+
+
+def main() -> int:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=20, help="how long to run (default 20)")
+    parser.add_argument("--cases", type=int, help="run this many seeds instead")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    if not library.available():
+        print("the compiled kernels were not built: nothing to compare")
+        return 0
+    return 1 if run(options.seed, options.cases, options.seconds) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
