@@ -1,6 +1,5 @@
 """How Sphinx builds the site: `make docs`. Pages with code cells are executed; an error in one fails the build."""
 
-import logging
 import os
 import re
 import sys
@@ -13,7 +12,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.ext.autodoc import ismock
-from sphinx.util import logging as sphinx_logging
+from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 from trueness._version import __version__
@@ -34,7 +33,6 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ipython", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
-
 nitpicky = True
 smartquotes = False  # they turn --prob into a dash
 
@@ -43,7 +41,7 @@ myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist
 myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 300  # seconds for a cell, on a busy machine
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # they would be fetched from elsewhere
 nb_merge_streams = True
 os.environ["IPYTHONDIR"] = str(Path(__file__).parent / "_ipython")  # pictures are drawn as SVG
@@ -90,13 +88,13 @@ html_sidebars = {"index": [], "start": [], "changelog": [], "citation": []}
 
 
 def _mathml(node: nodes.Node, *, as_block: bool = False) -> str:
-    # The converter knows \\ldots only; brackets and fractions find their size in the browser.
+    # The converter knows no \dots; brackets and fractions find their size in the browser.
     tex = node.astext().replace(r"\dots", r"\ldots")
     tex = re.sub(r"\\(?:[bB]igg?[lrm]?|textstyle)\b", "", tex)
     try:
         return tex2mathml(tex, as_block=as_block)
     except MathError as error:
-        sphinx_logging.getLogger(__name__).warning("%s in the formula %r", error, tex, location=node)
+        logging.getLogger(__name__).warning("%s in the formula %r", error, tex, location=node)
         return f"<code>{escape(tex)}</code>"
 
 
@@ -132,8 +130,3 @@ def setup(app: Sphinx) -> None:
     app.connect("sphinx-click-process-description", _examples_as_code)
     app.connect("sphinx-click-process-options", _plain_asterisks)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))
-    logging.getLogger("sphinx.sphinx.directives.other").addFilter(_is_not_about_an_empty_room)
-
-
-def _is_not_about_an_empty_room(record: logging.LogRecord) -> bool:
-    return getattr(record, "subtype", "") != "empty_glob"
