@@ -59,6 +59,7 @@ numpydoc_show_class_members = False  # autodoc lists them, with the docstrings o
 default_role = "code"
 
 # Looks
+DOCUMENTS = ("ece-help-page", "gupta", "matsubara", "sun")
 html_theme = "pydata_sphinx_theme"
 html_title = "trueness"
 html_static_path = ["_static"]
@@ -73,11 +74,9 @@ html_theme_options = {
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "navigation_with_keys": False,
-    "secondary_sidebar_items": {
-        "**": ["page-toc"],
-        "evidence/papers": [],
-        "evidence/completeness/*": [],
-    },  # wide tables
+    # Pages of wide tables take the room of the right column.
+    "secondary_sidebar_items": {"**": ["page-toc"]}
+    | {f"evidence/{page}": [] for page in ["papers", *(f"completeness/{document}" for document in DOCUMENTS)]},
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
