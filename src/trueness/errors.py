@@ -33,6 +33,7 @@ __all__ = [
 
 # Records are named tuples: this file is imported by every call, and dataclasses take milliseconds to load.
 
+_LONGEST = 2_000
 # Inside a text, an argument stands in backticks, with its value or without: `missing="drop"`.
 _REFERENCE = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 
@@ -202,6 +203,8 @@ class InputError(TruenessError, ValueError):
             sentence = f"{self.context}: {sentence}"
         elif wording is not _OWN:
             sentence = sentence[:1].upper() + sentence[1:]
+        if len(sentence) > _LONGEST:  # a value or a name that is a file by itself
+            sentence = f"{sentence[: _LONGEST // 2]} … {sentence[-_LONGEST // 3 :]}"
         # Names of models, columns and files come from anywhere, and a message goes to a terminal.
         return sentence if sentence.isprintable() else "\n".join(map(visible, sentence.split("\n")))
 
