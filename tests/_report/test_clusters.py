@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._report.remedies import folds_of
+from trueness._input.sample import Sample
+from trueness._report.remedies import folds_of, order_of_content
 from trueness.errors import InputError
 
 COPIES = 5
@@ -50,6 +51,8 @@ def test_the_comparison_and_the_gain_are_those_of_the_library_with_clusters(rows
     y, p, c = rows
     expected = tn.compare(y, {"a": p, "b": p**1.3}, cluster=c, level=0.9)
     assert clustered.to_dict()["comparison"] == expected.to_dict()
+    place, c = order_of_content(Sample(y, p), c)
+    y, p = y[place], p[place]
     fold = folds_of(y.size, 3, c)
     after = np.empty(y.size)
     for i in range(5):

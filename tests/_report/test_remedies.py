@@ -5,9 +5,10 @@ import pytest
 
 import trueness as tn
 from trueness import recalibrate
+from trueness._input.sample import Sample
 from trueness._report.answers import _command
 from trueness._report.records import Provenance, Remedy
-from trueness._report.remedies import _best, folds_of
+from trueness._report.remedies import _best, folds_of, order_of_content
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,8 @@ def test_folds_are_as_large_as_each_other_and_reproducible():
 
 
 def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
-    y, p, fold = demo.y_true, demo.y_prob, folds_of(3_000, 0)
+    order, _ = order_of_content(Sample(demo.y_true, demo.y_prob))
+    y, p, fold = demo.y_true[order], demo.y_prob[order], folds_of(3_000, 0)
     assert [one["name"] for one in remedies["after"]] == ["automatic calibration", "Platt scaling", "histogram binning"]
     for found, calibrator in zip(remedies["after"], (tn.AutoCalibration(), tn.PlattScaling()), strict=False):
         after = np.empty(p.size)
@@ -45,6 +47,30 @@ def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
         assert found["log_loss"] == pytest.approx(tn.log_loss(y, after))
         pair = tn.compare(y, {"before": p, "after": after}, measure="brier", level=0.95)["before", "after"]
         assert (found["gain"], found["gain_low"], found["gain_high"]) == (pair.difference, pair.low, pair.high)
+
+
+@pytest.mark.parametrize("kind", ["binary", "ties", "weights", "classes", "clusters"])
+def test_the_order_of_the_rows_does_not_matter(kind):
+    rng = np.random.default_rng(4)
+    p = rng.random(300)
+    y, options = (rng.random(300) < p**2).astype(int), {}
+    if kind == "ties":
+        p = np.round(p, 1)
+    elif kind == "weights":
+        options = {"sample_weight": rng.uniform(0.5, 3, 300)}
+    elif kind == "classes":
+        p = rng.dirichlet([1, 1, 1], 300)
+        y = rng.integers(0, 3, 300)
+    elif kind == "clusters":
+        options = {"cluster": rng.integers(0, 40, 300)}
+    shuffled = rng.permutation(300)
+    first = tn.report(y, p, **options).to_dict()
+    second = tn.report(y[shuffled], p[shuffled], **{name: one[shuffled] for name, one in options.items()}).to_dict()
+    one, other = (found["models"][0]["remedies"] for found in (first, second))
+    assert one["best"] == other["best"]
+    for a, b in zip(one["after"], other["after"], strict=True):
+        for name in ("ece", "brier", "log_loss", "gain", "gain_low", "gain_high"):
+            assert a[name] == pytest.approx(b[name], rel=1e-9), (a["name"], name)
 
 
 def test_the_scores_as_they_are_come_first(remedies, demo):

@@ -60,7 +60,8 @@ def remedies(sample: Sample, options: Options, shift: PriorShift | None = None) 
     if shift is not None and shift.detected:
         names = {"PriorCorrection": PRIOR_CORRECTION} | names
     notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
-    task = _subsample(_Task(sample, options, notes))
+    place, cluster = order_of_content(sample, cluster)
+    task = _subsample(_Task(some_rows(sample, place), options._replace(cluster=cluster), notes))
     rows = task.rows
     with collect_warnings(notes):
         before = _remedy("as they are", "", rows, task)
@@ -122,6 +123,32 @@ def _moved_sentence(sample: Sample) -> str:
         f"{'All maps but histogram binning' if vector else 'These maps'} need logits, which scores of exactly "
         f"{'0 or 1' if vector else '0'} do not have: these were moved inwards."
     )
+
+
+def order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
+    """Rows in order of score, label and weight, within clusters numbered by content, and the cluster of each.
+
+    Folds and draws then do not depend on the order in which rows were passed.
+    """
+    # A projection stands for a matrix. It is summed in the same order for every row, unlike a product of matrices.
+    score = rows.p if rows.p.ndim == 1 else (rows.p * _projection(rows.p.shape[1])).sum(axis=1)
+    keys = [rows.y, score] if rows.w is None else [rows.w, rows.y, score]
+    place = np.lexsort(keys)
+    if cluster is None:
+        return place, None
+    # Equal rows have the same mark, and clusters with the same rows can be exchanged.
+    new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
+    content = np.empty(place.size, np.int64)
+    content[place] = np.concatenate([[0], np.cumsum(new)])
+    mark = np.zeros(int(cluster.max()) + 1, np.uint64)
+    np.add.at(mark, cluster, np.random.default_rng(0).integers(2**63, size=place.size, dtype=np.uint64)[content])
+    number = np.argsort(np.argsort(mark, kind="stable"), kind="stable")[cluster]
+    place = np.lexsort((content, number))
+    return place, np.asarray(number[place])
+
+
+def _projection(n_classes: int) -> Floats:
+    return np.random.default_rng(0).standard_normal(n_classes)
 
 
 def _subsample(task: _Task) -> _Task:
