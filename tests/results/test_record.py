@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import re
 import textwrap
 from dataclasses import dataclass, fields, is_dataclass
 from html.parser import HTMLParser
@@ -92,7 +93,9 @@ def example(name):
 
 
 def _value(field):
-    kind = str(field.type)
+    # From NumPy 2.5 on, the type of an array is written NDArray[numpy.float64].
+    array = r"numpy.ndarray[tuple[typing.Any, ...], numpy.dtype[\1]]"
+    kind = re.sub(r"NDArray\[([\w.]+)\]", array, str(field.type))
     if field.name in SPECIAL and "dict" not in kind:
         return SPECIAL[field.name]
     if field.name in ("places", "density") or (field.name == "epsilon" and "ndarray" in kind):
