@@ -51,9 +51,9 @@ def command(
     NAME is the name of an experiment, the beginning of several names ('sun'), or 'all'.
 
     \b
-      trueness reproduce --list
-      trueness reproduce matsubara-table-5 --quick
-      trueness reproduce all --page papers/results/README.md
+      python -m trueness_papers --list
+      python -m trueness_papers matsubara-table-5 --quick
+      python -m trueness_papers all --page papers/results/README.md
 
     An interrupted run continues where it stopped when the command is given again.
 
@@ -114,7 +114,8 @@ def _list() -> None:
 def _estimated_time(experiment: "Experiment") -> str:
     from trueness_papers.record import duration
 
-    return f"about {duration(60 * experiment.minutes)} of computing"
+    seconds = 60 * experiment.minutes
+    return f"{'about ' if seconds >= 1 else ''}{duration(seconds)} of computing"
 
 
 def _run(names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None, seed: int, fresh: bool) -> None:
