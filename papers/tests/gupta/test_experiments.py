@@ -32,6 +32,7 @@ def test_required_numbers_of_rows(recorded):
     claims, by_hand, at, small, bins = recorded("gupta-sample-size").tables
     assert list(values(claims, "text").values()) == [2860, 2660, 1510]
     assert list(values(claims, "improved").values()) == [3031, 5393, 1909, 1709, 759]
+    assert claims.agreement == (1, 2)  # 2,900 rows are sufficient, 1,500 are not
     assert by_hand.agreement == (4, 4)
     assert list(values(at).values()) == pytest.approx([0.09919, 0.1003, 0.09997, 0.0999, 1 / 151], abs=6e-5)
     assert [row.agrees(at.within) for row in at.rows] == [True, False, None, True, True]
@@ -88,6 +89,20 @@ def test_more_rows_help_umd_and_not_scaling_binning(recorded):
     assert found["1,000", "UMD"] + 0.05 < found["7,000", "UMD"]
     assert found["1,000", "scaling-binning"] + 0.05 < found["7,000", "UMD"]
     assert abs(found["1,000", "scaling-binning"] - found["7,000", "scaling-binning"]) < 0.1
+
+
+def test_captions_of_figures_4_and_5():
+    marginal, conditional, observed = read_records(RESULTS)["gupta-figures-4-5"].tables
+    assert observed.agreement == (6, 6)
+    found = values(marginal, "text")
+    sizes = ("1,000", "3,000", "5,000", "7,000")
+    assert np.all(np.diff([found[n, "UMD"] for n in sizes]) > 0)
+    assert min(found["1,000", m] for m in ("isotonic", "fixed-width")) > found["1,000", "UMD"]
+    assert found["1,000", "scaling-binning"] == pytest.approx(found["1,000", "isotonic"], abs=0.05)
+    found = values(conditional, "text")
+    for n in sizes:
+        others = max(found[n, m] for m in ("UMS", "isotonic", "fixed-width"))
+        assert min(found[n, m] for m in ("UMD", "scaling-binning")) >= others - 0.011
 
 
 def test_the_model_of_figure_6_is_fitted_to_14_000_rows(recorded):

@@ -165,7 +165,8 @@ def _claims(sizes: Mapping[str, float]) -> tuple[Row, ...]:
             printed="2,900",
             text=sizes["original"],
             improved=sizes["original exact"],
-            note='"sufficient": 2,860 are',
+            at_most=True,
+            note="printed as sufficient: 2,860 are",
         ),
         Row(("conditional", "UMD (Theorem 3)"), text=sizes["umd"], improved=sizes["umd exact"]),
         Row(
@@ -174,7 +175,8 @@ def _claims(sizes: Mapping[str, float]) -> tuple[Row, ...]:
             printed="1,500",
             text=sizes["marginal"],
             improved=sizes["marginal exact"],
-            note="at 1,500 ε is 0.1003",
+            at_most=True,
+            note="printed as sufficient: at 1,500 ε is 0.1003",
         ),
     )
 
@@ -199,8 +201,10 @@ def _by_hand(by_hand: Mapping[str, float]) -> Table:
         rows,
         within=400,
         digits=0,
-        note="The constant c = 100 is a supposition of the paper. With c = 2,000, as in the proof that it cites, "
-        f"{proved:,} rows are needed. In the formula for the second split the factor log(2B/δ) is printed as divisor.",
+        note="The paper rounds every step and says so; here 400 rows are allowed for that, and our numbers are those "
+        "without rounding. The constant c = 100 is a supposition of the paper. With c = 2,000, as in the proof that it "
+        f"cites, {proved:,} rows are needed. In the formula for the second split our copy of the paper divides by "
+        "log(2B/δ); Section 3.2 has it as a factor, which is what we compute.",
     )
 
 
@@ -258,7 +262,6 @@ def _size_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
                 "Sections 2, 2.2 and 3.2",
                 ("guarantee", "method"),
                 _claims(found["sizes"]),
-                within=45,
                 digits=0,
             ),
             _by_hand(found["appendix B"]),
