@@ -14,6 +14,11 @@ def test_four_rows_in_two_bins():
     assert tn.ece([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2) == pytest.approx(0.15, abs=1e-16)
 
 
+def test_ece_is_zero_where_scores_and_rates_agree_in_every_bin():
+    assert tn.ece([0, 0, 1, 1], [0, 0, 1, 1], bins=2) == 0
+    assert tn.ece([0, 0, 0, 1, 0, 1, 1, 1], [0.125, 0.125, 0.375, 0.375, 0.625, 0.625, 0.875, 0.875], bins=2) == 0
+
+
 def test_the_example_in_r():
     y, P = r_example()
     assert tn.ece(y, P) == pytest.approx(0.2264213525, abs=5e-11)

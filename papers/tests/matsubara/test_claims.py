@@ -98,6 +98,14 @@ def test_the_default_limits_give_five_to_twenty_bins():
             assert 5 <= bins.n.size <= 20
 
 
+def test_limits_that_leave_two_bins_or_a_hundred():
+    rng = np.random.default_rng(4)
+    p = rng.random(6_000)
+    y = (rng.random(6_000) < p).astype(int)
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(3_000, 6_000)).n.size <= 2
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, 60)).n.size >= 100
+
+
 def test_balanced_bins_of_table_1_lie_between_the_other_two(stored):
     found = by_code(stored["matsubara-table-1"])
     for data in ("satimage", "coil_2000"):

@@ -107,6 +107,12 @@ def test_the_limiting_variance_of_a_miscalibrated_model():
     assert abs(t - mean) < 4 * math.sqrt(limiting_variance(beta) / n)
 
 
+def test_the_limiting_variance_of_a_calibrated_model_is_zero():
+    """(11) with a conditional mean of zero: Theorem 3.4 needs an error above zero for a variance above zero."""
+    assert limiting_variance(1) == pytest.approx(0, abs=1e-12)
+    assert limiting_variance(0.9) > 0
+
+
 def test_the_delta_method_of_section_2_2():
     """√n (X² − θ²) has the limiting variance 4 θ² (the paper prints 2)."""
     theta, n = 0.7, 1_000_000
