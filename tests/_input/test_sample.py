@@ -141,7 +141,7 @@ def test_a_matrix_of_percentages_and_a_stream_of_them():
             r"as percentages must lie in \[0, 100\]; 1 of 2 .* 120 at row 1\.$",
         ),
         ([10.0, 20.0], {"percent": 1}, "`percent` must be True or False; got 1"),
-        ([10.0, 20.0], {"percent": True, "from_logits": True}, "`percent` is for probabilities"),
+        ([10.0, 20.0], {"percent": True, "from_logits": True}, "`percent` is only for probabilities"),
         ([10.0, 20.0], {}, "These look like percentages: say `percent=True` if they are"),
     ],
 )

@@ -183,7 +183,7 @@ def test_more_that_cannot_be_applied_is_refused(fails, fitted, tmp_path):
     recalibrate.TemperatureScaling().fit([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]], [1, 0, 0]).save(tmp_path / "two.json")
     assert "must be a JSON file of a calibrator" in fails("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")
     assert fails("apply", "none.csv", "--prob", "p", "--calibrator", fitted[0]) == "none.csv has no rows."
-    assert "`--name` is for one column" in fails("apply", "x.csv", *matrix, "--calibrator", "two.json")
+    assert "`--name` is only for one column" in fails("apply", "x.csv", *matrix, "--calibrator", "two.json")
 
 
 def test_a_map_remembers_its_column_of_scores(call, grouped, tmp_path):

@@ -81,8 +81,12 @@ def test_one_model_is_not_enough(fails):
 
 def test_what_does_not_go_together_is_refused(fails):
     assert "must be 'bootstrap'" in fails("compare", "--demo", "--measure", "ece", "--method", "influence")
-    assert "`--bins` is for squared-ece, ece and ace" in fails("compare", "--demo", "--measure", "tce", "--bins", "5")
-    assert "`--bins` is for `--measure squared-ece`" in fails("compare", "--demo", "--measure", "brier", "--bins", "5")
+    assert "`--bins` is only for squared-ece, ece and ace" in fails(
+        "compare", "--demo", "--measure", "tce", "--bins", "5"
+    )
+    assert "`--bins` is only for `--measure squared-ece`" in fails(
+        "compare", "--demo", "--measure", "brier", "--bins", "5"
+    )
 
 
 def test_models_with_their_classes_in_another_order_are_refused(fails, multiclass, tmp_path):

@@ -94,8 +94,8 @@ def test_text_labels_are_understood(call, tmp_path):
         (["--set", "bins=3"], "auto-calibration has no parameter 'bins'; it has "),
         (["--method", "histogram", "--set", "n_bins=many"], "`--set n_bins` must"),
         (["--method", "isotonic", "--from-logits"], "`--from-logits` is not for isotonic, which takes probabilities."),
-        (["--method", "platt", "--cluster", "y"], "`--cluster` is for auto-calibration, whose folds"),
-        (["--prob", "p", "--prob", "recalibrated"], "`--prob` must name one model"),
+        (["--method", "platt", "--cluster", "y"], "`--cluster` is only for auto-calibration, whose folds"),
+        (["--prob", "overconfident", "--prob", "recalibrated"], "`--prob` must name one model"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(fails, tmp_path, words, message):
@@ -113,7 +113,7 @@ def test_names_are_typed_with_hyphens(name, typed):
 def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, Z=np.log(P), P=P)
-    assert "`--calibrator temperature-scaling --from-logits` takes them" in fails(
+    assert "use `--calibrator temperature-scaling --from-logits` if they are" in fails(
         "fit", "x.npz", "--prob", "Z", "--calibrator", "top-label:histogram-binning"
     )
     asked = ["--calibrator", "temperature-scaling", "--from-logits"]

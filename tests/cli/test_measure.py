@@ -326,4 +326,4 @@ def test_options_that_would_be_ignored_are_refused(fails, tmp_path):
     assert "--level is for intervals" in fails("measure", "x.parquet", "--level", "0.9", "--no-intervals")
     for name, form in (("x.parquet", "Parquet"), ("x.jsonl", "JSON lines")):
         message = fails("measure", name, "--separator", ";")
-        assert f"`--separator` is for CSV and TSV; {name} is {form}. Leave it out." in message
+        assert f"`--separator` is only for CSV and TSV; {name} is {form}. Leave it out." in message

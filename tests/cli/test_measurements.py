@@ -269,7 +269,7 @@ def test_vectors_and_matrices_are_not_mixed(fails, multiclass, tmp_path):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, P=P, p=P[:, 0])
     assert "measure them apart" in fails("measure", "x.npz", "--prob", "P", "--prob", "p")
-    assert "`--kind` is for scores of several classes" in fails(
+    assert "`--kind` is only for scores of several classes" in fails(
         "measure", "x.npz", "--prob", "p", "--kind", "confidence"
     )
     assert "`--labels`" in fails("measure", "x.npz", "--prob", "P", "--pos-label", "1")

@@ -325,7 +325,7 @@ def test_sums_and_fractional_weights_are_refused(ask):
 
 @pytest.mark.parametrize("method", ["analytic", "bootstrap", "hulc", "subsampling"])
 def test_other_intervals_name_the_one_that_takes_clusters(method):
-    with pytest.raises(tn.InputError, match=f"`cluster` is taken by `method='score'`; '{method}' needs"):
+    with pytest.raises(tn.InputError, match=f"`cluster` is only accepted by `method='score'`; '{method}' needs"):
         ece_interval([0, 1], [0.2, 0.8], cluster=[0, 1], method=method)
 
 
@@ -337,7 +337,7 @@ def test_several_scores_per_row_are_refused():
 @pytest.mark.parametrize("method", ["analytic", "t-cal", "adaptive-t-cal", "cox", "hosmer-lemeshow"])
 def test_other_tests_name_those_that_take_clusters(method):
     takers = "'omnibus', 'exact', 'ks', 'kuiper' or 'spiegelhalter'"
-    message = f"`cluster` is taken by {takers}; `method='{method}'` needs"
+    message = f"`cluster` is only accepted by {takers}; `method='{method}'` needs"
     with pytest.raises(tn.InputError, match=message):
         calibration_test([0, 1], [0.2, 0.8], cluster=[0, 1], method=method)
 

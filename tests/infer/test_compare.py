@@ -449,7 +449,11 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B}, {"measure": "ece"}, "`measure` must be 'squared_ece', 'brier', 'log_loss' or a function"),
         ({"a": A, "b": B}, {"measure": tn.ece}, "`method` must be 'bootstrap' for a measure of your own"),
         ({"a": A, "b": B}, {"method": "delta"}, "`method` must be 'influence' or 'bootstrap'; got 'delta'"),
-        ({"a": A, "b": B}, {"measure": "brier", "bins": 5}, "`bins` is for `measure='squared_ece'`; 'brier' has none"),
+        (
+            {"a": A, "b": B},
+            {"measure": "brier", "bins": 5},
+            "`bins` is only for `measure='squared_ece'`; 'brier' has none",
+        ),
         ({"a": A, "b": B}, {"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"a": Q, "b": B}, {"bins": tn.Distinct()}, "Model 'a': No bin holds two rows"),
         ({"a": A, "b": B}, {"level": 90}, "`level` must lie strictly between 0 and 1; got 90"),

@@ -122,7 +122,7 @@ def test_messages():
         tn.curve_band(y, p, knots=0)
     with pytest.raises(tn.InputError, match="`band` must be 'pointwise' or 'simultaneous'; got 'both'"):
         tn.curve_band(y, p, band="both")
-    with pytest.raises(tn.InputError, match="`knots` is for `curve='spline'`; the curve is 'loess'"):
+    with pytest.raises(tn.InputError, match="`knots` is only for `curve='spline'`; the curve is 'loess'"):
         tn.curve_band(y, p, curve="loess", knots=4)
 
 

@@ -158,10 +158,10 @@ def test_the_margin_must_be_a_number_above_0(within):
     ("options", "message"),
     [
         ({"criterion": "l1"}, "`criterion` must be 'l2', 'oe', 'band' or 'ece'; got 'l1'"),
-        ({"bins": 5}, "`bins` is for `criterion='ece'`"),
-        ({"share": 0.9}, "`share` is for `criterion='band'`"),
+        ({"bins": 5}, "`bins` is only for `criterion='ece'`"),
+        ({"share": 0.9}, "`share` is only for `criterion='band'`"),
         ({"criterion": "band", "share": 0}, "`share` must lie strictly between 0 and 1"),
-        ({"criterion": "band", "cluster": [1, 2]}, "`cluster` is not taken by `criterion='band'`"),
+        ({"criterion": "band", "cluster": [1, 2]}, "`cluster` is not accepted by `criterion='band'`"),
         ({"criterion": "band", "sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
         ({"sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
         ({"seed": "one"}, "`seed` must be"),

@@ -150,7 +150,7 @@ def test_a_score_of_one_counts():
         ({"seed": "a"}, "`seed` must be"),
         ({"squared": 1}, "`squared` must be True or False"),
         ({"support": "all"}, "`support` must be 'published' or 'reachable'"),
-        ({"support": "reachable"}, "`support` is for `method='analytic'`"),
+        ({"support": "reachable"}, "`support` is only for `method='analytic'`"),
         ({"k": 2}, "`k` must be None or 1 for a vector"),
         ({"k": 1.0}, "`k` must be a whole number"),
         ({"bins": tn.Isotonic()}, "must not depend on the labels"),

@@ -126,7 +126,7 @@ def test_clusters_may_have_weights():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "analytic"}, "`weight_type='importance'` is taken by `method='score'`; 'analytic' needs"),
+        ({"method": "analytic"}, "`weight_type='importance'` is only accepted by `method='score'`; 'analytic' needs"),
         ({"weight_type": "survey"}, "`weight_type` must be 'frequency' or 'importance'; got 'survey'"),
         ({"k": 2}, "`k` must be 1; got 2"),
     ],

@@ -128,7 +128,7 @@ def test_messages():
         tn.InputError, match="`method` must be 'binned', 'isotonic', 'smooth', 'spline' or 'loess'; got 'line'"
     ):
         reliability_curve([0, 1], [0.1, 0.9], method="line")
-    with pytest.raises(tn.InputError, match="`bins` is for `method='binned'`; the method is 'smooth'"):
+    with pytest.raises(tn.InputError, match="`bins` is only for `method='binned'`; the method is 'smooth'"):
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
 
 

@@ -124,7 +124,7 @@ def test_bad_options():
     for knots in (2, 8, 3.5, True):
         with pytest.raises(tn.InputError, match="`knots` must be a whole number from 3 to 7; got"):
             tn.e90([0, 1], [0.1, 0.9], knots=knots)
-    with pytest.raises(tn.InputError, match="`knots` is for `method='spline'`; the method is 'loess'"):
+    with pytest.raises(tn.InputError, match="`knots` is only for `method='spline'`; the method is 'loess'"):
         tn.reliability_curve([0, 1], [0.1, 0.9], method="loess", knots=5)
 
 

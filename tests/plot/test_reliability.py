@@ -372,7 +372,7 @@ def test_missing_rows_are_counted_once():
             "`band` must be 'simultaneous-consistency', 'consistency', 'monotone' or None for `curve='smooth'`",
         ),
         ({"curve": "loess", "band": "consistency"}, "`band` must be 'pointwise', 'simultaneous', 'monotone' or None"),
-        ({"curve": "smooth", "bins": 4}, "`bins` is for `curve='binned'`; 'smooth' has none"),
+        ({"curve": "smooth", "bins": 4}, "`bins` is only for `curve='binned'`; 'smooth' has none"),
         ({"scale": "sqrt"}, "`scale` must be 'auto', 'linear', 'log' or 'logit'; got 'sqrt'"),
         ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not depend on the labels"),
     ],
@@ -386,7 +386,7 @@ def test_bad_models_are_named():
     y, p = usual()
     with pytest.raises(tn.InputError, match="`y_prob` must name at least one model"):
         display(y, {})
-    with pytest.raises(tn.InputError, match="`name` is for one model"):
+    with pytest.raises(tn.InputError, match="`name` is only for one model"):
         display(y, {"a": p}, name="b")
     with pytest.raises(tn.InputError, match="`y_prob` must be left out when `y_true` maps names"):
         display({"a": tn.tally(y, p)}, p)

@@ -155,7 +155,7 @@ def test_sample_weight_can_be_routed_and_nothing_else():
         ([0, 1, 1], [0.1, 0.2, 0.3], r"seem swapped. Scores come first here: fit\(y_prob, y_true\)\.$"),
         ([0.1, float("nan")], [0, 1], r"the first at row 1\. Leave such rows out first\.$"),
         ([0.1, 0.2], [0, float("nan")], r"the first at row 1\. Leave such rows out first\.$"),
-        ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\. These look like logits: `TemperatureScaling"),
+        ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\. These look like logits: use `TemperatureScaling"),
         ([0.5, 1.0000001], [0, 1], r"`np.clip\(y_prob, 0, 1\)` moves them back\.$"),
         ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),
     ],
@@ -166,9 +166,9 @@ def test_remedies_are_for_callers_of_a_calibrator(p, y, message):
 
 
 def test_logits_are_taken_where_the_calibrator_can():
-    with pytest.raises(InputError, match=r"These look like logits: `from_logits=True` takes them\.$"):
+    with pytest.raises(InputError, match=r"These look like logits: use `from_logits=True` if they are\.$"):
         PlattScaling().fit([-1.5, 3.2], [0, 1])
-    with pytest.raises(InputError, match=r"`from_logits=True` takes them\.$"):
+    with pytest.raises(InputError, match=r"use `from_logits=True` if they are\.$"):
         PlattScaling().fit(P, [0, 1, 0]).predict([-1.5, 3.2])
 
 

@@ -363,7 +363,7 @@ P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
         ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
         ({"n_bins": "many"}, "`n_bins` must be a whole number ≥ 1; got 'many'"),
         ({"n_bins": 1 << 25}, "`n_bins` must be at most 16,777,216"),
-        ({"epsilon": 0.1}, "`epsilon` is for `n_bins='auto'`; got epsilon=0.1 with 10 bins"),
+        ({"epsilon": 0.1}, "`epsilon` is only for `n_bins='auto'`; got epsilon=0.1 with 10 bins"),
         ({"n_bins": "auto", "epsilon": 2}, "`epsilon` must lie strictly between 0 and 1; got 2"),
         ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger: .* needs 14,980 .*; got 6"),
         (
@@ -371,7 +371,7 @@ P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
             "`epsilon` must be None for `scheme='fixed-width'`",
         ),
         ({"alpha": 0}, "`alpha` must lie strictly between 0 and 1; got 0"),
-        ({"split": 0.3}, "`split` is for `scheme='split'`"),
+        ({"split": 0.3}, "`split` is only for `scheme='split'`"),
         ({"scheme": "split", "split": 1.5}, "`split` must lie strictly between 0 and 1; got 1.5"),
         ({"seed": -1}, "`seed` must be a whole number ≥ 0, a numpy Generator or None; got -1"),
         ({"seed": "x"}, "`seed` must be"),

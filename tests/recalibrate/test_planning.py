@@ -167,7 +167,7 @@ def test_planning_loads_no_scikit_learn():
         (lambda: epsilon(100, 2, bound="clopper-pearson"), "'clopper-pearson' depends on the labels"),
         (lambda: epsilon(100, 2, scheme="fixed-width"), "`kind` must be 'expected-ece' for `scheme='fixed-width'`"),
         (lambda: epsilon(100, 2, scheme="split", bound="exact"), "`bound` must be 'hoeffding' for `scheme='split'`"),
-        (lambda: epsilon(100, 2, split=0.3), "`split` is for `scheme='split'`; got split=0.3 with scheme='umd'"),
+        (lambda: epsilon(100, 2, split=0.3), "`split` is only for `scheme='split'`; got split=0.3 with scheme='umd'"),
         (lambda: epsilon(100, 2, scheme="split", split=1.0), "`split` must lie strictly between 0 and 1"),
         (lambda: sample_size(10, 1.5), "`epsilon` must lie strictly between 0 and 1; got 1.5"),
         (lambda: sample_size(10, 1e-10, scheme="randomized"), "`epsilon` must exceed δ = 1e-09"),
@@ -182,7 +182,7 @@ def test_bad_arguments_are_refused(call, message):
 
 def test_exact_bounds_that_would_take_minutes_are_refused():
     with pytest.raises(
-        InputError, match=r"computed for up to 1,000,000 rows per bin; got .*'hoeffding' takes any number"
+        InputError, match=r"available for up to 1,000,000 rows per bin; got .*'hoeffding' takes any number"
     ):
         epsilon(10**9, 10, bound="exact")
     with pytest.raises(InputError, match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon"):

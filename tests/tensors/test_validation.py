@@ -266,7 +266,10 @@ def test_rows_of_bfloat16_need_a_tolerance():
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda: tn.torch.binned(ONE, torch.tensor([0.5]), sum_tolerance=0.1), "is for rows of probabilities of shape"),
+        (
+            lambda: tn.torch.binned(ONE, torch.tensor([0.5]), sum_tolerance=0.1),
+            "is only for rows of probabilities of shape",
+        ),
         (lambda: tn.torch.binned(ONE, torch.tensor([[0.5, 0.5]]), sum_tolerance=2), "must be a number between 0 and 1"),
         (lambda: tn.torch.CalibrationError(sum_tolerance=0.1), "not for logits or kind='binary'"),
         (lambda: tn.torch.binned(ONE, torch.tensor([torch.nan])), r"Select the other rows first, such as `y_prob\[~"),

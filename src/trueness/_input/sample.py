@@ -143,7 +143,7 @@ def read_sample(
         y = binary_labels(given_y.values, labels, pos_label, rows, categories)
         return Sample(y, p, w, None, 0.0, rows, dropped)
     if pos_label is not None:
-        raise InputError("pos_label", "is for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
+        raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
     codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows, categories)
     return Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits))
 
@@ -160,7 +160,7 @@ def _scores(
         return clip_scores(values, clip_tolerance)
     if clip_tolerance or sum_tolerance is not None or percent:
         name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
-        raise InputError(name, "is for probabilities", "logits (`from_logits=True`) need none")
+        raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
     return logistic(values, "y_prob", rows) if values.ndim == 1 else values
 
 

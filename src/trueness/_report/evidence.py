@@ -143,7 +143,7 @@ def kept_bins(sums: Any) -> BinRule | None:
 def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> Subject:
     """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
     if "kind" in rows:
-        raise InputError("kind", "is not taken: the report of a matrix shows the top label and every class")
+        raise InputError("kind", "is not accepted: the report of a matrix shows the top label and every class")
     models = _models(y_prob)
     # Errors name the model if there are several.
     named = models if len(models) > 1 else {"": next(iter(models.values()))}

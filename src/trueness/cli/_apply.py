@@ -115,7 +115,7 @@ def _list_names(columns: tuple[str, ...]) -> str:
 def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
     """The names of the new columns: one, or one for each column of a matrix."""
     if len(model.columns) > 1 and name is not None:
-        demand = "is for one column of scores; the columns of a matrix get _calibrated after their names"
+        demand = "is only for one column of scores; the columns of a matrix get _calibrated after their names"
         raise InputError("--name", demand)
     new = [name or f"{model.name}_calibrated"] if len(model.columns) == 1 else []
     new = new or [f"{column}_calibrated" for column in model.columns]

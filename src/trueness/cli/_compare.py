@@ -93,7 +93,7 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
     if name in _KNOWN:
         return {"measure": key, **fixed}
     if fixed and name not in ("ece", "ace"):
-        raise InputError("--bins", "is for squared-ece, ece and ace", f"{name} has no such bins")
+        raise InputError("--bins", "is only for squared-ece, ece and ace", f"{name} has no such bins")
     function: Callable[..., float] = getattr(tn, key)
 
     def measure(tally: Any) -> float:

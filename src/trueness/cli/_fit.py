@@ -65,7 +65,7 @@ def command(
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
     if options["cluster"] is not None and type(unfitted).__name__ != "AutoCalibration":
         raise InputError(
-            "--cluster", "is for auto-calibration, whose folds keep clusters together", f"got {calibrator}"
+            "--cluster", "is only for auto-calibration, whose folds keep clusters together", f"got {calibrator}"
         )
     request = Request.pop_from({**options, "files": files})
     if not files and not request.probs:
@@ -87,8 +87,8 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
     (model,) = rows.choice.models
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
-        "temperature": "These look like logits: `--calibrator temperature-scaling --from-logits` takes them.",
-        "input-logits": "These look like logits: `--from-logits` takes them.",
+        "temperature": "These look like logits: use `--calibrator temperature-scaling --from-logits` if they are.",
+        "input-logits": "These look like logits: use `--from-logits` if they are.",
         "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}

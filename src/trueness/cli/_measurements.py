@@ -164,7 +164,7 @@ def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
     one = rows.arguments(model)
     if not rows.is_matrix(model):
         if options.kinds:
-            demand = "is for scores of several classes (a matrix)"
+            demand = "is only for scores of several classes (a matrix)"
             raise InputError("--kind", demand, "these are one column of scores")
         return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
     kinds: tuple[Kind, ...] = ("classwise", "confidence", *options.of_matrix)

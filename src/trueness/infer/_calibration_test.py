@@ -389,7 +389,7 @@ def _options(
     if clustered and method not in CLUSTERED_TESTS:
         *most, last = map(repr, CLUSTERED_TESTS)
         takers = f"{', '.join(most)} or {last}"
-        raise InputError("cluster", f"is taken by {takers}", f"`method={method!r}` needs independent rows")
+        raise InputError("cluster", f"is only accepted by {takers}", f"`method={method!r}` needs independent rows")
     passed = {"bins": bins is not None, "resamples": resamples is not None, "fitted": bool(fitted)}
     passed["k"] = checked_k(k) > 1
     if clustered and passed["k"]:

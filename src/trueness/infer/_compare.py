@@ -229,7 +229,7 @@ def _check_measure(measure: Any, method: Any, bins: Any) -> None:
         )
     if bins is not None and measure != "squared_ece":
         name = repr(measure) if isinstance(measure, str) else f"{measure_name(measure)}, as a function of a Tally,"
-        raise InputError("bins", "is for `measure='squared_ece'`", f"{name} has none")
+        raise InputError("bins", "is only for `measure='squared_ece'`", f"{name} has none")
 
 
 def _check_resamples(resamples: int, models: int, level: float) -> None:

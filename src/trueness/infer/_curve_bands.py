@@ -126,7 +126,7 @@ def curve_band(
     checked_word(band, "band", _BANDS)
     level = checked_fraction(level, "level")
     if knots is not None and curve != "spline":
-        raise InputError("knots", "is for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
+        raise InputError("knots", "is only for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
     places = None if at is None else checked_places(at)
     if cluster is None:
         tally, grouped = _one_problem(y_true, y_prob, rows), None

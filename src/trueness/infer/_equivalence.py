@@ -372,15 +372,19 @@ def _checked_margin(within: Any) -> float:
 
 def _check_options(criterion: str, bins: Any, share: Any, cluster: Any, weight_type: str) -> None:
     if bins is not None and criterion != "ece":
-        raise InputError("bins", "is for `criterion='ece'`", f"got `criterion={criterion!r}`", remedy="Leave it out.")
+        raise InputError(
+            "bins", "is only for `criterion='ece'`", f"got `criterion={criterion!r}`", remedy="Leave it out."
+        )
     if share is not None and criterion != "band":
-        raise InputError("share", "is for `criterion='band'`", f"got `criterion={criterion!r}`", remedy="Leave it out.")
+        raise InputError(
+            "share", "is only for `criterion='band'`", f"got `criterion={criterion!r}`", remedy="Leave it out."
+        )
     if share is not None and share != 1:
         checked_fraction(share, "share")
     if criterion == "band" and (cluster is not None or weight_type == "importance"):
         name = "cluster" if cluster is not None else "weight_type='importance'"
         raise InputError(
             name,
-            "is not taken by `criterion='band'`, which needs independent rows of equal weight",
+            "is not accepted by `criterion='band'`, which needs independent rows of equal weight",
             remedy="Use 'l2', 'ece' or 'oe'.",
         )

@@ -239,7 +239,7 @@ def ece_interval(
     checked_word(method, "method", tuple(_METHODS))
     checked_word(support, "support", ("published", "reachable"))
     if support != "published" and method != "analytic":
-        demand = "is for `method='analytic'`"
+        demand = "is only for `method='analytic'`"
         raise InputError("support", demand, f"{method!r} does not assume a distribution of the scores")
     if not isinstance(squared, bool | np.bool_):
         raise InputError("squared", "must be True or False", f"got {squared!r}")
@@ -442,14 +442,14 @@ def _checked_alpha(level: float, method: Any) -> float:
 def _checked_resamples(method: str, resamples: int | None) -> int:
     if resamples is not None and (method not in RESAMPLING or method == "hulc"):
         raise InputError(
-            "resamples", "is for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
+            "resamples", "is only for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
         )
     return _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
 
 
 def _check_clustered(method: str, k: int, argument: str) -> None:
     if method != "score":
-        demand = "is taken by `method='score'`"
+        demand = "is only accepted by `method='score'`"
         raise InputError(argument, demand, f"{method!r} needs rows that are independent and of equal weight")
     if k > 1:
         raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {k}")

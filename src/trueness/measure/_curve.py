@@ -99,10 +99,12 @@ def reliability_curve(
     """
     chosen = checked_method(method)
     if knots is not None and chosen != "spline":
-        raise InputError("knots", "is for `method='spline'`", f"the method is {chosen!r}", remedy="Leave it out.")
+        raise InputError("knots", "is only for `method='spline'`", f"the method is {chosen!r}", remedy="Leave it out.")
     if chosen != "binned":
         if bins is not None:
-            raise InputError("bins", "is for `method='binned'`", f"the method is {chosen!r}", remedy="Leave it out.")
+            raise InputError(
+                "bins", "is only for `method='binned'`", f"the method is {chosen!r}", remedy="Leave it out."
+            )
         tally = as_tally(y_true, y_prob, rows)
         if chosen == "spline" or chosen == "loess":
             return _flexible_curves(tally, chosen, 5 if knots is None else knots)

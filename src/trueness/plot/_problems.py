@@ -69,7 +69,7 @@ def _checked_models(
         raise InputError(argument, "must name at least one model", "got an empty mapping")
     models = {str(key): as_tally(*of_model, rows, rule=rule) for key, of_model in data.items()}
     if name is not None:
-        raise InputError("name", "is for one model", "a mapping already names its models")
+        raise InputError("name", "is only for one model", "a mapping already names its models")
     first, *others = models.values()
     for key, other in zip(list(models)[1:], others, strict=True):
         if (other.kind, other.classes) != (first.kind, first.classes):

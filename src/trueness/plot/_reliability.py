@@ -192,7 +192,7 @@ class ReliabilityDisplay(FromEstimator):
         if rule is None:
             rule = usual_bins(data, chosen)
         elif method != "binned":
-            raise InputError("bins", "is for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
+            raise InputError("bins", "is only for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
         band = _checked_band(band, method, rule, len(models))
         if method == "spline":
             from trueness.measure._flexible_curve import warn_certain_scores

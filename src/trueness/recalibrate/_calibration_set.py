@@ -30,7 +30,9 @@ REMEDIES = {
     "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
     "sum-tolerance": Remedy("sum-tolerance", "They differ by at most {value}. Divide each row by its sum."),
     "rescale-weights": Remedy("", ""),  # weights are repetitions here: another factor gives another map
-    "from-logits": Remedy("temperature", "These look like logits: `TemperatureScaling(from_logits=True)` takes them."),
+    "from-logits": Remedy(
+        "temperature", "These look like logits: use `TemperatureScaling(from_logits=True)` if they are."
+    ),
 }
 _LARGEST = 1e300  # temperatures, up to a million times as large, must be finite too
 

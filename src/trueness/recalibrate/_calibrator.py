@@ -41,7 +41,7 @@ _FINGERPRINT_ROWS = 1 << 9
 
 _REMEDIES = REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}
 _REMEDIES_OF_LOGITS = _REMEDIES | {
-    "from-logits": Remedy("input-logits", "These look like logits: `from_logits=True` takes them.")
+    "from-logits": Remedy("input-logits", "These look like logits: use `from_logits=True` if they are.")
 }
 
 

@@ -204,7 +204,7 @@ class HistogramBinning(Calibrator):
                 raise InputError("n_bins", f"must be at most {MOST_BINS:,}", f"got {self.n_bins:,}")
             if self.epsilon is not None:
                 raise InputError(
-                    "epsilon", "is for `n_bins='auto'`", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
+                    "epsilon", "is only for `n_bins='auto'`", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
                 )
         elif self.epsilon is not None:
             checked_fraction(self.epsilon, "epsilon")

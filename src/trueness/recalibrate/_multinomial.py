@@ -80,7 +80,7 @@ def _check_size(logits: Floats) -> None:
             f"as logits must lie within ±{_LARGEST:g} for this calibrator",
             f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}",
             place=first_place(bad),
-            remedy="`TemperatureScaling` takes them.",
+            remedy="Use `TemperatureScaling`, which has no such limit.",
         )
 
 

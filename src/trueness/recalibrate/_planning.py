@@ -435,5 +435,5 @@ def checked_split(split: Any, scheme: str) -> float:
     """A fraction of the rows, which only scheme 'split' uses."""
     share = checked_fraction(split, "split")
     if scheme != "split" and share != 0.5:
-        raise InputError("split", "is for `scheme='split'`", f"got split={split!r} with scheme={scheme!r}")
+        raise InputError("split", "is only for `scheme='split'`", f"got split={split!r} with scheme={scheme!r}")
     return share

@@ -95,7 +95,7 @@ def open_file(
 
 def _refuse_separator(separator: str | None, name: str, form: str) -> None:
     if separator is not None:
-        raise InputError("--separator", "is for CSV and TSV", f"{name} is {form}", remedy="Leave it out.")
+        raise InputError("--separator", "is only for CSV and TSV", f"{name} is {form}", remedy="Leave it out.")
 
 
 def _refuse_other_bytes(name: str, start: bytes, suffix: str) -> None:

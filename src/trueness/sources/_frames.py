@@ -41,7 +41,7 @@ def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
     if several and all(isinstance(part, str | os.PathLike) for part in several):
         return nw.from_native(_scan_files([os.fspath(part) for part in several], question, engine))
     if engine != "auto":
-        raise InputError("engine", "is for paths", f"this source is a {type(source).__name__}, which has its own")
+        raise InputError("engine", "is only for paths", f"this source is a {type(source).__name__}, which has its own")
     try:
         frame = nw.from_native(source)
     except TypeError:

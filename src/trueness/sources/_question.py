@@ -71,9 +71,9 @@ def check_question(
     if binary and kind not in (None, "classwise"):
         raise InputError("", f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column")
     if binary and sum_tolerance is not None:
-        raise InputError("sum_tolerance", "is for several score columns", "`score` is one column")
+        raise InputError("sum_tolerance", "is only for several score columns", "`score` is one column")
     if not binary and pos_label is not None:
-        raise InputError("pos_label", "is for one score column", "`score` names several, so use `labels=`")
+        raise InputError("pos_label", "is only for one score column", "`score` names several, so use `labels=`")
     return Question(
         _name(label, "label"),
         scores,

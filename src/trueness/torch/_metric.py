@@ -118,7 +118,7 @@ class CalibrationError:
         self.ignore_index = check_ignored(ignore_index)
         self.sum_tolerance = check_tolerance(sum_tolerance)
         if sum_tolerance is not None and (from_logits or kind == "binary"):
-            raise InputError("sum_tolerance", "is for rows of probabilities, not for logits or kind='binary'")
+            raise InputError("sum_tolerance", "is only for rows of probabilities, not for logits or kind='binary'")
         self.moments = moments
         self.validate = validate
         self.sync = sync

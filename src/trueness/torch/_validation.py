@@ -24,7 +24,7 @@ _ENTRIES = 1 << 22
 REMEDIES = {
     "drop-missing": Remedy("", "Select the other rows first, such as `y_prob[~y_prob.isnan()]`."),
     "clip": Remedy("", "They are outside by at most {value}: `y_prob.clamp(0, 1)` moves them back."),
-    "from-logits": Remedy("", "These look like logits: `binned_logits` or `from_logits=True` takes them."),
+    "from-logits": Remedy("", "These look like logits: use `binned_logits` or `from_logits=True` if they are."),
     "pos-label": Remedy("", "`y_true == {value}` makes 0/1 of them, if {value} is the event."),
     "labels-order": Remedy("", "Class codes are column numbers, from 0."),
 }
@@ -61,7 +61,7 @@ def check_rows(
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(name, "must have one column per class, at least 2", f"got shape {tuple(p.shape)}")
     if p.ndim == 1 and tolerance is not None:
-        raise InputError("sum_tolerance", "is for rows of probabilities of shape (n, K)", "these have shape (n,)")
+        raise InputError("sum_tolerance", "is only for rows of probabilities of shape (n, K)", "these have shape (n,)")
     return TensorRows(y, p, None if weight is None else _weights(weight, p, name), ignored, logits, tolerance)
 
 
