@@ -23,9 +23,14 @@ def checked_whole(value: Any, name: str) -> int:
 
 def checked_fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < value < 1:
+    if not is_real(value) or not 0 < value < 1:  # compared as it is: a whole number may be too large for a float
         raise InputError(name, "must lie strictly between 0 and 1", f"got {value!r}")
     return float(value)
+
+
+def is_real(value: Any) -> bool:
+    """Whether it is a number, and not a truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from trueness.typing import Floats, Ints
 Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
 
 # The search ends when the remaining error is this small, relatively; in a sample, when it is of no consequence.
-_LAYOUT = ["C", "A"]  # the kernel reads rows in order, and aligned
+_LAYOUT: Final = ("C", "A")  # the kernel reads rows in order, and aligned
 _CONVERGED = 1e-10
 _CLOSE = 1e-5
 _MAX_STEPS = 200

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from numbers import Real
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import checked_fraction, checked_word
+from trueness._input.arguments import checked_fraction, checked_word, is_real
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import read_grades
 from trueness._numerics.proportions import clopper_pearson
@@ -203,7 +202,7 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
 
 
 def _checked_correlation(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < 1:
+    if not is_real(value) or not 0 <= value < 1:
         raise InputError("correlation", "must lie in [0, 1)", f"got {value!r}")
     return float(value)
 
@@ -265,7 +264,7 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
         raise InputError("bins", "must have different names", f"{min(twice)!r} is there twice")
     last, before = 0.0, ""
     for name, cut in bins.items():
-        if isinstance(cut, bool) or not isinstance(cut, Real) or not 0 <= float(cut) <= 1:
+        if not is_real(cut) or not 0 <= cut <= 1:
             raise InputError("bins", "must have upper cut-offs in [0, 1]", f"that of {name!r} is {cut!r}")
         if float(cut) <= last:
             after = f"after {before!r} with {last:g}" if before else "and no score is below"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from trueness._input.arguments import checked_fraction
+from trueness._input.arguments import checked_fraction, is_real
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning
@@ -138,6 +138,5 @@ def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        return False
-    return bool(abs(value) <= sys.float_info.max)
+    kinds = int | float | np.integer | np.floating
+    return is_real(value) and isinstance(value, kinds) and bool(-sys.float_info.max <= value <= sys.float_info.max)

@@ -1,7 +1,7 @@
 """Validity: for how many predictions the miscalibration stays within a tolerance."""
 
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -325,7 +325,10 @@ def mean_validity(curves: Sequence[ValidityCurve]) -> ValidityRuns:
     >>> mean(0.1), mean.error_at(0.1), mean.area
     (0.5, 0.5, 0.875)
     """
-    curves = list(curves) if isinstance(curves, Iterable) and np.ndim(curves) else []
+    try:
+        curves = list(curves)
+    except TypeError:
+        curves = []
     if not curves or not all(isinstance(curve, ValidityCurve) for curve in curves):
         raise InputError("curves", "must be validity curves, at least one")
     return _mean(curves, _mean([curve.conditional for curve in curves], None))

@@ -1,7 +1,9 @@
 """A confidence band for an event probability that rises with the score."""
 
 from dataclasses import dataclass, field
-from numbers import Real
+from typing import Any
+
+import numpy as np
 
 from trueness._text.numbers import count, level_percent
 from trueness.errors import InputError
@@ -71,6 +73,6 @@ class MonotoneBand(Record):
         return f"{what}: at most {self.widest:.4f} wide (n = {self.n:,}){fits}. {self.assumptions}"
 
 
-def _check_fraction(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
+def _check_fraction(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
         raise InputError(name, "must be a number between 0 and 1", f"got {value!r}")
