@@ -32,6 +32,10 @@ WRONG = {
     ),
     "an edge beyond all floats": (lambda: tn.ece(Y, P, bins=[0, 10**400]), "`bins` as edges must be numbers"),
     "a seed of a display": (lambda: plot.ReliabilityDisplay.from_predictions(Y, P, seed="x"), "`seed` must be"),
+    "a matrix without columns": (
+        lambda: tn.prior_correction([[]], weight=2.0),
+        "`y_prob` must be a vector, or a matrix of at least two columns",
+    ),
     "no path": (lambda: tn.load_calibrator(None), "`path` must be the name of a file"),
     "a function that is no measure": (
         lambda: tn.estimate(np.mean, Y, P),

@@ -79,6 +79,9 @@ def prior_correction(
     array([0.01  , 0.0833])
     """
     p = accept_probabilities(y_prob)
+    if p.ndim == 2 and p.shape[1] < 2:
+        got = f"got shape {p.shape}"
+        raise InputError("y_prob", "must be a vector, or a matrix of at least two columns", got)
     return divide_odds(p, log_weights(weight, rate_train, rate_deploy, p.shape[1] if p.ndim == 2 else None))
 
 
