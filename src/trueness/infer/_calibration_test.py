@@ -144,9 +144,10 @@ def calibration_test(
         A cluster name for each row; rows of one cluster may depend on each other. For 'omnibus', 'exact', 'ks',
         'kuiper' and 'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     k : int, optional
-        For 'omnibus', 'exact', 't-cal' and a matrix: how many of the largest scores of a row are tested. Default 1. For
-        k = K, all classes: full calibration. With 'exact' and 't-cal', u is then a vector, its products are inner
-        products, and the cells are those of :func:`trueness.squared_ece`, an int `bins` per axis.
+        For 'omnibus', 'exact', 't-cal' and a matrix: how many of the largest scores of a row are tested. Default 1.
+        'omnibus' tests each of them by itself (see Notes). With 'exact' and 't-cal' they are tested jointly: u is a
+        vector, its products are inner products, and the cells are those of :func:`trueness.squared_ece`, an int `bins`
+        per axis; k = K is then full calibration, with all classes in class order.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'

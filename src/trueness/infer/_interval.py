@@ -248,7 +248,8 @@ def ece_interval(
     if cluster is not None or importance:
         _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
     if smoothness is not None and method == "score" and k == 1:
-        raise InputError("smoothness", "is not for `method='score'` with k = 1, whose cells are cut by mass as well")
+        demand = "is not for `method='score'` with k = 1, whose cells are cut by mass as well"
+        raise InputError("smoothness", demand, remedy="Leave it out, or use `method='analytic'`.")
     data = _Data(y_true, y_prob, rows, k, bins, checked_smoothness(smoothness, bins), cluster, importance, binary)
     options = _Options(method, level, alpha, support, resamples, generator(seed))
     estimate = _METHODS[method](data, options)
