@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import binomtest
 
 from trueness.infer import calibration_test, ece_interval
 from trueness_papers import EXPERIMENTS
-from trueness_papers.page import section
+from trueness_papers.page import read_records, section
 from trueness_papers.sun import sun_setting
 from trueness_papers.sun.authors_code import stored_code_coverage
 from trueness_papers.sun.bias import expected_statistics, true_with_intercept
@@ -20,6 +21,7 @@ from trueness_papers.sun.printed import implied_region, largest_test_set
 from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
 from trueness_papers.sun.t_cal import BinSums, compare_power, rejections, simulate_rows
 
+RESULTS = Path(__file__).parents[2] / "results"
 NAMES = [name for name in EXPERIMENTS if name.startswith("sun-")]
 
 
@@ -163,6 +165,20 @@ def test_the_claims_of_the_text_are_numbers(recorded):
         assert claims["bootstrap: lowest coverage", setting] < claims["analytic: lowest coverage", setting]
         for method in ("subsampling", "adaptive HulC"):
             assert claims[f"{method}: largest loss of power against analytic", setting] > 0
+
+
+@pytest.mark.parametrize(("name", "figure"), [("sun-figures-3-4-5", "Figure 4"), ("sun-figures-8-9-10", "Figure 9")])
+def test_the_stored_lengths_of_the_published_interval_are_the_shortest(name, figure):
+    lengths = ours(read_records(RESULTS)[name], figure)
+    ratios = {"bootstrap": [], "subsampling": [], "adaptive HulC": []}
+    for labels, analytic in lengths.items():
+        if labels[-1] == "text: analytic":
+            for method, found in ratios.items():
+                found.append(lengths[*labels[:-1], f"text: {method}"] / analytic)
+    assert min(len(found) for found in ratios.values()) == 63
+    assert min(min(ratios[method]) for method in ("subsampling", "adaptive HulC")) > 1
+    assert min(ratios["bootstrap"]) > (1 if figure == "Figure 4" else 0.98)
+    assert all(2 < max(found) < 6 for found in ratios.values())
 
 
 def test_the_rule_for_bins_is_marked(recorded):
