@@ -12,13 +12,26 @@ _TOO_LARGE = 2**62
 Seed: TypeAlias = int | np.random.Generator | None
 
 
-def checked_whole(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
+# The largest numbers that decide how much is computed or stored at once. More is refused before anything is allocated.
+MOST_RESAMPLES = 10**6
+MOST_WORKERS = 1024
+MOST_ITERATIONS = 10**6
+
+
+def checked_whole(value: Any, name: str, most: int | None = None, remedy: str = "") -> int:
+    """A whole number of at least 1 and at most `most`."""
     if not _is_whole(value) or value < 1:
         raise InputError(name, "must be a whole number ≥ 1", f"got {reprlib.repr(value)}")
     if value >= _TOO_LARGE:
         raise InputError(name, "must be below 2⁶²", f"got {reprlib.repr(value)}")
+    if most is not None and value > most:
+        raise InputError(name, f"must be at most {most:,}", f"got {value:,}", remedy=remedy)
     return int(value)
+
+
+def checked_resamples(value: Any) -> int:
+    """The number of resamples."""
+    return checked_whole(value, "resamples", MOST_RESAMPLES, "A few thousand suffice for most limits and p-values.")
 
 
 def checked_fraction(value: Any, name: str) -> float:

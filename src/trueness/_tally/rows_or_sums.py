@@ -14,7 +14,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Tally, edges_of, needs_row_order
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
@@ -331,6 +331,8 @@ def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
 
 def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
     """Sum the rows of each bin; `piece` as for :func:`tally_of`."""
+    if sample.p.ndim == 2 and kind != "confidence":
+        check_class_bins(rule, sample.p.shape[1])
     if kind == "classwise" and sample.p.ndim == 2 and sample.w is None and isinstance(rule, EqualWidth) and not moments:
         return Binned(kind, class_bins(sample, rule), sample.classes)
     parts = _parts(

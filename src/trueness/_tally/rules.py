@@ -111,6 +111,18 @@ def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:
     return int(value)
 
 
+def check_class_bins(rule: "BinRule", n_classes: int) -> None:
+    """Raise if the bins of all classes together are too many to store."""
+    n = getattr(rule, "n", None)
+    if n is not None and n * n_classes > MOST_BINS:
+        raise InputError(
+            "bins",
+            f"must be at most {MOST_BINS // n_classes:,} with {n_classes:,} classes, {MOST_BINS:,} for all of them",
+            f"got {n:,}",
+            remedy="`Distinct()` makes a bin of every distinct score.",
+        )
+
+
 @lru_cache(maxsize=64)
 def _width_edges(n: int) -> Floats:
     # Division, not linspace: b / n rounds to the very float that "0.07" denotes, so a score

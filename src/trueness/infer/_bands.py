@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_resamples, checked_word, generator
 from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.smooth import KernelMeans, reflected_kernel
@@ -208,7 +208,7 @@ def consistency_of_curve(
     Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope tests for spatial processes", Journal of the Royal
     Statistical Society, Series B, 2017.
     """
-    level, resamples, rng = checked_fraction(level, "level"), checked_whole(resamples, "resamples"), generator(seed)
+    level, resamples, rng = checked_fraction(level, "level"), checked_resamples(resamples), generator(seed)
     if band == "simultaneous-consistency":
         resamples = max(resamples, math.ceil(_LEAST_OMITTED / (1 - level)) - 1)
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_whole, checked_word, generator
+from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
 from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import binary_of_two_columns, has_two_columns
@@ -403,7 +403,7 @@ def _options(
     if fitted and resamples is not None:
         demand = "redraws labels as if they had not been used to fit"
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
-    count = None if resamples is None else checked_whole(resamples, "resamples")
+    count = None if resamples is None else checked_resamples(resamples)
     if seed is not None and "resamples" not in _METHODS[method].uses:
         raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
     rule = None if bins is None else blind_to_labels(as_rule(bins))

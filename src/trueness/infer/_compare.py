@@ -10,7 +10,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
+from trueness._input.arguments import (
+    MOST_WORKERS,
+    Seed,
+    checked_fraction,
+    checked_resamples,
+    checked_whole,
+    checked_word,
+    generator,
+)
 from trueness._input.sample import Sample
 from trueness._progress import Progress, reporter
 from trueness._tally import rows_or_sums
@@ -157,8 +165,8 @@ def compare(
     True
     """
     _check_measure(measure, method, bins)
-    level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
-    workers, rng, report = checked_whole(workers, "workers"), generator(seed), reporter(progress)
+    level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
+    workers, rng, report = checked_whole(workers, "workers", MOST_WORKERS), generator(seed), reporter(progress)
     importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
     if importance and method != "influence":
         raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import checked_whole, checked_word, generator
+from trueness._input.arguments import checked_resamples, checked_word, generator
 from trueness._numerics.pairs import PairSums, Support, pair_sums
 from trueness._tally.binned_scores import (
     BinnedScores,
@@ -445,7 +445,7 @@ def _checked_resamples(method: str, resamples: int | None) -> int:
         raise InputError(
             "resamples", "is only for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
         )
-    return _RESAMPLES if resamples is None else checked_whole(resamples, "resamples")
+    return _RESAMPLES if resamples is None else checked_resamples(resamples)
 
 
 def _check_clustered(method: str, k: int, argument: str) -> None:

@@ -7,7 +7,15 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word, generator
+from trueness._input.arguments import (
+    MOST_WORKERS,
+    Seed,
+    checked_fraction,
+    checked_resamples,
+    checked_whole,
+    checked_word,
+    generator,
+)
 from trueness._progress import Progress, reporter
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import takes_rows
@@ -119,8 +127,8 @@ def noise_floor(
     if not callable(measure):
         raise InputError("measure", "must be a function of a Tally, such as `tn.ece`", f"got {measure!r}")
     checked_word(alternative, "alternative", _ALTERNATIVES)
-    level, resamples = checked_fraction(level, "level"), checked_whole(resamples, "resamples")
-    workers = checked_whole(workers, "workers")
+    level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
+    workers = checked_whole(workers, "workers", MOST_WORKERS)
     rng = generator(seed)
     redraw, labelled = _redraw(y_prob, y_true, weight_type, rows)
     if observed is not None and y_true is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 from scipy import sparse
 
-from trueness._input.arguments import Seed, checked_whole, generator
+from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._input.columns import column
 from trueness._input.segment_columns import read_by
 from trueness._numerics.proportions import clopper_pearson
@@ -131,7 +131,7 @@ def segments(
     ('54', 'under-predicted', 1)
     """
     level, rng = checked_level(level), generator(seed)
-    draws = None if resamples is None else checked_whole(resamples, "resamples")
+    draws = None if resamples is None else checked_resamples(resamples)
     if isinstance(y_true, Accumulator | Mapping):
         if y_prob is not None or cluster is not None or rows:
             demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"

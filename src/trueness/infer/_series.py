@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_whole, generator
+from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
@@ -105,7 +105,7 @@ def calibration_series(
     >>> found.change.first, found.change.lasting
     ('day 6', True)
     """
-    level, resamples = checked_level(level), checked_whole(resamples, "resamples")
+    level, resamples = checked_level(level), checked_resamples(resamples)
     days = {name: _checked(name, one) for name, one in _mapping(sums).items()}
     filled = {name: one for name, one in days.items() if one is not None}
     if not filled:

@@ -16,6 +16,7 @@ from trueness.typing import Floats
 
 _EIGHTHS = "▁▂▃▄▅▆▇█"
 _MARGIN = 7
+_MOST_CELLS = 1000
 _TICKS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
@@ -60,6 +61,8 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     for name, value, least in (("width", width, 20), ("height", height, 6)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
+        if value > _MOST_CELLS:
+            raise InputError(name, f"must be at most {_MOST_CELLS:,}, more than a terminal has", f"got {value:,}")
     canvas = np.full((height, width), " ")
     _draw(canvas, record)
     title = " · ".join(visible(part) for part in (record.name, panel_title(record)) if part)

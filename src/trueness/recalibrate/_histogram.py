@@ -200,8 +200,7 @@ class HistogramBinning(Calibrator):
         checked_split(self.split, self.scheme)
         check_seed(self.seed)
         if self.n_bins != "auto":
-            if checked_whole(self.n_bins, "n_bins") > MOST_BINS:
-                raise InputError("n_bins", f"must be at most {MOST_BINS:,}", f"got {self.n_bins:,}")
+            checked_whole(self.n_bins, "n_bins", MOST_BINS)
             if self.epsilon is not None:
                 raise InputError(
                     "epsilon", "is only for `n_bins='auto'`", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"

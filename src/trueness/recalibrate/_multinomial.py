@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_whole
+from trueness._input.arguments import MOST_ITERATIONS, checked_whole
 from trueness._input.columns import first_place
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
@@ -37,7 +37,7 @@ class _Multinomial(LogitMap):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_penalty("l2", self.l2, positive=True)
-        checked_whole(self.max_iter, "max_iter")
+        checked_whole(self.max_iter, "max_iter", MOST_ITERATIONS)
 
     def _fit(self, rows: CalibrationSet) -> None:
         X = self._features(self._fit_logits(rows))

@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -120,7 +121,7 @@ def epsilon(
     0.07612
     """
     plan = _plan(alpha, kind, scheme, bound, split)
-    n, n_bins = checked_whole(n, "n"), checked_whole(n_bins, "n_bins")
+    n, n_bins = checked_whole(n, "n", _MOST_ROWS), checked_whole(n_bins, "n_bins", _MOST_ROWS)
     if n < 2 * n_bins:
         raise InputError("n", f"must be at least {2 * n_bins:,}, two rows per bin", f"got {n:,}")
     return _epsilon(n, n_bins, plan)
@@ -175,7 +176,7 @@ def sample_size(
     1709
     """
     plan = _plan(alpha, kind, scheme, bound, split)
-    B, e = checked_whole(n_bins, "n_bins"), checked_fraction(epsilon, "epsilon")
+    B, e = checked_whole(n_bins, "n_bins", _MOST_ROWS), checked_fraction(epsilon, "epsilon")
     if e - plan.delta <= 0:
         raise InputError("epsilon", f"must exceed δ = {DELTA:g} for `scheme='randomized'`", f"got {e!r}")
     if plan.kind == "expected-ece":
@@ -235,7 +236,7 @@ def max_bins(
     (5, 8)
     """
     plan = _plan(alpha, kind, scheme, bound, split)
-    n, e = checked_whole(n, "n"), checked_fraction(epsilon, "epsilon")
+    n, e = checked_whole(n, "n", _MOST_ROWS), checked_fraction(epsilon, "epsilon")
     if n < 2:
         return 0
     if plan.bound == "exact" and plan.kind != "expected-ece":
@@ -344,16 +345,38 @@ def per_bin(alpha: float, B: int) -> float:
 
 
 def _most_exact(n: int, e: float, plan: _Plan) -> int:
-    """The largest B that keeps ε; the exact bound is not monotone in B, so all are considered."""
+    """The largest B that keeps ε.
+
+    The exact bound is not monotone in B, but it is among the B that give the same numbers of rows per bin, since the
+    level falls. There are few such runs of B, however many rows.
+    """
     # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each (Herzog 1947), and
     # must together have 1 − alpha; this excludes bins with fewer than `fewest` rows.
     fewest = max(0.0, (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1)
-    B = np.arange(1, (n // 2 if fewest < 10 else min(n // 2, int((n + 1) / fewest))) + 1)
-    size = (n + 1) // B - 1
-    allowed = np.full(size.shape, e - plan.delta)
-    d = -np.expm1(math.log1p(-plan.alpha) / B) if plan.kind == "conditional" else np.full(size.shape, plan.alpha)
-    candidates = B[~certainly_fails(size, allowed, d)] if e < 1 else B
-    return next((int(b) for b in candidates[::-1] if _epsilon(n, int(b), plan) <= e), 0)
+    runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else min(n // 2, int((n + 1) / fewest)))
+    searched = 0
+    while some := list(islice(runs, 1024)):
+        low = np.array([first for first, _ in some], dtype=np.float64)
+        size = np.array([(n + 1) // first - 1 for first, _ in some])
+        searched += size.size
+        if size[0] > _MOST_EXACT and searched > _MOST_EXACT // 4:
+            size_epsilon(int(size[0]), plan.alpha)  # refuses it
+        d = -np.expm1(math.log1p(-plan.alpha) / low) if plan.kind == "conditional" else np.full(low.shape, plan.alpha)
+        for at in np.flatnonzero(~certainly_fails(size, np.full(low.shape, e - plan.delta), d)):
+            first, last = some[at]
+            if _epsilon(n, last, plan) <= e:
+                return last
+            if first < last and _epsilon(n, first, plan) <= e:
+                return first + bisect_left(range(first, last), True, key=lambda B: _epsilon(n, B, plan) > e) - 1
+    return 0
+
+
+def _runs_of_equal_size(n: int, most: int) -> Iterator[tuple[int, int]]:
+    """First and last B of each run with the same ⌊(n + 1)/B⌋, from `most` bins down to one."""
+    while most >= 1:
+        first = (n + 1) // ((n + 1) // most + 1) + 1
+        yield first, most
+        most = first - 1
 
 
 def _split_epsilon(n: int, B: int, plan: _Plan) -> float:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from trueness._input.arguments import check_seed, checked_whole, checked_word
 from trueness._numerics.steps import ranks, steps
-from trueness._tally.rules import EqualMass
+from trueness._tally.rules import MOST_BINS, EqualMass
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, inner_calibrator, refuse_matrix
@@ -104,7 +104,7 @@ class ScalingBinning(Calibrator):
         self.seed = seed
 
     def _check_parameters(self) -> None:
-        checked_whole(self.n_bins, "n_bins")
+        checked_whole(self.n_bins, "n_bins", MOST_BINS)
         if self._unfitted is not None:
             refuse_matrix(self._unfitted, name="scaler")
         checked_word(self.split, "split", ("thirds", "none"))

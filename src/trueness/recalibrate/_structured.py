@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_whole, checked_word
+from trueness._input.arguments import MOST_ITERATIONS, checked_whole, checked_word
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import NotConvergedWarning, warn
@@ -141,7 +141,7 @@ class StructuredScaling(LogitMap):
         super()._check_parameters()
         checked_word(self.structure, "structure", ("matrix", "vector"))
         check_penalty("ridge", self.ridge, positive=True)
-        checked_whole(self.max_iter, "max_iter")
+        checked_whole(self.max_iter, "max_iter", MOST_ITERATIONS)
 
     def _fit(self, rows: CalibrationSet) -> None:
         found = fit_structured(

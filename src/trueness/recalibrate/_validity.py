@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
-from trueness._input.arguments import checked_fraction, checked_whole, generator
+from trueness._input.arguments import MOST_RESAMPLES, checked_fraction, checked_whole, generator
 from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._progress import Progress, reporter
@@ -289,7 +289,7 @@ def validity_runs(
     with remedies(_REMEDIES):
         rows = accept_rows(y_prob, y_true, sample_weight)
     n_test = _test_size(rows.y.size, n_fit, n_test)
-    runs = checked_whole(runs, "runs")
+    runs = checked_whole(runs, "runs", MOST_RESAMPLES)
     curves = []
     for done, rng in enumerate(generator(seed).spawn(runs), start=1):
         drawn = rng.permutation(rows.y.size)[: n_fit + n_test]

@@ -146,7 +146,7 @@ class Oscillation:
 
     def __post_init__(self) -> None:
         check_number(abs(self.height), "height", "a number from -1/4 to 1/4", high=np.nextafter(0.25, 1))
-        check_count(self.cycles, "cycles")
+        check_count(self.cycles, "cycles", most=10**6)
 
     def __call__(self, z: Floats) -> Floats:
         return z + 4 * self.height * z * (1 - z) * np.sin(2 * pi * self.cycles * z)
@@ -177,7 +177,7 @@ class Steps:
     count: int = 5
 
     def __post_init__(self) -> None:
-        check_count(self.count, "count")
+        check_count(self.count, "count", most=10**6)
 
     def __call__(self, z: Floats) -> Floats:
         # The cells are those of a binning with edges b / count: closed on the left.

@@ -4,7 +4,7 @@ import numpy as np
 
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
-from trueness.simulate._arguments import Seed, as_floats, check_count, generator
+from trueness.simulate._arguments import MOST_ENTRIES, Seed, as_floats, check_count, generator
 from trueness.simulate._dirichlet import Dirichlet, mean_truth
 from trueness.simulate._distortions import Confusion, LabelNoise, as_confusion
 from trueness.simulate._simulated import Simulated, draw_labels
@@ -68,6 +68,7 @@ def multiclass(
     n = check_count(n, "n")
     rng = generator(seed)
     a, shares = _parameters(n_classes, alpha, prevalence)
+    check_count(n, "n", most=MOST_ENTRIES // a.size)
     confusion = as_confusion(distortion, a.size)
     if shares is not None:
         a = _solve_prevalence(shares, float(a.sum()), confusion)
@@ -89,7 +90,7 @@ def _parameters(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike |
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")
     if a.ndim > 1 or (wanted is not None and wanted.ndim != 1):
         raise InputError("alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class")
-    sizes = {"n_classes": None if n_classes is None else check_count(n_classes, "n_classes", least=2)}
+    sizes = {"n_classes": None if n_classes is None else check_count(n_classes, "n_classes", least=2, most=10**6)}
     sizes["alpha"] = a.size if a.ndim else None
     sizes["prevalence"] = None if wanted is None else wanted.size
     known = {name: size for name, size in sizes.items() if size is not None} or {"n_classes": 3}

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from trueness.errors import InputError, MissingLibraryError
 
 BLOCK_BYTES = 1 << 23
+_LONGEST_LINE = 1 << 28  # bytes of a line, which must fit into memory with its cells
 _LONGEST = 1 << 25  # bytes of a block that is extended until its quotes are closed
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
@@ -152,6 +153,9 @@ def text_blocks(path: Path, name: str, compression: str | None, *, quoted: bool)
             cut = rest.rfind(b"\n") + 1
             if quoted and len(rest) < _LONGEST:
                 cut = _outside_quotes(rest, cut)
+            if not cut and len(rest) > _LONGEST_LINE:
+                demand = f"has more than {_LONGEST_LINE >> 20} MiB without a line break: it is no table of rows"
+                raise InputError("", f"{name}, line {line:,}, {demand}")
             if cut and not rest[:cut].isspace():  # blank lines above a header go with it
                 yield Block(rest[:cut], line, position())
                 line += rest.count(b"\n", 0, cut)

@@ -1,0 +1,82 @@
+"""A number that decides how much is computed or stored is refused before anything is allocated, or does not matter."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness.errors import InputError
+from trueness.sources import _compression
+
+Y, P = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
+MATRIX = [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]]
+HUGE = 10**12
+
+REFUSED = {
+    "bins": [
+        lambda: tn.ece(Y, P, bins=HUGE),
+        lambda: tn.ece([2, 0, 1], MATRIX, bins=1 << 24),
+        lambda: tn.binned([2, 0, 1], MATRIX, bins=1 << 23),
+        lambda: tn.ece([2, 0, 1], MATRIX, bins=1 << 24, sample_weight=[1, 2, 1]),
+    ],
+    "n_bins": [
+        lambda: tn.HistogramBinning(HUGE).fit(P, Y),
+        lambda: tn.ScalingBinning(HUGE).fit(P, Y),
+        lambda: tn.epsilon(100, 10**17),
+    ],
+    "resamples": [
+        lambda: tn.calibration_test(Y, P, resamples=HUGE),
+        lambda: tn.compare(Y, {"a": P, "b": P}, resamples=HUGE),
+        lambda: tn.ece_interval(Y, P, method="bootstrap", resamples=HUGE),
+        lambda: tn.noise_floor(tn.ece, P, resamples=HUGE),
+        lambda: tn.segments(Y, P, ["a", "b", "a", "b"], resamples=HUGE),
+    ],
+    "workers": [lambda: tn.noise_floor(tn.ece, P, workers=HUGE), lambda: tn.compare(Y, {"a": P, "b": P}, workers=HUGE)],
+    "max_iter": [lambda: tn.MatrixScaling(max_iter=HUGE).fit(MATRIX, [2, 0, 1])],
+    "n": [
+        lambda: tn.simulate.binary(HUGE),
+        lambda: tn.simulate.demo(HUGE),
+        lambda: tn.simulate.multiclass(10**8, 100),
+        lambda: tn.simulate.binned(HUGE, [0.2], [0.2]),
+        lambda: tn.max_bins(10**17, 0.1),
+    ],
+    "n_classes": [lambda: tn.simulate.multiclass(10, HUGE)],
+    "count": [lambda: tn.simulate.Steps(HUGE)],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_too_large_a_number_is_refused_by_name(name):
+    for call in REFUSED[name]:
+        with pytest.raises(InputError, match=rf"`?{name}`? must be at most [\d,]+"):
+            call()
+
+
+def test_the_exact_bound_is_searched_in_few_steps():
+    assert tn.max_bins(10**9, 0.1, bound="exact") == 1_386_962
+    assert tn.max_bins(10**11, 0.1, bound="exact") == 107_411_385
+    for n, e in ((57, 0.3), (200, 0.2), (331, 0.5)):
+        kept = [b for b in range(1, n // 2 + 1) if tn.epsilon(n, b, bound="exact") <= e]
+        assert tn.max_bins(n, e, bound="exact") == max(kept, default=0)
+
+
+def test_a_picture_for_a_terminal_is_no_larger_than_one():
+    display = tn.plot.ReliabilityDisplay.from_predictions(Y, P, bins=2)
+    with pytest.raises(InputError, match="`width` must be at most 1,000"):
+        display.to_text(width=HUGE)
+
+
+@pytest.mark.parametrize(("name", "first"), [("rows.csv.gz", b"y,p\n"), ("rows.jsonl.gz", b'{"y": 1, "p": 0.5}\n')])
+def test_a_line_without_an_end_is_not_read_into_memory(tmp_path, monkeypatch, name, first):
+    monkeypatch.setattr(_compression, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(_compression, "_LONGEST_LINE", 1 << 20)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(first + b"1" * (1 << 22)))
+    with pytest.raises(InputError, match="line 2, has more than 1 MiB without a line break"):
+        tn.scan(path, label="y", score="p")
+
+
+def test_usual_numbers_are_taken():
+    with pytest.warns(tn.errors.FewRowsWarning):
+        assert np.isfinite(tn.ece([2, 0, 1], MATRIX, bins=1000))
