@@ -170,3 +170,10 @@ def test_adding_something_else_is_a_type_error():
         tn.tally(Y, P) + 1
     with pytest.raises(TypeError):
         tn.tally(Y, P) + tn.binned(Y, P)
+
+
+def test_rules_are_equal_if_they_are_of_one_kind_with_the_same_numbers():
+    assert tn.EqualWidth(3) == tn.EqualWidth(3)
+    assert tn.EqualWidth(3) != tn.EqualWidth(4)
+    assert tn.EqualWidth(3) != tn.EqualMass(3)
+    assert hash(tn.EqualMass(3)) == hash(tn.EqualMass(3))

@@ -36,3 +36,7 @@ def test_weights_too_large_for_exact_sums_are_still_right():
     assert huge == pytest.approx(tn.ece(y, p, bins=2, sample_weight=[1, 2, 1]))
     tally = tn.tally(y, p, sample_weight=np.array([1, 2, 1]) * 2.0**60)
     assert tn.ece(tally, bins=2) == pytest.approx(huge)
+
+
+def test_one_bin_of_equal_mass_holds_all_rows():
+    assert tn.ace([0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4], bins=1) == pytest.approx(0.5)

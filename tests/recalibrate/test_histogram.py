@@ -451,3 +451,22 @@ def test_bins_left_empty_by_the_split_are_a_warning():
     p, y = np.repeat([0.2, 0.8], 20), np.tile([0, 1], 20)
     with pytest.warns(FewRowsWarning, match="1 of 4 bins has no labels and predicts the overall event rate"):
         HistogramBinning(4, "split", seed=0).fit(p, y)
+
+
+def test_fractional_weights_count_as_many_rows_of_equal_weight():
+    p, y, w = np.array([0.1, 0.2, 0.3, 0.8]), np.array([0, 1, 0, 1]), np.array([0.5, 1.5, 2.5, 0.7])
+    cal = HistogramBinning(2, "fixed-width").fit(p, y, sample_weight=w)
+    assert cal.counts_ == pytest.approx([4.5**2 / (0.25 + 2.25 + 6.25), 1.0])
+
+
+def test_ties_at_several_edges_are_broken_by_the_random_number_of_the_row():
+    rng = np.random.default_rng(0)
+    p = np.concatenate([np.full(60, 0.5), rng.random(40)])
+    cal = HistogramBinning(6, "randomized", seed=7).fit(p, rng.integers(0, 2, 100))
+    inner, new = cal.edges_[1:-1], np.full(50, 0.5)
+    assert (inner == 0.5).sum() >= 2
+    below = int((inner < 0.5).sum())
+    own = np.random.default_rng([7, 1]).random(50)
+    place = [below + int((cal.ties_[below : below + int((inner == 0.5).sum())] <= one).sum()) for one in own]
+    assert (cal.predict(new) == cal.values_[place]).all()
+    assert len(set(place)) > 1
