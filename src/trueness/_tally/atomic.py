@@ -62,9 +62,12 @@ def replace_file(target: Path, fill: Callable[[BinaryIO], object], *, known: Sta
 def resolve_path(target: Path) -> Path:
     """The full name of a file, without symbolic links."""
     try:
-        return target.resolve()
+        found = target.resolve()
     except RuntimeError:  # before Python 3.13, a link that leads to itself
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(target)) from None
+        found = target
+    if found.is_symlink():  # from 3.13 on, such a link is returned
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(target))
+    return found
 
 
 def _replaced(target: Path, beside: str, fill: Callable[[BinaryIO], object], known: Stamp | None) -> Stamp:
