@@ -1,9 +1,9 @@
 """The measures of Matsubara et al. 2023, as the paper defines them and as the authors' code computes them.
 
 The text is what this library implements. The code differs in four points: the rows kept back at the upper end join
-the last block if 2 N_min ≤ N_max, however large that block is; quantile bins are cut at row int(j / B * N), where
-floating point turns 1740 into 1739; equal scores are split in the order in which an unstable sort leaves them; and the
-t test divides by the variance.
+the last block if 2 N_min ≤ N_max, however large that block is; quantile bins are cut at the whole part of
+linspace(0, 1, B + 1) * N, where rounding turns 1740 into 1739; equal scores are split in the order in which an unstable
+sort leaves them; and the t test divides by the variance.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -156,7 +156,7 @@ STUDIES = (
 )
 
 _CUTS = (
-    "Bold, TCE(Q), ACE and MCE(Q) by the text: where the code computes int(j / B · N) in floating point, some cuts "
+    "Bold, TCE(Q), ACE and MCE(Q) by the text: where the code rounds linspace(0, 1, B + 1) · N down, some cuts "
     "between quantile bins lie one row lower."
 )
 _NOTES = {
