@@ -45,11 +45,11 @@ def deferred(*modules: str) -> Iterator[None]:
     longer than a report of ten thousand rows, and does not use them.
     """
     finder = _Deferred(modules)
-    sys.meta_path.insert(0, finder)  # type: ignore[arg-type]  # a finder needs no more than `find_spec`
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(finder)
 
 
 class _Deferred:

@@ -74,10 +74,10 @@ def device_sums(rows: TensorRows, layout: Layout) -> Sums:
     if rows.p.ndim == 1:
         rows = rows._replace(p=logistic(rows.p), logits=False) if rows.logits else rows
         if kernels and rows.w is None:
-            from trueness.torch._score_kernel import score_sums as by_kernel
+            from trueness.torch._score_kernel import score_sums as scores_by_kernel
 
-            return by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped)
-        if kernels:
+            return scores_by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped)
+        if kernels and rows.w is not None:
             from trueness.torch._weight_kernel import MOST_BINS, weighted_score_sums
 
             if layout.ruler.size <= MOST_BINS:
@@ -88,9 +88,9 @@ def device_sums(rows: TensorRows, layout: Layout) -> Sums:
 
         return logit_sums(rows, layout)
     if rows.logits and kernels and rows.w is None:
-        from trueness.torch._class_kernel import class_sums as by_kernel
+        from trueness.torch._class_kernel import class_sums as classes_by_kernel
 
-        return by_kernel(rows, layout)
+        return classes_by_kernel(rows, layout)
     return class_sums(rows.with_wide_weights(), layout)
 
 
