@@ -83,7 +83,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "changelog": [], "citation": []}
+html_sidebars = {"index": [], "start": [], "gallery/index": [], "changelog": [], "citation": []}
 
 
 def _mathml(node: nodes.Node, *, as_block: bool = False) -> str:
