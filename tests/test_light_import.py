@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import trueness
 
 HEAVY = [
     "pandas",
@@ -75,7 +78,8 @@ def test_a_report_leaves_what_scikit_learn_does_not_use(tmp_path):
 
 def test_modules_are_deferred_within_the_context_only():
     code = (
-        "from trueness._lazy import deferred; import sys\n"
+        f"import sys; sys.path.insert(0, {str(Path(trueness.__file__).parents[1])!r})\n"  # -S leaves out site-packages
+        "from trueness._lazy import deferred\n"
         "with deferred('fractions', 'nothing_like_it'):\n"
         "    import fractions\n    assert 'numbers' not in sys.modules\n"
         "    try: import nothing_like_it\n    except ModuleNotFoundError: pass\n"

@@ -72,7 +72,7 @@ def test_the_picture_repeats_itself(call, tmp_path):
         (["-o", "p.gif"], "`--output` must end in .png, .svg, .pdf or .txt"),
         (["-o", "p"], "`--output` must end in .png"),
         (["--display", "bins", "-o", "p.png"], "draws one model; `--prob` names 2."),
-        (["--curve", "smooth", "--bins", "5"], "`--bins` is for"),
+        (["--curve", "smooth", "--bins", "5"], "`--bins` is only for"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(fails, grouped, tmp_path, words, message):

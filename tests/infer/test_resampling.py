@@ -424,7 +424,7 @@ def test_fixed_bins_of_many_rows_are_not_sorted(monkeypatch):
         ({"method": "bootstrap", "resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
         ({"method": "jackknife"}, "`method` must be .* got 'jackknife'"),
         ({"method": "bootstrap", "bins": tn.Isotonic()}, "must not depend on the labels"),
-        ({"method": "bootstrap", "support": "reachable"}, "`support` is for"),
+        ({"method": "bootstrap", "support": "reachable"}, "`support` is only for"),
     ],
 )
 def test_options_of_other_methods_are_refused(options, message, right):
