@@ -38,6 +38,14 @@ def assemble(results, size):
 EXPERIMENT = Experiment("gupta-squares", GUPTA, "Table 0", "squares", pieces, assemble, minutes=0.1)
 
 
+@pytest.fixture
+def _interruptible():
+    """Python's own handler, also where the tests were started in the background, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(autouse=True)
 def _calls():
     CALLS.clear()
@@ -55,6 +63,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     assert [row.ours for row in record.tables[0].rows] == [0, 1, 4, 9, 16]
 
 
+@pytest.mark.usefixtures("_interruptible")
 def test_ctrl_c_while_a_piece_is_saved_waits_until_no_lock_is_held(tmp_path, monkeypatch):
     seen, done = [], []
 
