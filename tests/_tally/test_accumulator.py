@@ -130,7 +130,7 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator(tn.EqualMass(3)), "`bins` must have fixed edges"),
         (lambda: tn.Accumulator(by="a", missing="drop"), "`missing='drop'` cannot be combined with `by`"),
         (lambda: tn.Accumulator(kind="binary"), "`kind` must be 'classwise', 'confidence' or 'top-label'"),
-        (lambda: tn.Accumulator(by=["a"]), "`by` must be the name of the groups"),
+        (lambda: tn.Accumulator(by=["a"]), "`by` must be a string that names the groups"),
         (lambda: tn.Accumulator(about=[1]), r"`about` must be a dict, or None; got \[1\]"),
         (lambda: tn.Accumulator(missing="perhaps"), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
         (lambda: tn.Accumulator(sum_tolerance="x"), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
