@@ -203,7 +203,7 @@ def _time_limit(seconds: int) -> Iterator[None]:
 
 
 def faults(number: int, seed: int, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Spoil and read so many files; what is wrong with those that are not refused as they should be."""
+    """Spoil and read this many files; returns the faults of those that are not refused as they should be."""
     draw = random.Random(seed)
     for i in range(number):
         target = draw.choice(targets())

@@ -37,7 +37,7 @@ class Calls:
                 self.functions[id(function)] = name.strip("_")
         self.met: set[str] = set()
         self.refused = self.repeated = 0
-        compiled.call = self.call  # type: ignore[attr-defined]
+        compiled.call = self.call  # type: ignore[attr-defined]  # records the calls
 
     def call(self, function: Any, arrays: tuple[Any, ...], *numbers: Any) -> Any:
         """What `library.call` does, on arrays that are kept as they were."""

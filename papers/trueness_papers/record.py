@@ -101,7 +101,7 @@ class Row:
         if value is None or isinstance(value, Estimate):
             return value
         limited = (column or first) == "ours" and self.low is not None and self.high is not None
-        return Estimate(value, *((self.low, self.high) if limited else (value, value)))  # type: ignore[arg-type]
+        return Estimate(value, *((self.low, self.high) if limited else (value, value)))  # type: ignore[arg-type]  # `limited` says both are numbers
 
     def agrees(self, within: float, column: Ours | None = None, source: Source = "published") -> bool | None:
         """Whether the numbers agree up to rounding and simulation error; None if one of them is missing."""

@@ -62,7 +62,7 @@ def unknown_row_option(keyword: str, options: Iterable[str]) -> TypeError:
             if keyword in frame.f_locals.get(rest, ()):
                 own = [name for name in code.co_varnames[:last] if name not in ("self", "cls")]
                 function = code.co_qualname
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
     return unknown_keyword(function, keyword, [*own, *options])
 
 

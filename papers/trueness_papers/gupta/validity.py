@@ -82,7 +82,7 @@ def _less(labels: tuple[str, str, str], difference: float, note: str = "") -> Ro
 def _lower(runs: Mapping[str, ValidityRuns], n: int, kind: str, e: float, first: str, second: str) -> Row:
     """The observation that one method has a lower validity than another."""
     marginal = kind == "marginal"
-    a, b = (runs[m](e) if marginal else runs[m].conditional(e) for m in (first, second))  # type: ignore[misc]
+    a, b = (runs[m](e) if marginal else runs[m].conditional(e) for m in (first, second))  # type: ignore[misc]  # two items
     what = f"V({e:g})" if marginal else f"share of runs within {e:g}"
     return _less((f"{n:,}", f"{first} − {second}", what), float(a - b))
 

@@ -90,7 +90,7 @@ def _spambase() -> tuple[Floats, Ints]:
 
 def predict(model: str, data: Split) -> Floats:
     """P(Y = 1) of the test rows by one of the five models."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # has no types
 
     if model == "LR":
         return logistic_scores(data.x_train, data.y_train, data.x_test)

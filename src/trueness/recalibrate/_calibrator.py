@@ -83,7 +83,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         if "__init__" in vars(cls):
             suggests_keywords(cls)
         if "fit" in vars(cls):
-            cls.fit = suggests_keywords(vars(cls)["fit"])  # type: ignore[method-assign]
+            cls.fit = suggests_keywords(vars(cls)["fit"])  # type: ignore[method-assign]  # the same signature
 
     @property
     def _scale(self) -> Scale:

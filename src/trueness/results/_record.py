@@ -27,7 +27,7 @@ class Record:
     def __init_subclass__(cls) -> None:
         """Names of models and groups come from anywhere: no record prints a control character."""
         if "__str__" in cls.__dict__:
-            cls.__str__ = _printable(cls.__str__)  # type: ignore[method-assign]
+            cls.__str__ = _printable(cls.__str__)  # type: ignore[method-assign]  # the same signature
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined numbers as nan."""
