@@ -8,4 +8,4 @@ from pathlib import Path
 project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 needs = project["dependencies"] + [one for extra in sys.argv[1:] for one in project["optional-dependencies"][extra]]
 for name, version in re.findall(r"^([\w.-]+)>=([\d.]+)$", "\n".join(needs), re.MULTILINE):
-    print(f"{name}=={version}")  # noqa: T201
+    print(f"{name}=={version}")  # noqa: T201  # what pip reads

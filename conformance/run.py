@@ -240,7 +240,7 @@ def answer(library, case):
         value = library.answer(case)
     except NotOfferedError:
         return {"absent": True}
-    except Exception as error:
+    except Exception as error:  # whatever a library raises is its answer
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:160]}
     return {"value": [_text(v) for v in value] if isinstance(value, list) else _text(value)}
 

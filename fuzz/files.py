@@ -14,19 +14,18 @@ import argparse
 import copy
 import json
 import random
-import signal
 import sys
 import tempfile
 import traceback
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from time_limit import time_limit
 
 import trueness as tn
 from trueness.recalibrate import calibrator_from_dict
@@ -188,20 +187,6 @@ def _spoil_value(value: Any, draw: random.Random) -> None:
         return
 
 
-@contextmanager
-def _time_limit(seconds: int) -> Iterator[None]:
-    def stop(*_: Any) -> None:
-        raise TimeoutError(f"longer than {seconds} s")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, old)
-
-
 def faults(number: int, seed: int, folder: Path) -> Iterator[tuple[str, Path]]:
     """Spoil and read this many files; returns the faults of those that are not refused as they should be."""
     draw = random.Random(seed)
@@ -210,12 +195,12 @@ def faults(number: int, seed: int, folder: Path) -> Iterator[tuple[str, Path]]:
         path = folder / target.name
         path.write_bytes(spoil(target.content, draw))
         try:
-            with warnings.catch_warnings(), _time_limit(PATIENCE):
+            with warnings.catch_warnings(), time_limit(PATIENCE):
                 warnings.simplefilter("ignore")
                 target.read(path)
         except tn.TruenessError as error:
             fault = "a message without an end" if len(str(error)) > 3000 else ""
-        except Exception as error:
+        except Exception as error:  # anything but a refusal is the fault looked for
             places = [f for f in traceback.extract_tb(error.__traceback__) if "trueness" in f.filename or f.name]
             where = " ← ".join(f"{Path(f.filename).name}:{f.lineno}" for f in places[:-5:-1])
             fault = f"{type(error).__name__}: {str(error)[:160]} [{where}]"

@@ -12,18 +12,18 @@ import argparse
 import inspect
 import io
 import random
-import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from time_limit import time_limit
 
 import trueness as tn
 
@@ -249,20 +249,6 @@ def _values(argument: str) -> list[Any]:
     return [one for one in values if not callable(one)] if argument in _OWN_FUNCTIONS else values
 
 
-@contextmanager
-def _time_limit(seconds: int) -> Iterator[None]:
-    def stop(*_: Any) -> None:
-        raise TimeoutError(f"longer than {seconds} s")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, old)
-
-
 def fault_of(run: Callable[[], Any]) -> str:
     """What is wrong with the error that a call raises; empty if it returns, or refuses its input."""
     from sklearn.exceptions import NotFittedError
@@ -270,11 +256,11 @@ def fault_of(run: Callable[[], Any]) -> str:
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
-            with _time_limit(PATIENCE):
+            with time_limit(PATIENCE):
                 str(run())
     except (tn.TruenessError, NotFittedError, FileNotFoundError) as error:
         return "a message without an end" if len(str(error)) > 2000 else ""
-    except Exception as error:
+    except Exception as error:  # anything but a refusal is the fault looked for
         places = [f for f in traceback.extract_tb(error.__traceback__) if "trueness" in f.filename]
         where = " ← ".join(f"{f.filename.rpartition('trueness/')[2]}:{f.lineno}" for f in places[:-4:-1])
         return f"{type(error).__name__}: {str(error)[:160]} [{where}]"
