@@ -142,6 +142,40 @@ def _add_weighted(
 
 
 @triton.jit
+def _report_weighted(table, faults, bad, each, B: tl.constexpr, READ: tl.constexpr):
+    """Add what every thread has summed to the sums of all programs."""
+    for c in range(2 * B):
+        w_sum, w_square, wp, wp_square, counts = tl.inline_asm_elementwise(
+            READ,
+            "=d,=d,=d,=d,=l,r",
+            [each * 0 + c],
+            dtype=(tl.float64, tl.float64, tl.float64, tl.float64, tl.int64),
+            is_pure=False,
+            pack=1,
+        )
+        to = table + (c // 2) * 8
+        total = tl.sum(w_sum)
+        with_p = tl.sum(wp)
+        tl.atomic_add(to, tl.sum(counts & 0xFFFFFFFF).to(tl.float64), sem="relaxed")
+        tl.atomic_add(to + 1, total, sem="relaxed")
+        tl.atomic_add(to + 2, tl.sum(w_square), sem="relaxed")
+        tl.atomic_add(to + 4, with_p, sem="relaxed")
+        tl.atomic_add(to + 5, tl.sum(wp_square), sem="relaxed")
+        tl.atomic_add(to + 7, tl.sum(counts >> 32).to(tl.float64), sem="relaxed")
+        if c % 2 == 1:
+            tl.atomic_add(to + 3, total, sem="relaxed")
+            tl.atomic_add(to + 6, with_p, sem="relaxed")
+    # A place of the block sees at most 512 rows of a program and the last, partial block: 16 bits are enough.
+    for fault in tl.static_range(3):
+        found = tl.sum((bad >> (16 * fault)) & 0xFFFF)
+        if found > 0:
+            tl.atomic_add(faults + fault, found, sem="relaxed")
+    found = tl.sum((bad >> 48) & 0xFFFF)
+    if found > 0:
+        tl.atomic_add(faults + 4, found, sem="relaxed")
+
+
+@triton.jit
 def _weighted(
     p_rows,
     y_rows,
@@ -193,32 +227,4 @@ def _weighted(
         y = tl.load(y_rows + at, mask=keep, other=0)
         w = tl.load(w_rows + at, mask=keep, other=0.0)
         bad += _add_weighted(p, y, w, keep, limits, B, UNIFORM, STEPS, SKIPPED, LARGEST, ADD)
-    for c in range(2 * B):
-        w_sum, w_square, wp, wp_square, counts = tl.inline_asm_elementwise(
-            READ,
-            "=d,=d,=d,=d,=l,r",
-            [each * 0 + c],
-            dtype=(tl.float64, tl.float64, tl.float64, tl.float64, tl.int64),
-            is_pure=False,
-            pack=1,
-        )
-        to = table + (c // 2) * 8
-        total = tl.sum(w_sum)
-        with_p = tl.sum(wp)
-        tl.atomic_add(to, tl.sum(counts & 0xFFFFFFFF).to(tl.float64), sem="relaxed")
-        tl.atomic_add(to + 1, total, sem="relaxed")
-        tl.atomic_add(to + 2, tl.sum(w_square), sem="relaxed")
-        tl.atomic_add(to + 4, with_p, sem="relaxed")
-        tl.atomic_add(to + 5, tl.sum(wp_square), sem="relaxed")
-        tl.atomic_add(to + 7, tl.sum(counts >> 32).to(tl.float64), sem="relaxed")
-        if c % 2 == 1:
-            tl.atomic_add(to + 3, total, sem="relaxed")
-            tl.atomic_add(to + 6, with_p, sem="relaxed")
-    # A place of the block sees at most 512 rows of a program and the last, partial block: 16 bits are enough.
-    for fault in tl.static_range(3):
-        found = tl.sum((bad >> (16 * fault)) & 0xFFFF)
-        if found > 0:
-            tl.atomic_add(faults + fault, found, sem="relaxed")
-    found = tl.sum((bad >> 48) & 0xFFFF)
-    if found > 0:
-        tl.atomic_add(faults + 4, found, sem="relaxed")
+    _report_weighted(table, faults, bad, each, B, READ)
