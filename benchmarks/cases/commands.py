@@ -33,14 +33,12 @@ def commands(page: Page, quick: bool, *, before: str = "") -> None:
     )
     page.head("command", *versions, *(["ratio"] if before else []))
     with tempfile.TemporaryDirectory() as folder:
-        d = tn.simulate.demo(ROWS)
-        lines = (f"{y},{p!r}\n" for y, p in zip(d.y_true.tolist(), d.y_prob.tolist(), strict=True))
-        Path(folder, "rows.csv").write_text("y,p\n" + "".join(lines))
+        write_rows(folder)
         for name, arguments in COMMANDS.items():
             taken: dict[str, list[float]] = {version: [] for version in versions}
             for i in range(2 if quick else 8):
                 for version, source in versions.items():
-                    seconds = _cpu_of_command(arguments, source, folder)
+                    seconds = cpu_of_command(arguments, source, folder)
                     if i:  # the first run compiles
                         taken[version].append(seconds)
             found = {version: statistics.median(each) for version, each in taken.items()}
@@ -48,7 +46,14 @@ def commands(page: Page, quick: bool, *, before: str = "") -> None:
             page.row(f"`{name}`", *(f"{seconds:.2f} s" for seconds in found.values()), *ratio)
 
 
-def _cpu_of_command(arguments: tuple[str, ...], source: str, folder: str) -> float:
+def write_rows(folder: str) -> None:
+    """The file that the commands read."""
+    d = tn.simulate.demo(ROWS)
+    lines = (f"{y},{p!r}\n" for y, p in zip(d.y_true.tolist(), d.y_prob.tolist(), strict=True))
+    Path(folder, "rows.csv").write_text("y,p\n" + "".join(lines))
+
+
+def cpu_of_command(arguments: tuple[str, ...], source: str, folder: str) -> float:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment |= {"PYTHONPATH": source, "PYTHONPYCACHEPREFIX": str(Path(folder, "bytecode"))}
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
