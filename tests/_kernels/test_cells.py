@@ -45,6 +45,16 @@ def test_there_is_one_cell_per_distinct_score(kernels, rows):
     assert not np.signbit(score).any()
 
 
+@pytest.mark.parametrize("width", [0.0, 2.0**-50, 2.0**-40, 2.0**-30])
+def test_many_scores_that_differ_in_their_last_bits_only_are_sorted(kernels, width):
+    p, y = data(3_000)
+    crowded = np.where(np.arange(p.size) % 3, 1 - width * p, p)
+    with_few = np.where(p < 0.99, 0.75 + width * np.round(p, 1), p)
+    for scores in crowded, with_few, np.append(crowded, TINY)[1:]:
+        same(kernels.cells(scores, y), reference.cells(scores, y))
+        close(kernels.weighted_cells(scores, y, 1 + y / 3), reference.weighted_cells(scores, y, 1 + y / 3))
+
+
 @pytest.mark.parametrize("decimals", [None, 2, 0])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_it_equals_the_reference(kernels, decimals, dtype):

@@ -48,7 +48,37 @@ static int are_blocks(char kind, const array *weight, const array *events, const
            is_output(size, kind, 8, m) && is_output(sum, kind, 8, m);
 }
 
-/* start, size and sum are workspace of m numbers each; the result is in start, its length is returned. */
+enum { STRETCH = 512, LITTLE = 1 << 30 };
+
+/* Whether the rate of each cell is above that of the cell before it. */
+INLINE int find_rises_body(int level, const int64_t *w, const int64_t *e, int m, uint8_t *RESTRICT rises)
+{
+    uint64_t seen = 0;
+    (void)level;
+    for (int k = -1; k < m; k++)
+        seen |= (uint64_t)w[k] | (uint64_t)e[k];
+    if (seen < LITTLE)
+        for (int k = 0; k < m; k++)
+            rises[k] = e[k] * w[k - 1] > e[k - 1] * w[k];
+    else
+        for (int k = 0; k < m; k++)
+            rises[k] = !product_not_below(e[k - 1], w[k], e[k], w[k - 1]);
+    return 0;
+}
+
+AT_EVERY_LEVEL(find_rises, (const int64_t *w, const int64_t *e, int m, uint8_t *RESTRICT rises), w, e, m, rises)
+
+INLINE void push_and_pool(blocks *b, int64_t start, int64_t size, int64_t sum)
+{
+    push(b, start, size, sum);
+    while (b->n > 1 && top_violates(b))
+        merge_top(b);
+}
+
+/* start, size and sum are workspace of m numbers each; the result is in start, its length is returned.
+ *
+ * Blocks may be pooled in any order, so cells whose rates do not rise are pooled first. They are found without
+ * branches, which would be mispredicted: labels of single rows look random. */
 EXPORT int64_t pava_counts(const array *weight, const array *events, const array *start, const array *size,
                            const array *sum)
 {
@@ -56,11 +86,27 @@ EXPORT int64_t pava_counts(const array *weight, const array *events, const array
         return WRONG_ARRAY;
     blocks b = {start->data, size->data, sum->data, 0};
     const int64_t *w = weight->data, *e = events->data, m = start->shape[0];
-    for (int64_t i = 0; i < m; i++) {
-        push(&b, i, w[i], e[i]);
-        while (b.n > 1 && top_violates(&b))
-            merge_top(&b);
+    int64_t first = 0, total = m ? w[0] : 0, ones = m ? e[0] : 0, counted = 0, seen = 0;
+    int64_t at[STRETCH], total_below[STRETCH], ones_below[STRETCH];
+    uint8_t rises[STRETCH];
+    for (int64_t i = 1; i < m; i += STRETCH) {
+        int n = (int)smaller(STRETCH, m - i), found = 0;
+        find_rises(w + i, e + i, n, rises);
+        for (int k = 0; k < n; k++) {
+            at[found] = i + k;
+            total_below[found] = total;
+            ones_below[found] = ones;
+            found += rises[k];
+            total += w[i + k];
+            ones += e[i + k];
+        }
+        for (int k = 0; k < found; k++) {
+            push_and_pool(&b, first, total_below[k] - counted, ones_below[k] - seen);
+            first = at[k], counted = total_below[k], seen = ones_below[k];
+        }
     }
+    if (m)
+        push_and_pool(&b, first, total - counted, ones - seen);
     return b.n;
 }
 

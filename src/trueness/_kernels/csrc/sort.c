@@ -10,19 +10,16 @@ typedef struct {
 
 #define ITEM uint64_t
 #define KEY(item) (item)
-#define KEY_BITS 63
 #define SORT sort_wide
 #include "radix.h"
 
 #define ITEM uint32_t
 #define KEY(item) (item)
-#define KEY_BITS 31
 #define SORT sort_narrow
 #include "radix.h"
 
 #define ITEM record
 #define KEY(item) ((item).key)
-#define KEY_BITS 63
 #define SORT sort_records
 #include "radix.h"
 
@@ -189,7 +186,8 @@ EXPORT int64_t count_cells(const array *keys, int64_t n)
         }                                                                                             \
     } while (0)
 
-/* Cells of the first n sorted keys, written from index `first` on. */
+/* Cells of the first n sorted keys, written from index `first` on. With first = 0 the scores may be written over wide
+ * keys: no key is read after a score took its place. */
 EXPORT int collect_cells(const array *keys, const array *score, const array *count, const array *events,
                           int64_t n, int64_t first)
 {
