@@ -184,6 +184,17 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
         k.grid_moments(score, np.stack([count, events]).astype(np.float64), out)
         return out
 
+    size, low = rng.integers(0, 40, 25), np.arange(25)
+    begin, mode = np.concatenate([[0], np.cumsum(size)]), low + size // 2
+
+    def drawn(k: Any) -> Any:
+        cdf = k.outcome_tables(np.full(25, 100), np.linspace(0.2, 3, 25), mode, low, begin)
+        return cdf, k.outcomes(words, np.minimum(cdf, 65535).astype(np.uint16), begin, low)
+
+    words = rng.integers(0, 1 << 16, (25, int(rng.choice([0, 1, 63, 64, 200]))), dtype=np.uint16)
+    yield "outcomes", drawn, 0
+    first = np.unique(start[:-1][start[:-1] < n]) if n else np.empty(0, np.int64)
+    yield "residual_sums", lambda k: k.residual_sums(score, count, events, first), 0
     yield "cell_sums", sums, 0
     yield "grid_moments", moments, 1e-9
     yield "pava", lambda k: k.pava(count, events), 0

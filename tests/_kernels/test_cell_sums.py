@@ -62,3 +62,24 @@ def test_the_sums_are_added_to_the_table(kernels):
 def test_no_cells_have_no_sums(kernels, n_bins):
     none = np.zeros(0, np.int64)
     assert not sums(kernels, np.zeros(0), none, none, np.zeros(n_bins + 1, np.int64)).any()
+
+
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 3_000])
+def test_residuals_are_summed_bin_by_bin(kernels, n):
+    rng = np.random.default_rng(n)
+    p, count = np.sort(rng.random(n)), rng.integers(1, 9, n)
+    events = rng.binomial(count, p)
+    first = np.unique(np.concatenate([[0], rng.integers(0, n, 4)]))
+    found = kernels.residual_sums(p, count, events, first)
+    assert np.array_equal(found, reference.residual_sums(p, count, events, first))
+    u0, u1, others = -p, 1 - p, count - events
+    terms = (
+        count,
+        events,
+        count * p,
+        others * u0 + events * u1,
+        others * u0**2 + events * u1**2,
+        count * p * (1 - p),
+        count * (p * (1 - p)) ** 2,
+    )
+    np.testing.assert_allclose(found, [np.add.reduceat(term, first) for term in terms], rtol=1e-12, atol=1e-12)

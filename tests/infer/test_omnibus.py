@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit, ndtri
+from scipy.stats import ks_2samp
 
 import trueness as tn
 from trueness.infer._omnibus import combined_pvalues, omnibus_power, omnibus_test
@@ -319,6 +320,33 @@ def test_the_power_of_very_many_scores_uses_pooled_entries():
     assert statistics.entries.rows.size < 9_999
     np.testing.assert_allclose(statistics.mean_of_entries(cells, p), statistics.entries.z, rtol=1e-12)
     assert omnibus_power(cells, expit(logit(p) + 0.5), 0.05, draws=19, null_draws=99, rng=np.random.default_rng(0)) == 1
+
+
+@pytest.mark.parametrize("law", ["uniform", "rare", "confident", "two-sided"])
+def test_drawing_near_ties_together_changes_the_distribution_of_labels_by_less_than_a_thousandth(law):
+    """Ehm's bound on the total variation distance of the sum of an entry's labels from a binomial number, added up."""
+    rng = np.random.default_rng(3)
+    p = {"uniform": (1, 1), "rare": (0.3, 20), "confident": (12, 0.25), "two-sided": (0.2, 0.2)}[law]
+    p = np.clip(rng.beta(*p, 50_000), 1e-12, 1 - 1e-12)
+    cells = tn.tally((rng.random(p.size) < p).astype(int), p).parts[0]
+    entries = Statistics(cells).entries
+    first = np.cumsum(entries.rows) - entries.rows
+    assert cells.totals.weight == entries.rows.sum()
+    assert cells.totals.events == entries.hits.sum()
+    q, reached = np.repeat(entries.z, entries.rows), np.cumsum(cells.weight)
+    score = cells.score[np.searchsorted(reached, np.arange(p.size), side="right")]
+    spread = np.add.reduceat((score - q) ** 2, first)
+    assert (spread / ((entries.rows + 1) * entries.z * (1 - entries.z))).sum() < 0.001
+
+
+@pytest.mark.slow
+def test_pooled_labels_have_the_null_distribution_of_single_ones():
+    """Two thousand sets of labels of 5,000 scores, drawn one by one and in entries: every statistic, by KS."""
+    rng = np.random.default_rng(8)
+    p = rng.beta(0.7, 2, 5_000)
+    cells = tn.tally((rng.random(p.size) < p).astype(int), p).parts[0]
+    single, pooled = Statistics(cells, pooled=False).drawn(2_000, rng), Statistics(cells).drawn(2_000, rng)
+    assert min(ks_2samp(a, b).pvalue for a, b in zip(single, pooled, strict=True)) > 1e-5
 
 
 @pytest.mark.slow

@@ -32,6 +32,19 @@ def test_many_rows_of_a_score_are_drawn_as_one_binomial_number_entry_by_entry():
     assert hits.tolist() == [rng.binomial(50, chance, 7).tolist() for chance in p]
 
 
+def test_numbers_by_tables_and_row_by_row_are_drawn_together():
+    """Entries of few rows are drawn row by row, the others by tables; each has its own distribution."""
+    count, p = np.tile([1, 5, 40, 2_000], 100), np.repeat(np.linspace(0.01, 0.99, 100), 4)
+    (hits,) = draw_hits(p[:, None], count, 999, np.random.default_rng(4))
+    assert hits.shape == (400, 999)
+    assert (hits <= count[:, None]).all()
+    z = (hits.mean(axis=1) - count * p) / np.sqrt(count * p * (1 - p) / 999)
+    assert np.abs(z).max() < 4.5
+    assert (z**2).sum() == pytest.approx(400, abs=4.5 * math.sqrt(800))
+    (again,) = draw_hits(p[:, None], count, 999, np.random.default_rng(4))
+    assert np.array_equal(again, hits)
+
+
 def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
     """Two steps of 2⁻¹⁶ apart, and with a part that only the further bits can tell."""
     step = 2.0**-16

@@ -487,3 +487,35 @@ def placement_sums(weight: Floats | Ints, events: Floats | Ints, total: float, r
     sums = np.zeros(3)
     call(_placement_sums, (weight, events, sums), total, rest, area)
     return sums
+
+
+_residual_sums = bind("residual_sums", 5)
+_outcome_tables = bind("outcome_tables", 6)
+_outcomes = bind("outcomes", 5)
+
+
+def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
+    """See :func:`trueness._kernels.reference_cells.residual_sums`."""
+    if _residual_sums is None:
+        return reference.residual_sums(score, weight, events, first)
+    sums = np.empty((7, first.size))
+    call(_residual_sums, (score, weight, events, first, sums))
+    return sums
+
+
+def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
+    """See :func:`trueness._kernels.reference_draws.outcome_tables`."""
+    if _outcome_tables is None:
+        return reference.outcome_tables(trials, odds, mode, low, start)
+    cdf = np.empty(start[-1])
+    call(_outcome_tables, (trials, odds, mode, low, start, cdf))
+    return cdf
+
+
+def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray[np.int32]:
+    """See :func:`trueness._kernels.reference_draws.outcomes`."""
+    if _outcomes is None:
+        return reference.outcomes(words, thresholds, start, low)
+    found = np.empty(words.shape, np.int32)
+    call(_outcomes, (words, thresholds, start, low, found))
+    return found

@@ -5,13 +5,15 @@ from numpy.typing import NDArray
 
 from trueness._kernels.fixed import parts, square_parts
 
-__all__ = ["cell_sums", "grid_moments"]
+__all__ = ["cell_sums", "grid_moments", "residual_sums"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # A dozen temporary arrays of one chunk stay inside a second-level cache.
 _CHUNK = 8_192
+# Cells that are added before their sum is added to that of their bin.
+_STRETCH = 256
 
 
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
@@ -65,3 +67,34 @@ def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
         for power, own in enumerate(sums):
             term = term * offset if power else term
             np.add.at(own, of_run, np.bincount(run, term))
+
+
+def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
+    r"""Sum the residuals of the cells of each bin.
+
+    Parameters
+    ----------
+    score : array of float64, shape (m,)
+        Distinct scores p in [0, 1].
+    weight, events : arrays of int64, shape (m,)
+        Rows n of each score, and the e rows with label 1.
+    first : array of int64, shape (B,)
+        The first cell of each bin, increasing; the last bin holds all cells up to the end.
+
+    Returns
+    -------
+    array of float64, shape (7, B)
+        :math:`\sum n`, :math:`\sum e`, :math:`\sum n p`, :math:`\sum (e - n p)`, the sum of squared residuals
+        :math:`\sum (n p^2 + e (1 - 2 p))`, their variance :math:`\sum n v` with :math:`v = p (1 - p)`, and
+        :math:`\sum n v^2`. Cells are added in order, 256 at a time.
+    """
+    n, e = weight.astype(np.float64), events.astype(np.float64)
+    v = score * (1 - score)
+    terms = (n, e, n * score, e - n * score, n * score * score + e * (1 - 2 * score), n * v, n * (v * v))
+    size = np.diff(np.append(first, score.size))
+    stretches = -(-size // _STRETCH)
+    place = np.arange(score.size) - np.repeat(first, size)
+    stretch = place // _STRETCH + np.repeat(np.cumsum(stretches) - stretches, size)
+    bin_of = np.repeat(np.arange(first.size), stretches)
+    of_stretch = (np.bincount(stretch, term, bin_of.size) for term in terms)
+    return np.array([np.bincount(bin_of, sums, first.size) for sums in of_stretch])

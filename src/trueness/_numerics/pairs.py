@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from trueness import _kernels
 from trueness._numerics.runs import whole_runs
 from trueness.typing import Floats, Ints, Numbers
 
@@ -131,6 +132,19 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
     return PairSums(n, s, q, along, outer, paired)
 
 
+def score_pair_sums(p: Floats, count: Ints, hits: Ints, first: Ints) -> tuple[PairSums, float, Floats]:
+    """Of one score per row: :func:`pair_sums`, and the variance and Σ SᵀCS of :func:`null_moments`, in one pass."""
+    n, _, _, s, q, v, squares = _kernels.residual_sums(p, count, hits, first)
+    share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
+    sums = PairSums(n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[(q * share).sum()]]))
+    return sums, _null_variance(n, v**2, squares), s**2 * v
+
+
+def event_sums(p: Floats, count: Ints, hits: Ints, first: Ints) -> Floats:
+    """Rows, events and expected events Σp of each bin, of shape (3, B), for one score per row."""
+    return _kernels.residual_sums(p, count, hits, first)[:3]
+
+
 def _bin_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> tuple[Numbers, Floats, Floats, Floats]:
     """N, ΣU, Σ‖U‖² and Σ (U·S)² of each bin."""
     n = np.add.reduceat(count, first)
@@ -175,9 +189,13 @@ def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[flo
         summed, single[bins] = _covariances(z[part], count[part], at), _square_norms(z[part], count[part], at)
         joint[bins] = (summed**2).sum(axis=(1, 2))
         implied[bins] = np.einsum("bi,bij,bj->b", s[bins], summed, s[bins])
+    return _null_variance(n, joint, single), implied
+
+
+def _null_variance(n: Numbers, joint: Floats, single: Floats) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(n >= 2, 2 * (joint - single) / (n - 1.0) ** 2, 0)
-    return max(0.0, float(terms.sum())) / float(n.sum()) ** 2, implied
+    return max(0.0, float(terms.sum())) / float(n.sum()) ** 2
 
 
 def _square_norms(z: Floats, count: Numbers, first: Ints) -> Floats:

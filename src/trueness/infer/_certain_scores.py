@@ -35,8 +35,10 @@ def contradictions_in_words(cells: Cells) -> str:
 
 def _wrong_rows(cells: Cells) -> list[tuple[int, int, int]]:
     """Score, wrong rows and rows, for scores of 0 and 1."""
-    zero, one = cells.score == 0, cells.score == 1
-    others = (cells.weight - cells.events)[one].sum()
+    # Scores ascend.
+    zero = slice(0, int(np.searchsorted(cells.score, 0.0, side="right")))
+    one = slice(int(np.searchsorted(cells.score, 1.0, side="left")), cells.size)
+    others = (cells.weight[one] - cells.events[one]).sum()
     return [
         (0, int(cells.events[zero].sum()), int(cells.weight[zero].sum())),
         (1, int(others), int(cells.weight[one].sum())),

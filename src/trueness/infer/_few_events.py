@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
+from trueness._numerics.pairs import event_sums
 from trueness.typing import Floats, Ints, Numbers
 
 FEW_EVENTS = 3
@@ -19,6 +20,13 @@ class ExactLimits(NamedTuple):
     rarer: float
     surprises: bool = False
     """Whether the rarer label is the less probable one of each bin, and not one class."""
+
+
+def has_few_events(p: Floats, weight: Ints, hits: Ints, first: Ints) -> bool:
+    """Whether :func:`few_events_limits` has fewer than 3 rows with the rarer label; weights count rows."""
+    size, events, expected = event_sums(p, weight, hits, first)
+    surprises = np.where(2 * expected > size, size - events, events).sum()
+    return bool(min(surprises, events.sum(), (size - events).sum()) < FEW_EVENTS)
 
 
 def few_events_limits(

@@ -31,7 +31,7 @@ from trueness.infer._omnibus_statistics import (
     evidence,
     log_odds,
 )
-from trueness.infer._tail_bounds import tail_bound
+from trueness.infer._tail_bounds import MANY_DIRECTIONS, tail_bound
 from trueness.infer._test_method import Options, Outcome
 from trueness.typing import Floats
 
@@ -126,12 +126,21 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: En
     # At the floor, a proven tail or a rank among more draws may replace the p-value. The level still holds: below the
     # floor, the result is small only if the other p-value, which is valid by itself, is.
     if entries is None and pvalue * (draws + 1) < 1.5:
-        whole, directions = np.zeros(1, dtype=np.int64), (log_odds(cells.score, statistics.centre), 1 - 2 * cells.score)
-        pvalue = min(pvalue, tail_bound(cells, (whole, *statistics.partitions), directions))
+        pvalue = min(pvalue, _proven_bound(cells, statistics))
     more = 10 * (draws + 1) - 1
     if too_good * (draws + 1) < 1.5 and statistics.entries.rows.size * more <= _MOST_LABELS:
         too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, rng)))
     return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
+
+
+def _proven_bound(cells: Cells, statistics: Statistics) -> float:
+    whole = np.zeros(1, dtype=np.int64)
+    if cells.size > MANY_DIRECTIONS:  # sums over cells are enough, and entries have them
+        z, rows, _, hits = statistics.entries
+        partitions = (statistics.first[at] for at in (statistics.fine_at, statistics.coarse_at))
+        return tail_bound(Cells(z, rows, rows, hits), (whole, *partitions), ())
+    directions = log_odds(cells.score, statistics.centre), 1 - 2 * cells.score
+    return tail_bound(cells, (whole, *statistics.partitions), directions)
 
 
 def omnibus_power(

@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import ndtri
 
-from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
+from trueness._numerics.pairs import event_sums
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
 from trueness.errors import InputError
 from trueness.infer._redrawn_labels import label_batches
-from trueness.infer._test_method import bin_starts
+from trueness.infer._test_method import bin_starts, require_counts
 from trueness.typing import Floats, Ints
 
 NAMES = ("error", "width", "cells", "trend", "mean", "slope", "waves")
@@ -47,14 +48,18 @@ FORMS = 4
 """Values before the forms: error, width, cells and trend."""
 MANY = 4096
 """With more entries than this, near ties are drawn together."""
-_ANGLE = 1 / 1024
+# Scores within this of each other in the angle arcsin √p are near ties. As the angles add up to π/2, the joint
+# distribution of all drawn sums changes by about a sixth of the step times π in total variation, 0.0008 (see
+# :func:`trueness.infer._exact.null_statistics`).
+_ANGLE = 1 / 640
 _COSINES = 12
 # The least variance: scores down to 5e-324 must not overflow its inverse.
 _LEAST = 1e-290
 # Digits of a statistic that count: the same labels in another order of summation may differ in the last ones.
 _DIGITS = 9
-# Entries of one product of matrices.
-_BLOCK = 512
+# Draws whose sums are taken together, and entries of one product of matrices: these stay in the cache, and in one
+# thread of BLAS.
+_DRAWS, _BLOCK = 64, 512
 
 
 def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
@@ -147,6 +152,8 @@ class Statistics:
         self.deviation = np.sqrt(self.forms**2 @ v)
         self.expected_forms = self.forms @ (count * w * z)
         self.unweighted = bool((w == 1).all())
+        self._of_entries = run_matrix(self.first, z.size)
+        self._groups = [run_matrix(at, every.size) for at in (self.fine_at, mass_at, width_at, self.coarse_at)]
         # What hits add to the forms and to the squares of the errors.
         self.linear = np.vstack([self.forms * w, *(error.slope for error in self.errors)])
 
@@ -170,13 +177,15 @@ class Statistics:
 
     def __call__(self, hits: NDArray[Any]) -> Floats:
         """The values of each column of `hits`: see :meth:`of_sums`."""
-        weight = self.entries.weight
+        parts = [self._of_hits(hits[:, i : i + _DRAWS].astype(np.float64)) for i in range(0, hits.shape[1], _DRAWS)]
+        return np.concatenate(parts, axis=1)
+
+    def _of_hits(self, hits: Floats) -> Floats:
         sums = np.zeros((len(self.linear), hits.shape[1]))
-        # Product by product of blocks: these stay in the cache, and in one thread of BLAS.
         for i in range(0, len(hits), _BLOCK):
-            sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK].astype(np.float64)
-        events = hits if self.unweighted else hits * weight[:, np.newaxis]
-        excess = np.add.reduceat(events, self.first, axis=0, dtype=np.float64) - self.expected[:, np.newaxis]
+            sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK]
+        events = hits if self.unweighted else hits * self.entries.weight[:, np.newaxis]
+        excess = self._of_entries @ events - self.expected[:, np.newaxis]
         squares = [error.square + sum_ for error, sum_ in zip(self.errors, sums[-len(self.errors) :], strict=True)]
         return self.of_sums(excess, sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis], squares)
 
@@ -188,12 +197,9 @@ class Statistics:
         `squares` are the sums of squares that the two errors subtract. With `symmetric`, residuals of either sign count
         the same: the trend is Σ S² / V.
         """
-        errors = [
-            error.share @ np.add.reduceat(excess, error.at, axis=0) ** 2 - q
-            for error, q in zip(self.errors, squares, strict=True)
-        ]
-        cells = self.inverse @ np.add.reduceat(excess, self.fine_at, axis=0) ** 2
-        coarse = np.add.reduceat(excess, self.coarse_at, axis=0)
+        fine, *of_errors, coarse = (group @ excess for group in self._groups)
+        errors = [error.share @ s**2 - q for error, s, q in zip(self.errors, of_errors, squares, strict=True)]
+        cells = self.inverse @ fine**2
         expected, total, variance = (
             np.add.reduceat(part, self.coarse_at)[:, np.newaxis] for part in (self.expected, self.total, self.variance)
         )
@@ -212,7 +218,7 @@ class _Error:
     def __init__(self, statistics: Statistics, at: Ints) -> None:
         z, rows, w, _ = statistics.entries
         size = np.add.reduceat(statistics.total, at) * statistics.scale
-        self.at, self.share = at, np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
+        self.share = np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
         share = np.repeat(self.share, np.diff(np.append(statistics.first[at], z.size))) * w * w
         self.square, self.slope = float(share @ (rows * z * z)), share * (1 - 2 * z)
 
@@ -278,8 +284,25 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
 
 
 def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
-    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell."""
-    scores = of_cells(cells, Distinct(), None)
-    scores = near_ties(BinnedScores(scores.z, scores.count, scores.hits, first, None, ""), _ANGLE)
-    z = scores.z[:, 0]
-    return Entries(z, scores.count, np.ones(z.size), scores.hits[:, 0]), scores.first
+    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell.
+
+    A finest cell is cut into steps of equal angle, as few as its scores allow.
+    """
+    require_counts(cells, "redrawing labels")
+    last = np.append(first[1:], cells.size) - 1
+    low, high = (np.arcsin(np.sqrt(cells.score[at])) for at in (first, last))
+    parts = np.maximum(np.ceil((high - low) / _ANGLE).astype(np.int64), 1)
+    step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    edge = np.sin(np.repeat(low, parts) + step * np.repeat((high - low) / parts, parts)) ** 2
+    inner = np.flatnonzero(step)
+    start = np.union1d(first, np.searchsorted(cells.score, edge[inner]))
+    columns = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    n, events, expected = event_sums(cells.score, *columns, start)
+    # Rounding could push a mean beyond its scores.
+    z = np.clip(expected / n, cells.score[start], cells.score[np.append(start[1:], cells.size) - 1])
+    return Entries(z, n.astype(np.int64), np.ones(z.size), events.astype(np.int64)), np.searchsorted(start, first)
+
+
+def run_matrix(start: Ints, size: int) -> Any:
+    """The sparse matrix that sums `size` rows over runs of them, which begin at `start`."""
+    return sparse.csr_array((np.ones(size), np.arange(size), np.append(start, size)), shape=(start.size, size))

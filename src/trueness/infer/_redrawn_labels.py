@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from trueness._input.columns import column
 from trueness._input.sample import Sample
+from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables
 from trueness._tally import rows_or_sums
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import View, parts_of
@@ -35,6 +36,8 @@ _DrawParts: TypeAlias = Callable[[_Generator], tuple[Cells, ...]]
 _BATCH, _DRAWS, _MOST = 1 << 16, 32, 1 << 22
 # Up to this many rows of one score, drawing them one by one is faster than one binomial number.
 _LIGHT = 8
+# Tables of binomial numbers pay off from this many draws, and from this many numbers in all.
+_TABLE_DRAWS, _TABLE_NUMBERS = 100, 1 << 17
 # Statistics that differ by less, relative to their spread, are equal: different labels may give the same number with
 # a different last digit, and an observed value must not beat its equals.
 _EQUAL = 1e-7
@@ -119,7 +122,11 @@ def count_entries(cells: Cells) -> tuple[Floats, Ints]:
 
 def label_batches(z: Floats, count: Ints, resamples: int, rng: _Generator) -> Iterator[Hits]:
     """Drawn labels in batches, `resamples` draws in total; memory is bounded."""
-    size = max(1, min(max(_DRAWS, _BATCH // len(z)), _MOST // len(z)))
+    most = max(1, _MOST // len(z))
+    size = min(max(_DRAWS, _BATCH // len(z)), most)
+    # A table is made for each batch: they are larger then.
+    if z.shape[1] == 1 and _tabulated(count, z[:, 0], min(resamples, most)).size > len(z) // 2:
+        size = most
     for begin in range(0, resamples, size):
         yield draw_hits(z, count, min(size, resamples - begin), rng)
 
@@ -147,6 +154,30 @@ def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
 
 
 def _binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
+    tabulated = _tabulated(n, p, draws)
+    if not tabulated.size:
+        return _separate_binomials(n, p, draws, rng)
+    drawn = binomial_tables(n[tabulated], p[tabulated]).draw(draws, rng)
+    if tabulated.size == n.size:
+        return drawn
+    events = np.empty((n.size, draws), np.min_scalar_type(int(n.max())))
+    events[tabulated] = drawn
+    others = np.delete(np.arange(n.size), tabulated)
+    events[others] = _separate_binomials(n[others], p[others], draws, rng)
+    return events
+
+
+def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
+    """The entries that are drawn by tables: those of several rows, if very many numbers are drawn."""
+    if draws < _TABLE_DRAWS or n.size * draws < _TABLE_NUMBERS:
+        return np.zeros(0, dtype=np.int64)
+    several = np.flatnonzero(n > _LIGHT)
+    outcomes = binomial_outcomes(n[several], p[several])
+    several = several[outcomes <= min(MOST_OUTCOMES, 8 * draws)]
+    return several if several.size * draws >= _TABLE_NUMBERS else several[:0]
+
+
+def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
     most = int(n.max())
     events = _trials(p, draws, rng).astype(np.min_scalar_type(most), copy=False)
     for trial in range(2, min(most, _LIGHT) + 1):

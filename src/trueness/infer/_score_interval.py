@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import stdtrit
 
-from trueness._numerics.pairs import PairSums, null_moments, pair_sums
+from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
@@ -21,7 +21,7 @@ from trueness.infer._analytic import Region
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
 from trueness.infer._exact import out_of_reach, rejects_calibration, required_draws
-from trueness.infer._few_events import FEW_EVENTS, ExactLimits, few_events_limits
+from trueness.infer._few_events import FEW_EVENTS, ExactLimits, few_events_limits, has_few_events
 from trueness.infer._omnibus import omnibus_test
 from trueness.infer._residuals import BinnedResiduals
 from trueness.infer._test_method import bin_starts
@@ -139,14 +139,17 @@ class DefaultParts(NamedTuple):
     """The effective number of clusters."""
     row_weight: float = 1.0
     """The mean importance weight, which counts as one row in the exact limits."""
+    few_events: bool = True
+    """Whether the limits may have to be exact."""
 
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
         """For independent rows."""
-        rules = Partitions.of(cells, float(cells.weight.sum()))
+        rules = Partitions.of(cells, float(cells.totals.weight))
         (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
-        rejected = out_of_reach(scores, coarse.estimate)
-        return cls(cells, coarse, fine, bin_starts(cells, rules.exact), scores.bins, rejected)
+        rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, rules.exact)
+        few = has_few_events(cells.score, scores.count, scores.hits[:, 0], first)
+        return cls(cells, coarse, fine, first, scores.bins, rejected, few_events=few)
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
@@ -165,12 +168,13 @@ class DefaultParts(NamedTuple):
         """The set at level 1 − alpha."""
         cells, coarse = self.cells, self.coarse
         fine = self.fine if self.fine.paired else coarse
-        weight, events = cells.weight, cells.events
-        if self.row_weight != 1:
-            weight, events = weight / self.row_weight, events / self.row_weight
-        exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
-        ends = coarse.ends(alpha)[0], fine.ends(alpha)[1]
-        (low, high), note = _with_exact(ends, exact, float(weight.sum()))
+        (low, high), note = (coarse.ends(alpha)[0], fine.ends(alpha)[1]), ""
+        if self.few_events:
+            weight, events = cells.weight, cells.events
+            if self.row_weight != 1:
+                weight, events = weight / self.row_weight, events / self.row_weight
+            exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
+            (low, high), note = _with_exact((low, high), exact, float(weight.sum()))
         # The estimate in coarse cells may exceed the upper end in fine ones by chance.
         ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
         return DefaultSet(coarse.estimate, fine.estimate, ends, self.rejected, self.bins, note)
@@ -186,12 +190,10 @@ def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
 
 def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
     scores = of_cells(cells, rule, None)
-    sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
-    return _part(scores, sums), scores
+    return _part(*score_pair_sums(cells.score, scores.count, scores.hits[:, 0], scores.first)), scores
 
 
-def _part(scores: BinnedScores, sums: PairSums) -> _Part:
-    variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
+def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
     paired = bool((sums.n >= 2).any())
     return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
 
@@ -218,7 +220,8 @@ def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tupl
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
     """The score set in given bins; it includes zero if the exact test does not reject calibration."""
-    ends, note = _part(scores, sums).ends(alpha), ""
+    variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
+    ends, note = _part(sums, variance, implied).ends(alpha), ""
     if scores.k == 1:
         exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits, scores.first, alpha)
         (low, high), note = _with_exact(ends, exact, sums.total)

@@ -29,8 +29,8 @@ from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells, segment_sums
 from trueness.typing import Floats, Ints
 
-# With more distinct scores than this, directions would take longer than they are worth.
-_MANY = 10**5
+MANY_DIRECTIONS = 10**5
+"""With more distinct scores than this, directions would take longer than they are worth."""
 
 
 def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Floats]) -> float:
@@ -39,9 +39,8 @@ def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Fl
     `partitions` are first cells of groups, one of them being the whole, and `directions` one number per distinct score.
     Neither may depend on the labels.
     """
-    few = directions if cells.size <= _MANY else ()
     bounds = [b for first in partitions for b in _bounds_of_cells(cells, first)]
-    bounds += [_bound_of_direction(cells, a) for a in few]
+    bounds += [_bound_of_direction(cells, a) for a in directions]
     # The smallest positive number stands for whatever is smaller: the labels are not impossible.
     return min(1.0, max(len(bounds) * min(bounds), sys.float_info.min))
 

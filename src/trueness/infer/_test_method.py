@@ -40,11 +40,16 @@ Test: TypeAlias = Callable[[Cells, Options], Outcome]
 
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     """The public record of an outcome."""
-    n, p, pvalue = int(cells.weight.sum() if cells.exact else cells.count.sum()), cells.score, outcome.pvalue
-    if not ((p > 0) & (p < 1)).any():  # calibration leaves nothing to chance
+    n, p, pvalue = int(cells.totals.weight if cells.exact else cells.totals.rows), cells.score, outcome.pvalue
+    if not any_uncertain(p):  # calibration leaves nothing to chance
         pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
     details = {**outcome.details, "smallest_pvalue": outcome.smallest}
     return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions, **details)
+
+
+def any_uncertain(p: Floats) -> bool:
+    """Whether any of the ascending scores lies strictly between 0 and 1."""
+    return bool(np.searchsorted(p, 0.0, side="right") < np.searchsorted(p, 1.0, side="left"))
 
 
 def observed_events(cells: Cells) -> Floats:

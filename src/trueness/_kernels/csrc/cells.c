@@ -37,3 +37,44 @@ EXPORT int cell_sums(const array *score, const array *weight, const array *event
     }
     return 0;
 }
+
+enum { RESIDUAL_COLUMNS = 7, STRETCH = 256 };
+
+/* Sums of residuals of each bin: see reference_cells.residual_sums. Stretches of cells are added one by one, so that
+ * the error of a long sum stays small. */
+EXPORT int residual_sums(const array *score, const array *weight, const array *events, const array *first,
+                         const array *table)
+{
+    int64_t n_cells = length_of(score), n_bins = length_of(first);
+    if (!is_array(score, 'f', 8, n_cells) || !is_array(weight, 'i', 8, n_cells) ||
+        !is_array(events, 'i', 8, n_cells) || n_bins < 0 || !is_array(first, 'i', 8, n_bins) ||
+        !is_output(table, 'f', 8, RESIDUAL_COLUMNS * n_bins))
+        return WRONG_ARRAY;
+    const double *p = score->data;
+    const int64_t *w = weight->data, *e = events->data, *start = first->data;
+    double *out = table->data;
+    for (int64_t b = 0; b < n_bins; b++) {
+        int64_t i = start[b], stop = b + 1 < n_bins ? start[b + 1] : n_cells;
+        if (i < 0 || i > stop || stop > n_cells)
+            return WRONG_ARRAY;
+        double total[RESIDUAL_COLUMNS] = {0};
+        while (i < stop) {
+            double own[RESIDUAL_COLUMNS] = {0};
+            for (int64_t end = smaller(i + STRETCH, stop); i < end; i++) {
+                double n = (double)w[i], hits = (double)e[i], np = n * p[i], v = p[i] * (1 - p[i]);
+                own[0] += n;
+                own[1] += hits;
+                own[2] += np;
+                own[3] += hits - np;
+                own[4] += np * p[i] + hits * (1 - 2 * p[i]);
+                own[5] += n * v;
+                own[6] += n * (v * v);
+            }
+            for (int k = 0; k < RESIDUAL_COLUMNS; k++)
+                total[k] += own[k];
+        }
+        for (int k = 0; k < RESIDUAL_COLUMNS; k++)
+            out[k * n_bins + b] = total[k];
+    }
+    return 0;
+}

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from scipy.stats import binom, poisson
+
+from trueness._kernels import reference
+
+
+def tables(kernels, trials, odds, mode, low, size):
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    columns = (np.asarray(part, np.int64) for part in (mode, low))
+    cdf = kernels.outcome_tables(np.asarray(trials, np.int64), np.asarray(odds, np.float64), *columns, start)
+    return np.split(cdf, start[1:-1])
+
+
+def test_tables_are_distribution_functions(kernels):
+    n, p, rate = [30, 400, 9], [0.2, 0.97, 0.5], [3.5, 700.0]
+    found = tables(
+        kernels,
+        [*n, -1, -1],
+        [*(q / (1 - q) for q in p), *rate],
+        [6, 388, 5, 3, 700],
+        [0, 300, 0, 0, 400],
+        [30, 100, 9, 40, 700],
+    )
+    least = [0, 300, 0, 0, 400]
+    laws = [*(binom(m, q) for m, q in zip(n, p, strict=True)), *(poisson(r) for r in rate)]
+    for own, law, low in zip(found, laws, least, strict=True):
+        np.testing.assert_allclose(own / 65536, law.cdf(low + np.arange(own.size)), rtol=0, atol=1e-13)
+
+
+def test_words_select_outcomes_by_the_thresholds_below_them(kernels):
+    words = np.array([[0, 9, 10, 11, 65535], [0, 1, 2, 3, 65535], [0, 1, 2, 3, 65535]], np.uint16)
+    thresholds, start = np.array([10, 10, 500, 65535], np.uint16), np.array([0, 3, 3, 4])
+    found = kernels.outcomes(words, thresholds, start, np.array([7, 40, 0]))
+    # Words that are equal to a threshold are undecided: minus one, minus the thresholds below.
+    assert found.tolist() == [[7, 7, -1, 9, 10], [40] * 5, [0, 0, 0, 0, -1]]
+
+
+@pytest.mark.parametrize("draws", [0, 1, 63, 64, 500])
+def test_it_equals_the_reference_to_the_bit(kernels, draws):
+    rng = np.random.default_rng(draws)
+    n, p, low = rng.integers(0, 300, 40), rng.random(40), rng.integers(0, 3, 40)
+    low = np.minimum(low, n)
+    size, mode = n - low, np.maximum(np.floor((n + 1) * p), low)
+    arguments = n, p / (1 - p), mode, low
+    expected = tables(reference, *arguments, size)
+    found = tables(kernels, *arguments, size)
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    start = np.concatenate([[0], np.cumsum(size)])
+    whole = np.minimum(np.concatenate(found), 65535).astype(np.uint16)
+    words = rng.integers(0, 1 << 16, (40, draws), dtype=np.uint16)
+    assert np.array_equal(kernels.outcomes(words, whole, start, low), reference.outcomes(words, whole, start, low))
