@@ -49,11 +49,30 @@ def test_a_tie_goes_to_the_smallest_class(kernels, n_classes):
     assert confidence.tolist() == [1 / n_classes, 0.5, 1]
 
 
-def test_a_confidence_is_never_minus_zero(kernels):
-    P = np.array([[-0.0, 0.0], [-0.0, -0.0]])
+@pytest.mark.parametrize("n_classes", [2, 64, 100, 128])
+def test_a_confidence_is_never_minus_zero(kernels, n_classes):
+    P = np.full((2, n_classes), -0.0)
+    P[0, 1] = 0.0
     status, confidence, predicted, _ = kernels.top1(P, np.zeros(2, np.int64), 2.0)
     assert (status, predicted.tolist()) == (0, [0, 0])
     assert not np.signbit(confidence).any()
+
+
+@pytest.mark.parametrize("score", [-1.0, np.nan, np.inf])
+def test_a_row_of_nothing_valid_is_a_fault_and_nothing_outside_it_is_read(kernels, score):
+    P = np.full((1, 128), score)
+    status, _, predicted, _ = kernels.top1(P, np.zeros(1, np.int64), 1e-6)
+    assert status == BAD_SCORE
+    assert 0 <= predicted[0] < 128
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_classwise_sums_of_scores_of_every_size_are_exact(kernels, dtype):
+    tiny = np.ldexp(dtype(1.75), -np.arange(3, 150)).astype(dtype)  # float32 ends in subnormal numbers
+    P = np.stack([np.append(tiny, 1 - tiny.sum(dtype=np.float64)), np.append(1 - tiny.sum(dtype=np.float64), tiny)])
+    P = P.astype(dtype)
+    y = np.zeros(2, np.int64)
+    assert np.array_equal(classwise(kernels, P, y, 10, 1e-5), classwise(reference, P, y, 10, 1e-5))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -113,7 +132,7 @@ def test_the_order_of_rows_does_not_matter(kernels):
         assert np.array_equal(classwise(kernels, P[::-1].copy(), y[::-1].copy(), 10), classwise(kernels, P, y, 10))
 
 
-@pytest.mark.parametrize("shape", [(1, 2), (700, 3), (90, 200)])
+@pytest.mark.parametrize("shape", [(1, 2), (700, 3), (40, 128), (90, 200)])
 @pytest.mark.parametrize("place", [(0, 0), (0, -1), (-1, 0), (-1, -1)])
 def test_faults_are_found_anywhere(kernels, shape, place):
     for dtype in np.float64, np.float32:

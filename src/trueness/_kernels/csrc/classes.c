@@ -6,6 +6,7 @@ enum {
     COLUMNS = 3,
     BIN = 2 * COLUMNS, /* words of one bin: both labels */
     CHUNK = 64,
+    LANES = 8,
     FEW_CLASSES = 32,
     MOST_SLOTTED_CELLS = 1024,
     ROWS_PER_COLUMN_FILL = 31, /* 31 parts below 2²⁷ fit 32 bits */

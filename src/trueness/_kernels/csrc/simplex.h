@@ -17,65 +17,76 @@ RARE int ROW(inspect)(const REAL *row, int64_t n_classes)
     return 0;
 }
 
-/* Status of a row. *at is the column of its largest entry, or where the chunk of CHUNK columns that holds it
- * begins; of equals, the first. chunk_top, if given, receives the bits of the largest entry of each chunk, or 0. */
-INLINE int ROW(check)(const REAL *row, int64_t n_classes, double tolerance, int64_t *at, INTEGER *chunk_top)
+/* Status of a row. chunk_top receives the bits of the largest entry of every CHUNK columns, or 0; *last is the column
+ * of the largest one after the last whole chunk. The sum has LANES parts, since an addition waits for the one before. */
+INLINE int ROW(check)(const REAL *row, int64_t n_classes, double tolerance, INTEGER *chunk_top, int64_t *last)
 {
-    double lane[8] = {0}, sum = 0;
+    double lane[LANES] = {0}, sum = 0;
     NATURAL signs = 0;
-    INTEGER top = 0, here = 0;
-    int64_t j = 0, where = 0;
+    INTEGER top;
+    int64_t j = 0;
     for (; j + CHUNK <= n_classes; j += CHUNK) {
-        here = 0;
+        top = 0;
         for (int k = 0; k < CHUNK; k++) {
             INTEGER bits = ROW(bits)(row[j + k]);
             signs |= (NATURAL)bits | ((NATURAL)ONE - (NATURAL)bits);
-            here = bits > here ? bits : here;
+            top = bits > top ? bits : top;
         }
-        for (int k = 0; k < CHUNK; k += 8)
-            for (int l = 0; l < 8; l++)
+        for (int k = 0; k < CHUNK; k += LANES)
+            for (int l = 0; l < LANES; l++)
                 lane[l] += row[j + k + l];
-        if (chunk_top)
-            chunk_top[j / CHUNK] = here;
-        where = here > top ? j : where;
-        top = here > top ? here : top;
+        *chunk_top++ = top;
     }
-    here = 0;
+    top = 0;
+    *last = j;
     for (; j < n_classes; j++) {
         INTEGER bits = ROW(bits)(row[j]);
         signs |= (NATURAL)bits | ((NATURAL)ONE - (NATURAL)bits);
         sum += row[j];
-        here = bits > here ? bits : here;
-        where = bits > top ? j : where;
+        *last = bits > top ? j : *last;
         top = bits > top ? bits : top;
     }
-    *at = where;
-    if (chunk_top)
-        chunk_top[n_classes / CHUNK] = here;
+    *chunk_top = top;
     if ((INTEGER)signs < 0 && ROW(inspect)(row, n_classes))
         return BAD_SCORE;
     if (n_classes >= CHUNK)
-        for (int l = 0; l < 8; l++)
+        for (int l = 0; l < LANES; l++)
             sum += lane[l];
     return sum - 1 <= tolerance && 1 - sum <= tolerance ? 0 : BAD_SUM;
+}
+
+/* The column of the largest entry; of equals, the first. */
+INLINE int64_t ROW(find_top)(const REAL *row, int64_t n_classes, const INTEGER *chunk_top, int64_t last)
+{
+    const int64_t n_whole = n_classes / CHUNK;
+    int64_t top = 0, at = 0;
+    for (int64_t c = 1; c <= n_whole; c++)
+        top = chunk_top[c] > chunk_top[top] ? c : top;
+    if (top == n_whole || chunk_top[top] == 0) /* in the rest, or nowhere: of zeros, the first */
+        return top == n_whole ? last : 0;
+    for (int k = CHUNK - 1; k >= 0; k--) /* to the end: a way out would be mispredicted */
+        at = ROW(bits)(row[top * CHUNK + k]) == chunk_top[top] ? top * CHUNK + k : at;
+    return at;
 }
 
 INLINE int ROW(top_rows)(const REAL *row, const int64_t *y, int64_t n, int64_t n_classes, double tolerance,
                          REAL *confidence, int64_t *predicted, uint8_t *correct)
 {
+    INTEGER *chunk_top = malloc((size_t)(n_classes / CHUNK + 1) * sizeof *chunk_top);
     int status = 0;
+    if (chunk_top == NULL)
+        return NO_MEMORY;
     for (int64_t i = 0; i < n; i++, row += n_classes) {
-        int64_t at;
         if (y[i] < 0 || y[i] >= n_classes)
             status |= BAD_LABEL;
-        status |= ROW(check)(row, n_classes, tolerance, &at, NULL);
-        int64_t end = at < n_classes / CHUNK * CHUNK ? at + CHUNK : at;
-        for (int64_t j = at + 1; j < end; j++)
-            at = row[j] > row[at] ? j : at;
+        int64_t last;
+        status |= ROW(check)(row, n_classes, tolerance, chunk_top, &last);
+        int64_t at = ROW(find_top)(row, n_classes, chunk_top, last);
         confidence[i] = row[at] == 0 ? 0 : row[at];
         predicted[i] = at;
         correct[i] = at == y[i];
     }
+    free(chunk_top);
     return status;
 }
 
@@ -85,10 +96,10 @@ INLINE void ROW(add_columns)(const REAL *RESTRICT row, int64_t n_classes, uint32
                              uint32_t *RESTRICT lo)
 {
     for (int64_t j = 0; j < n_classes; j++) {
-        double scaled = (double)row[j] * 0x1p26;
+        REAL scaled = row[j] * (REAL)0x1p26; /* as parts_of; each step is exact in either width */
         int32_t whole = (int32_t)scaled;
         hi[j] += (uint32_t)whole;
-        lo[j] += (uint32_t)(int32_t)((scaled - whole) * 0x1p27);
+        lo[j] += (uint32_t)(int32_t)((scaled - (REAL)whole) * (REAL)0x1p27);
     }
 }
 
@@ -128,8 +139,8 @@ INLINE int ROW(many_classes)(const REAL *row, const int64_t *y, int64_t n, int64
         n = 0;
     }
     for (int64_t i = 0; i < n; i++, row += n_classes) {
-        int64_t at;
-        int found = ROW(check)(row, n_classes, tolerance, &at, chunk_top);
+        int64_t last;
+        int found = ROW(check)(row, n_classes, tolerance, chunk_top, &last);
         if (y[i] < 0 || y[i] >= n_classes)
             found |= BAD_LABEL;
         status |= found;
