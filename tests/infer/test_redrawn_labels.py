@@ -45,6 +45,14 @@ def test_numbers_by_tables_and_row_by_row_are_drawn_together():
     assert np.array_equal(again, hits)
 
 
+def test_billions_of_rows_of_a_score_are_drawn_around_their_mean():
+    """Few outcomes are probable, so that tables would serve, but the numbers do not fit 32 bits."""
+    count, p = np.full(200, 5 * 10**9), np.repeat([1e-5, 1 - 1e-5], 100)
+    (hits,) = draw_hits(p[:, None], count, 999, np.random.default_rng(4))
+    z = (hits.mean(axis=1) - count * p) / np.sqrt(count * p * (1 - p) / 999)
+    assert np.abs(z).max() < 4.5
+
+
 def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
     """Two steps of 2⁻¹⁶ apart, and with a part that only the further bits can tell."""
     step = 2.0**-16

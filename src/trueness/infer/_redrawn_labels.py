@@ -38,6 +38,8 @@ _BATCH, _DRAWS, _MOST = 1 << 16, 32, 1 << 22
 _LIGHT = 8
 # Tables of binomial numbers pay off from this many draws, and from this many numbers in all.
 _TABLE_DRAWS, _TABLE_NUMBERS = 100, 1 << 17
+# Tables have outcomes of 32 bits.
+_TABLE_ROWS = (1 << 31) - 1
 # Statistics that differ by less, relative to their spread, are equal: different labels may give the same number with
 # a different last digit, and an observed value must not beat its equals.
 _EQUAL = 1e-7
@@ -171,7 +173,7 @@ def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
     """The entries that are drawn by tables: those of several rows, if very many numbers are drawn."""
     if draws < _TABLE_DRAWS or n.size * draws < _TABLE_NUMBERS:
         return np.zeros(0, dtype=np.int64)
-    several = np.flatnonzero(n > _LIGHT)
+    several = np.flatnonzero((n > _LIGHT) & (n <= _TABLE_ROWS))
     outcomes = binomial_outcomes(n[several], p[several])
     several = several[outcomes <= min(MOST_OUTCOMES, 8 * draws)]
     return several if several.size * draws >= _TABLE_NUMBERS else several[:0]
