@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.stats import binom, poisson
+from scipy.stats import binom
 
 from trueness._kernels import reference
 
@@ -13,19 +13,10 @@ def tables(kernels, trials, odds, mode, low, size):
 
 
 def test_tables_are_distribution_functions(kernels):
-    n, p, rate = [30, 400, 9], [0.2, 0.97, 0.5], [3.5, 700.0]
-    found = tables(
-        kernels,
-        [*n, -1, -1],
-        [*(q / (1 - q) for q in p), *rate],
-        [6, 388, 5, 3, 700],
-        [0, 300, 0, 0, 400],
-        [30, 100, 9, 40, 700],
-    )
-    least = [0, 300, 0, 0, 400]
-    laws = [*(binom(m, q) for m, q in zip(n, p, strict=True)), *(poisson(r) for r in rate)]
-    for own, law, low in zip(found, laws, least, strict=True):
-        np.testing.assert_allclose(own / 65536, law.cdf(low + np.arange(own.size)), rtol=0, atol=1e-13)
+    n, p, least = [30, 400, 9], [0.2, 0.97, 0.5], [0, 300, 0]
+    found = tables(kernels, n, [q / (1 - q) for q in p], [6, 388, 5], least, [30, 100, 9])
+    for own, m, q, low in zip(found, n, p, least, strict=True):
+        np.testing.assert_allclose(own / 65536, binom(m, q).cdf(low + np.arange(own.size)), rtol=0, atol=1e-13)
 
 
 def test_words_select_outcomes_by_the_thresholds_below_them(kernels):

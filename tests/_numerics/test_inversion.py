@@ -1,12 +1,12 @@
-"""Binomial and Poisson numbers by tables of their distribution functions."""
+"""Binomial numbers by tables of their distribution functions."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2, poisson
+from scipy.stats import binom, chi2
 
-from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables, poisson_tables
+from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables
 
 
 def test_a_number_is_the_first_outcome_whose_threshold_exceeds_the_uniform_one():
@@ -27,7 +27,6 @@ def test_a_number_is_the_first_outcome_whose_threshold_exceeds_the_uniform_one()
 def test_certain_trials_have_one_outcome():
     drawn = binomial_tables(np.array([9, 12]), np.array([0.0, 1.0])).draw(5, np.random.default_rng(0))
     assert drawn.tolist() == [[0] * 5, [12] * 5]
-    assert poisson_tables(np.zeros(1)).draw(3, np.random.default_rng(0)).tolist() == [[0, 0, 0]]
 
 
 @pytest.mark.parametrize(("n", "p"), [(9, 0.5), (400, 1e-9), (10**6, 0.5), (10**5, 1e-4), (2_000, 1 - 1e-7)])
@@ -41,16 +40,15 @@ def test_what_a_table_leaves_out_is_below_the_rounding_of_a_sum(n, p):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["binomial", "poisson"])
-def test_the_frequencies_are_those_of_the_distribution(law):
+def test_the_frequencies_are_those_of_the_distribution():
     """Six distributions, a million numbers of each, by the chi-squared statistic of the outcomes expected ten times."""
     mean, draws = np.array([0.7, 3.0, 11.0, 40.0, 170.0, 2_000.0]), 10**6
     n = np.array([9, 12, 400, 45, 340, 10**6])
-    tables = poisson_tables(mean) if law == "poisson" else binomial_tables(n, mean / n)
+    tables = binomial_tables(n, mean / n)
     rng = np.random.default_rng(11)
     drawn = np.hstack([tables.draw(draws // 10, rng) for _ in range(10)])
     for i, own in enumerate(drawn):
-        exact = poisson(mean[i]) if law == "poisson" else binom(n[i], mean[i] / n[i])
+        exact = binom(n[i], mean[i] / n[i])
         k = np.arange(own.min(), own.max() + 1)
         expected = draws * exact.pmf(k)
         many = expected >= 10

@@ -11,14 +11,14 @@ Words = NDArray[np.uint16]
 
 
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
-    r"""Tables of binomial and Poisson distribution functions.
+    r"""Tables of binomial distribution functions.
 
     Parameters
     ----------
     trials : array of int64, shape (m,)
-        Trials of each binomial distribution; -1 for a Poisson distribution.
+        Trials of each distribution.
     odds : array of float64, shape (m,)
-        Odds p / (1 − p) of a success; the rate of a Poisson distribution.
+        Odds p / (1 − p) of a success.
     mode, low : arrays of int64, shape (m,)
         The most probable outcome, and the smallest one in the table.
     start : array of int64, shape (m + 1,)
@@ -34,9 +34,8 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
     for n, ratio, middle, least, begin, end in zip(trials, odds, mode, low, start[:-1], start[1:], strict=True):
         up = np.arange(middle, least + end - begin)
         down = np.arange(middle, least, -1)
-        left_up, left_down = (np.ones(up.size), np.ones(down.size)) if n < 0 else (n - up, n - (down - 1))
-        above = np.cumprod(np.append(1.0, left_up * ratio / (up + 1)))
-        below = np.cumprod(np.append(1.0, down / (left_down * ratio)))
+        above = np.cumprod(np.append(1.0, (n - up) * ratio / (up + 1)))
+        below = np.cumprod(np.append(1.0, down / ((n - (down - 1)) * ratio)))
         total = np.cumsum(np.concatenate([below[:0:-1], above]))
         cdf[begin:end] = total[:-1] * (65536 / total[-1])
     return cdf

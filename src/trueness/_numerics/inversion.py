@@ -1,4 +1,4 @@
-"""Many random numbers of each of several binomial or Poisson distributions, by tables of their distribution functions.
+"""Many random numbers of each of several binomial distributions, by tables of their distribution functions.
 
 A table pays off from about a hundred numbers per distribution: each then costs a few nanoseconds, where a general
 method needs fifty.
@@ -60,17 +60,12 @@ class Tables(NamedTuple):
 def binomial_tables(n: Ints, p: Floats) -> Tables:
     """Tables of the numbers of successes in `n` trials of probability `p`."""
     low, high = _ends(n * p, n * p * (1 - p))
-    high = np.where(p > 0, np.minimum(high, n), 0)
-    low = np.where(p < 1, np.minimum(low, high), n)
+    most = np.where(p > 0, np.minimum(high, n), 0).astype(np.int64)
+    least = np.where(p < 1, np.minimum(low, most), n).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(most - least)]).astype(np.int64)
     odds = np.divide(p, 1 - p, out=np.ones(p.size), where=(p > 0) & (p < 1))
-    return _tables(n.astype(np.int64), odds, np.floor((n + 1) * p), low, high)
-
-
-def poisson_tables(rate: Floats) -> Tables:
-    """Tables of Poisson numbers of the rates."""
-    low, high = _ends(rate, rate)
-    odds = np.where(rate > 0, rate, 1.0)
-    return _tables(np.full(rate.size, -1), odds, np.floor(rate), low, np.where(rate > 0, high, 0))
+    mode = np.clip(np.floor((n + 1) * p).astype(np.int64), least, most)
+    return Tables(least, start, _kernels.outcome_tables(n.astype(np.int64), odds, mode, least, start))
 
 
 def binomial_outcomes(n: Ints, p: Floats) -> Ints:
@@ -83,10 +78,3 @@ def _ends(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The smallest and the largest outcome of a table; Bernstein's inequality bounds what lies beyond."""
     reach = _TAIL / 3 + np.sqrt((_TAIL / 3) ** 2 + 2 * _TAIL * variance)
     return np.maximum(np.floor(mean - reach), 0), np.ceil(mean + reach)
-
-
-def _tables(trials: Ints, odds: Floats, mode: Floats, low: Floats, high: Floats) -> Tables:
-    least, most = low.astype(np.int64), high.astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(most - least)]).astype(np.int64)
-    middle = np.clip(mode.astype(np.int64), least, most)
-    return Tables(least, start, _kernels.outcome_tables(trials, odds, middle, least, start))

@@ -20,17 +20,17 @@ static int are_ranges(const array *start, int64_t m, int64_t n_thresholds)
 }
 
 /* The distribution function of low, low + 1, … up to n_thresholds outcomes, times 2¹⁶. The chances follow from the
- * mode's by their ratios: P(k + 1) / P(k) = (trials - k) odds / (k + 1), for a Poisson number odds / (k + 1). */
+ * mode's by their ratios: P(k + 1) / P(k) = (trials - k) odds / (k + 1). */
 static void fill_table(double *chance, double *cdf, int64_t n_thresholds, int64_t mode, int64_t low, int64_t trials,
                        double odds)
 {
     chance[mode - low] = 1;
     for (int64_t k = mode - low; k < n_thresholds; k++) {
-        double left = trials < 0 ? 1 : (double)(trials - (low + k));
+        double left = (double)(trials - (low + k));
         chance[k + 1] = chance[k] * (left * odds / (double)(low + k + 1));
     }
     for (int64_t k = mode - low; k > 0; k--) {
-        double left = trials < 0 ? 1 : (double)(trials - (low + k - 1));
+        double left = (double)(trials - (low + k - 1));
         chance[k - 1] = chance[k] * ((double)(low + k) / (left * odds));
     }
     double total = 0;
