@@ -14,6 +14,7 @@ import ctypes
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,22 @@ class Calls:
                 self.functions[id(function)] = name.strip("_")
         self.met: set[str] = set()
         self.refused = self.repeated = 0
-        compiled.call = self.call  # type: ignore[attr-defined]  # records the calls
+        compiled.call = self.recorded(library.call)  # type: ignore[attr-defined]  # records the calls
+        compiled.call_quick = self.recorded(library.call_quick)  # type: ignore[attr-defined]  # the same
 
-    def call(self, function: Any, arrays: tuple[Any, ...], *numbers: Any) -> Any:
-        """What `library.call` does, on arrays that are kept as they were."""
-        self.seen.append((function, tuple(array.copy() for array in arrays), numbers))
-        self.met.add(self.functions[id(function)])
-        return library.call(function, arrays, *numbers)
+    def recorded(self, call: Any) -> Any:
+        """What `library.call` or `call_quick` does, on arrays that are kept as they were."""
+
+        def recording(function: Any, arrays: tuple[Any, ...], *numbers: Any) -> Any:
+            self.seen.append((partial(call, function), tuple(array.copy() for array in arrays), numbers))
+            self.met.add(self.functions[id(function)])
+            return call(function, arrays, *numbers)
+
+        return recording
 
     def repeat_wrongly(self, rng: np.random.Generator) -> None:
         """Repeat each call with one array, or one number, that does not fit."""
-        for function, arrays, numbers in self.seen:
+        for call, arrays, numbers in self.seen:
             for _ in range(2):
                 held, values = [array.copy() for array in arrays], list(numbers)
                 at = int(rng.integers(len(held) + len(values)))
@@ -56,7 +62,7 @@ class Calls:
                 elif isinstance(values[at - len(held)], int):
                     values[at - len(held)] = int(rng.choice([-1, -(2**40), 2**30, values[at - len(held)] + 1]))
                 try:
-                    library.call(function, tuple(held), *values)
+                    call(tuple(held), *values)
                 except (TypeError, ctypes.ArgumentError):
                     self.refused += 1
                 self.repeated += 1
@@ -136,6 +142,7 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any],
         lambda k: filled(k.bin_sums, p, y, edges, out=table(size, 2, 5), uniform=uniform, moments=moments),
         0,
     )
+    yield "few_rows", lambda k: stop_at_fault(k.few_rows(p, y, edges, uniform=uniform, moments=moments)), 0
     group = rng.integers(0, 3, n).astype(np.uint16)
     yield (
         "grouped_bin_sums",
@@ -196,6 +203,7 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     first = np.unique(start[:-1][start[:-1] < n]) if n else np.empty(0, np.int64)
     yield "residual_sums", lambda k: k.residual_sums(score, count, events, first), 0
     yield "cell_sums", sums, 0
+    yield "float_sums", lambda k: k.float_sums(sums(reference)), 0
     yield "grid_moments", moments, 1e-9
     yield "pava", lambda k: k.pava(count, events), 0
     yield "pava of weights", lambda k: k.pava(count.astype(np.float64), events.astype(np.float64)), 0

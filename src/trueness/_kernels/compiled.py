@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trueness._kernels import reference
 from trueness._kernels.grid import GRID_CELLS
-from trueness._kernels.library import bind, call, in_threads, shares, workers
+from trueness._kernels.library import bind, bind_quick, call, call_quick, in_threads, shares, workers
 from trueness._kernels.reference import Codes, Floats, Ints, Labels, Scores
 
 __all__: list[str] = []
@@ -25,6 +25,7 @@ Keys = NDArray[np.uint64]
 
 _count_events = bind("count_events", 2, c_int64, c_int64, POINTER(c_int64))
 _bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
+_few_rows = bind_quick("few_rows", 5, c_int, c_int, POINTER(c_int64))
 _grouped_bin_sums = bind("grouped_bin_sums", 5, c_int64, c_int64, c_int)
 _weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
 _grid_counts = bind("grid_counts", 3, c_int64, c_int64)
@@ -39,6 +40,7 @@ _count_cells = bind("count_cells", 1, c_int64, returns=c_int64)
 _collect_cells = bind("collect_cells", 4, c_int64, c_int64)
 _collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64)
 _cell_sums = bind("cell_sums", 5)
+_float_sums = bind("float_sums", 2)
 _pava_counts = bind("pava_counts", 5, returns=c_int64)
 _pava_weights = bind("pava_weights", 5, returns=c_int64)
 _block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
@@ -83,6 +85,16 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
     status = _every_fault(in_threads(work, n_workers))
     table += tables.sum(axis=0)
     return status
+
+
+def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
+    """See :func:`trueness._kernels.reference.few_rows`."""
+    if _few_rows is None:
+        return reference.few_rows(p, y, edges, uniform=uniform, moments=moments)
+    n_bins, events = edges.size - 1, c_int64()
+    table, columns = np.zeros((n_bins, 2, 5), np.int64), np.empty((n_bins, 6))
+    status = call_quick(_few_rows, (p, y, edges, table, columns), uniform, moments, byref(events))
+    return status, events.value, table, columns
 
 
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
@@ -284,6 +296,15 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
     """See :func:`trueness._kernels.reference.cell_sums`."""
     call(_cell_sums, (score, weight, events, start, table))
+
+
+def float_sums(table: Ints) -> Floats:
+    """See :func:`trueness._kernels.reference.float_sums`."""
+    if _float_sums is None:
+        return reference.float_sums(table)
+    sums = np.empty((len(table), 6))
+    call(_float_sums, (table, sums))
+    return sums
 
 
 def pava(weight: Array, events: Array) -> Ints:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HI_SCALE", "LO_SCALE", "ONE", "parts", "square_parts", "whole"]
+__all__ = ["HI_SCALE", "LO_SCALE", "ONE", "fixed_value", "parts", "square_parts", "whole"]
 
 HI_SCALE: Final = 2.0**26
 LO_SCALE: Final = 2.0**27
@@ -38,6 +38,17 @@ def parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np
 def square_parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Upper and lower bits of the float64 product p·p; see :func:`parts`."""
     return parts(np.multiply(p, p, dtype=np.float64))
+
+
+def fixed_value(hi: NDArray[np.int64], lo: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sums of scores as floats, from the sums of their upper and lower parts.
+
+    Examples
+    --------
+    >>> fixed_value(np.array([2**26, 2**25]), np.array([0, 2**26])).tolist()
+    [1.0, 0.5000000074505806]
+    """
+    return hi * (1 / HI_SCALE) + lo * (1 / (HI_SCALE * LO_SCALE))
 
 
 def whole(hi: int, lo: int) -> int:

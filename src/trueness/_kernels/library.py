@@ -1,7 +1,8 @@
 """The shared library of compiled loops: how to call it, what it returns, and how to share rows among threads.
 
 The C functions take arrays as the structs of NumPy's array interface, then numbers. They release the GIL,
-so from a few million rows on several Python threads can work on rows of their own.
+so from a few million rows on several Python threads can work on rows of their own. On few rows a call costs more than
+the loop; :func:`call_quick` is for these.
 """
 
 import ctypes
@@ -21,7 +22,9 @@ __all__ = [
     "OUTSIDE_EDGES",
     "available",
     "bind",
+    "bind_quick",
     "call",
+    "call_quick",
     "in_threads",
     "shares",
     "workers",
@@ -48,10 +51,12 @@ BAD_SUM: Final = 16
 
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
+_PATH = __file__.removesuffix("library.py") + "_loops" + _SUFFIX
+
 
 def _load() -> ctypes.CDLL | None:
     try:
-        library = ctypes.CDLL(__file__.removesuffix("library.py") + "_loops" + _SUFFIX)
+        library = ctypes.CDLL(_PATH)
     except OSError:
         return None
     library.choose_vectors(2)  # as wide as the machine has them; tests choose narrower ones
@@ -65,6 +70,9 @@ _library = _load()
 _struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
+
+# The same for the C functions that find the structs themselves, in a quarter of the time again.
+_STRUCT_IN_ADDRESS = ctypes.cast(_struct_in, ctypes.c_void_p).value
 
 # Returned by the loops instead of a status or a number.
 _NO_MEMORY = -1
@@ -85,13 +93,19 @@ def bind(name: str, n_arrays: int, *numbers: Any, returns: Any = ctypes.c_int) -
 
     It takes `n_arrays` arrays first, then numbers of the ctypes types `numbers`.
     """
-    if _library is None:
-        return None
-    function = getattr(_library, name, None)
-    if function is None:
-        return None
-    function.argtypes = [ctypes.c_void_p] * n_arrays + list(numbers)
-    function.restype = returns
+    return _typed(_library, name, [ctypes.c_void_p] * n_arrays + list(numbers), returns)
+
+
+def bind_quick(name: str, n_arrays: int, *numbers: Any) -> Any:
+    """The same for :func:`call_quick`; the function takes the address of `PyCapsule_GetPointer` before the arrays."""
+    library = None if _library is None else ctypes.PyDLL(_PATH)
+    return _typed(library, name, [ctypes.c_void_p] + [ctypes.py_object] * n_arrays + list(numbers), ctypes.c_int)
+
+
+def _typed(library: ctypes.CDLL | None, name: str, arguments: list[Any], returns: Any) -> Any:
+    function = getattr(library, name, None)
+    if function is not None:
+        function.argtypes, function.restype = arguments, returns
     return function
 
 
@@ -99,12 +113,25 @@ def call(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
     """Call a function from :func:`bind` with contiguous arrays of the types that the C code expects, then numbers."""
     held = [array.__array_struct__ for array in arrays]
     returned = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
+    if returned < 0:
+        _refuse(returned, arrays)
+    return returned
+
+
+def call_quick(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
+    """Call a function from :func:`bind_quick` as :func:`call` would, in half the time, but keep the GIL."""
+    returned = function(_STRUCT_IN_ADDRESS, *[array.__array_struct__ for array in arrays], *numbers)
+    if returned < 0:
+        _refuse(returned, arrays)
+    return returned
+
+
+def _refuse(returned: int, arrays: tuple[NDArray[Any], ...]) -> None:
     if returned == _NO_MEMORY:
         raise MemoryError
     if returned == _WRONG_ARRAY:
         kinds = ", ".join(f"{array.dtype}{array.shape}" for array in arrays)
         raise TypeError(f"a kernel got arrays of other types, sizes or layouts than it reads: {kinds}")
-    return returned
 
 
 def workers(n_entries: int) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
-from trueness._kernels.reference_cells import cell_sums, grid_moments, residual_sums
+from trueness._kernels.reference_cells import cell_sums, float_sums, grid_moments, residual_sums
 from trueness._kernels.reference_draws import outcome_tables, outcomes
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
 from trueness._kernels.reference_logistic import line_sums, placement_sums
@@ -27,6 +27,8 @@ __all__ = [
     "cells",
     "classwise_sums",
     "events",
+    "few_rows",
+    "float_sums",
     "grid_moments",
     "grouped_bin_sums",
     "line_sums",
@@ -94,6 +96,32 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
         if not found:
             _add_parts(table, _bin_of(p[rows], edges, uniform), y[rows], p[rows], moments)
     return status
+
+
+def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
+    r"""Count and sum the scores of each bin and label in one call: for few rows, calls cost more than sums.
+
+    The compiled kernel keeps the GIL.
+
+    Parameters
+    ----------
+    p, y, edges, uniform, moments
+        As for :func:`bin_sums`.
+
+    Returns
+    -------
+    status : int
+        BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
+    events : int
+        How many labels are 1.
+    table : array of int64, shape (B, 2, 5)
+        As for :func:`bin_sums`.
+    columns : array of float64, shape (B, 6)
+        As of :func:`~trueness._kernels.reference_cells.float_sums`.
+    """
+    table = np.zeros((edges.size - 1, 2, 5), np.int64)
+    status = bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
+    return status, int(table[:, 1, 0].sum()), table, float_sums(table)
 
 
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels.fixed import parts, square_parts
+from trueness._kernels.fixed import fixed_value, parts, square_parts
 
-__all__ = ["cell_sums", "grid_moments", "residual_sums"]
+__all__ = ["cell_sums", "float_sums", "grid_moments", "residual_sums"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,6 +38,25 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
         for label, n in enumerate((weight[few] - events[few], events[few])):
             for column, terms in enumerate((n, *(n * piece for piece in pieces))):
                 table[filled, label, column] += np.add.reduceat(terms, own[filled])
+
+
+def float_sums(table: Ints) -> Floats:
+    """The whole sums of bins as floats.
+
+    Parameters
+    ----------
+    table : array of int64, shape (B, 2, 5)
+        Sums as of :func:`trueness._kernels.reference.bin_sums`.
+
+    Returns
+    -------
+    array of float64, shape (B, 6)
+        [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)]. A row of weight 2 is two rows, so that Σw² is Σw.
+    """
+    weight, hi, lo, square_hi, square_lo = table.sum(axis=1).T
+    events, event_hi, event_lo = table[:, 1, :3].T
+    scores = fixed_value(hi, lo), fixed_value(square_hi, square_lo), fixed_value(event_hi, event_lo)
+    return np.column_stack([weight, weight, events, *scores])
 
 
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:

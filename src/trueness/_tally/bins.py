@@ -14,8 +14,6 @@ from trueness.typing import Floats, Ints, Numbers
 MOST_EXACT = 2**36
 """Most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits."""
 
-_HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
-
 _total = np.add.reduce  # ndarray.sum without its wrapper, which costs as much again on ten bins
 
 # Columns of the float sums of weighted rows.
@@ -43,6 +41,8 @@ class Bins:
         Whether Σwp² is known.
     whole : bool
         Whether every weight is a whole number, so that a weight of 2 counts the row twice.
+    columns, totals : optional
+        What :attr:`columns` and :attr:`totals` return, where it is known.
     """
 
     def __init__(
@@ -54,13 +54,14 @@ class Bins:
         *,
         moments: bool = False,
         whole: bool = True,
+        columns: Floats | None = None,
+        totals: Totals | None = None,
     ) -> None:
         self.edges, self.table, self.floats = edges, table, floats
         self.moments, self.whole = moments, whole
-        # One addition serves every column; a label is then needed only for Σwy and Σwyp.
-        self._both = None if table is None else _total(table, 1)
         self._count = count
-        self._totals: Totals | None = None
+        self._columns = floats if columns is None else columns
+        self._totals = totals
 
     @classmethod
     def empty(cls, edges: Floats) -> "Bins":
@@ -96,7 +97,11 @@ class Bins:
     def totals(self) -> Totals:
         """Rows, Σw and Σwy over all bins."""
         if self._totals is None:
-            weight, events = _total(self.weight).item(), _total(self.events).item()
+            if self.table is None:
+                weight, events = _total(self.weight).item(), _total(self.events).item()
+            else:
+                others, events = _total(self.table[:, :, 0], 0).tolist()
+                weight = others + events
             rows = int(weight if self._count is None else self._count.sum())
             self._totals = Totals(rows, weight, events)
         return self._totals
@@ -104,57 +109,66 @@ class Bins:
     @property
     def weight(self) -> Numbers:
         """Σw."""
-        return self._float(_W) if self._both is None else self._both[:, 0]
+        return self.columns[:, _W] if self.table is None else self.table[:, 0, 0] + self.table[:, 1, 0]
 
     @property
     def events(self) -> Numbers:
         """Σwy."""
-        return self._float(_WY) if self.table is None else self.table[:, 1, 0]
+        return self.columns[:, _WY] if self.table is None else self.table[:, 1, 0]
 
     @property
     def sum_score(self) -> Floats:
         """Σwp."""
-        return self._float(_WP) if self._both is None else fixed_value(self._both[:, 1], self._both[:, 2])
+        return self.columns[:, _WP]
 
     @property
     def sum_square(self) -> Floats:
         """Σwp²."""
         assert self.moments, "these bins have no Σwp²"
-        return self._float(_WP2) if self._both is None else fixed_value(self._both[:, 3], self._both[:, 4])
+        return self.columns[:, _WP2]
 
     @property
     def sum_event_score(self) -> Floats:
         """Σwyp."""
-        return self._float(_WYP) if self.table is None else fixed_value(self.table[:, 1, 1], self.table[:, 1, 2])
+        return self.columns[:, _WYP]
 
     @property
     def squares(self) -> Floats:
         """Σw²; for whole-number weights the weights themselves, since a row of weight 2 is two rows."""
-        return self.weight.astype(np.float64) if self.whole else self._float(_W2)
+        return self.columns[:, _W if self.whole else _W2]
 
     @property
     def excess(self) -> Floats:
         """Σwy − Σwp: observed minus expected events."""
-        return np.asarray(self.events - self.sum_score)
+        columns = self.columns
+        return columns[:, _WY] - columns[:, _WP]
 
     @property
     def rate(self) -> Floats:
         """Event rate, nan in an empty bin."""
-        return _ratio(self.events, self.weight)
+        return self._per_weight(self.columns[:, _WY])
 
     @property
     def score(self) -> Floats:
         """Mean score, nan in an empty bin."""
-        return _ratio(self.sum_score, self.weight)
+        return self._per_weight(self.columns[:, _WP])
 
     @property
     def gap(self) -> Floats:
         """Event rate − mean score, nan in an empty bin."""
-        return _ratio(self.excess, self.weight)
+        return self._per_weight(self.excess)
 
-    def _float(self, column: int) -> Floats:
-        assert self.floats is not None
-        return self.floats[:, column]
+    def _per_weight(self, sums: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return sums / self.columns[:, _W]
+
+    @property
+    def columns(self) -> Floats:
+        """All sums as floats, of shape (B, 6): Σw, Σw², Σwy, Σwp, Σwp² (0 without moments), Σwyp."""
+        if self._columns is None:
+            assert self.table is not None
+            self._columns = _kernels.float_sums(np.ascontiguousarray(self.table))
+        return self._columns
 
     def __add__(self, other: "Bins") -> "Bins":
         if not np.array_equal(self.edges, other.edges):
@@ -165,14 +179,7 @@ class Bins:
         if self.table is not None and other.table is not None and fits(self.weight + other.weight):
             return Bins(self.edges, self.table + other.table, None, count, moments=moments)
         whole = self.whole and other.whole
-        return Bins(self.edges, None, self._as_floats() + other._as_floats(), count, moments=moments, whole=whole)
-
-    def _as_floats(self) -> Floats:
-        if self.floats is not None:
-            return self.floats
-        square = self.sum_square if self.moments else np.zeros(self.size)
-        columns = (self.weight, self.squares, self.events, self.sum_score, square, self.sum_event_score)
-        return np.column_stack(columns).astype(np.float64)
+        return Bins(self.edges, None, self.columns + other.columns, count, moments=moments, whole=whole)
 
     def coarsen(self, rule: BinRule) -> "Bins":
         """Merge neighbouring bins; the edges of `rule` must be among the existing edges."""
@@ -194,7 +201,7 @@ class Bins:
         if self.table is not None and fits(np.add.reduceat(self.weight, first)):
             table = np.add.reduceat(self.table, first, axis=0)
         else:
-            floats = np.add.reduceat(self._as_floats(), first, axis=0)
+            floats = np.add.reduceat(self.columns, first, axis=0)
         count = np.add.reduceat(self.count, first)
         return Bins(edges, table, floats, count, moments=self.moments, whole=self.whole)
 
@@ -218,16 +225,6 @@ def fits(weight: NDArray[Any]) -> bool:
 def same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
     """Whether two arrays are equal, or both absent."""
     return (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
-
-
-def fixed_value(high: Ints, low: Ints) -> Floats:
-    """Sums of the upper and lower bits of scores, as one float."""
-    return np.asarray(high * _HIGH_UNIT + low * _LOW_UNIT)
-
-
-def _ratio(top: Numbers, bottom: Numbers) -> Floats:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.true_divide(top, bottom))
 
 
 def sums_from(start: Ints, values: NDArray[Any]) -> Any:

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from trueness import _kernels
 from trueness._input.sample import Sample
-from trueness._kernels.fixed import parts, square_parts
+from trueness._kernels.fixed import fixed_value, parts, square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
-from trueness._tally.bins import MOST_EXACT, Bins, fits, fixed_value, same, sums_from
+from trueness._tally.bins import MOST_EXACT, Bins, fits, same, sums_from
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total
 from trueness._tally.row_sums import are_whole, ready_chunks
 from trueness._tally.rules import Groups

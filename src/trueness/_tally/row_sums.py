@@ -1,6 +1,6 @@
 """Passes over the rows of a sample that sum them in bins, or in cells of equal score."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.cells import MOST_WHOLE, Cells
+from trueness._tally.cells import MOST_WHOLE, Cells, Totals
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth, midpoints, refuse_uncovered
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
 _CHUNK = 1 << 16
-_SCORES = (np.dtype(np.float64), np.dtype(np.float32))
-_LABELS = tuple(np.dtype(t) for t in (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64))
+_FEW = 1 << 12  # up to this many rows and edges are summed by one call, during which no other Python thread runs
+# Dtypes are compared, not their names or types: np.longlong may be np.int64, and another byte order is another dtype.
+_SCORES = frozenset(map(np.dtype, (np.float64, np.float32)))
+_LABELS = frozenset(map(np.dtype, (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64)))
 
 
 def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
@@ -32,6 +34,8 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 
 
 def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
+    if sample.p.size <= _FEW and edges.size <= _FEW:
+        return _fixed_few(sample, edges, uniform, moments)
     table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
     status = 0
     for _, p, y in ready_chunks(sample):
@@ -39,6 +43,14 @@ def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
     if status:
         _refuse(sample, status, edges)
     return Bins(edges, table, moments=moments)
+
+
+def _fixed_few(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
+    p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
+    status, events, table, columns = _kernels.few_rows(p, y, edges, uniform=uniform, moments=moments)
+    if status:
+        _refuse(sample, status, edges)
+    return Bins(edges, table, columns=columns, totals=Totals(p.size, p.size, events), moments=moments)
 
 
 def tables_of_groups(sample: Sample, group: NDArray[np.uint16], n_groups: int, rule: BinRule) -> Ints:
@@ -125,21 +137,29 @@ def are_whole(w: Floats) -> bool:
     return all(bool((c == np.floor(c)).all()) for c in (w[i : i + _CHUNK] for i in range(0, w.size, _CHUNK)))
 
 
-def ready_chunks(sample: Sample) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
+Chunk = tuple[slice, NDArray[Any], NDArray[Any]]
+
+
+def ready_chunks(sample: Sample) -> Iterable[Chunk]:
     """The rows as the kernels take them: all at once if they need no conversion, else chunk by chunk."""
     p, y = sample.p, sample.y
-    step = max(1, p.shape[0]) if _is_native(p, _SCORES) and _is_native(y, _LABELS) else _CHUNK
-    for i in range(0, p.shape[0], step):
-        rows = slice(i, i + step)
+    if _is_native(p, _SCORES) and _is_native(y, _LABELS):
+        return ((slice(0, p.size), p, y),)
+    return _converted_chunks(p, y)
+
+
+def _converted_chunks(p: NDArray[Any], y: NDArray[Any]) -> Iterator[Chunk]:
+    for i in range(0, p.size, _CHUNK):
+        rows = slice(i, i + _CHUNK)
         yield rows, _native(p[rows], _SCORES), _native(y[rows], _LABELS)
 
 
-def _is_native(array: NDArray[Any], dtypes: tuple[np.dtype[Any], ...]) -> bool:
-    # Equality of dtypes sees the byte order; identity would miss aliases such as np.longlong.
-    return array.flags.c_contiguous and array.flags.aligned and array.dtype in dtypes
+def _is_native(array: NDArray[Any], dtypes: frozenset[np.dtype[Any]]) -> bool:
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype in dtypes
 
 
-def _native(array: NDArray[Any], dtypes: tuple[np.dtype[Any], ...]) -> NDArray[Any]:
+def _native(array: NDArray[Any], dtypes: frozenset[np.dtype[Any]]) -> NDArray[Any]:
     if _is_native(array, dtypes):
         return array
     target = array.dtype.newbyteorder("=")
