@@ -23,6 +23,7 @@ from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 _ENTRIES = 1 << 20  # looked at in one step
+_PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))  # numbers of at most 8 bytes, in the byte order of the machine
 
 
 class Sample:
@@ -86,10 +87,9 @@ def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
     """Two NumPy vectors that need no conversion, as a Sample; else None. The fast path of most calls."""
     if type(y_true) is not np.ndarray or type(y_prob) is not np.ndarray or y_prob.ndim != 1:
         return None
-    y, p = y_true.dtype, y_prob.dtype
-    if y.kind not in "biuf" or p.kind not in "biuf" or y.itemsize > 8 or p.itemsize > 8:
+    if y_true.dtype not in _PLAIN or y_prob.dtype not in _PLAIN or y_true.shape != y_prob.shape:
         return None
-    return Sample(y_true, y_prob) if y_true.shape == y_prob.shape and y_true.size else None
+    return Sample(y_true, y_prob) if y_prob.size else None
 
 
 def read_sample(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+_total = np.add.reduce  # np.sum without its wrapper, which costs more than the sum of ten numbers
 _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
@@ -38,10 +39,10 @@ def power_mean(values: ArrayLike, weight: ArrayLike, norm: str | float = "l1") -
     if v.size == 0:
         return math.nan
     if p == 1:
-        return float(np.sum(w * v) / np.sum(w))
-    largest = float(np.max(v))
+        return float(_total(w * v) / _total(w))
+    largest = float(np.maximum.reduce(v))
     if p == math.inf or not 0 < largest < math.inf:
         return largest
     # In units of the largest value, so that no exponent overflows or underflows.
-    powers = float(np.sum(w * (v / largest) ** p) / np.sum(w))
+    powers = float(_total(w * (v / largest) ** p) / _total(w))
     return largest * math.pow(powers, 1 / p)

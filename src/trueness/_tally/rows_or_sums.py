@@ -23,6 +23,7 @@ from trueness.typing import ArrayLike, Kind, RowOptions
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 Part = TypeVar("Part")
 
+_SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
 _OPTIONS = {
     "kind": "classwise",
     "labels": None,
@@ -63,7 +64,7 @@ def as_binned(
 
     `bins` may depend on the number of rows; `kind` is the default view of a matrix.
     """
-    if isinstance(y_true, Tally | Binned | Sketch):
+    if isinstance(y_true, _SUMS):
         _refuse_row_arguments(y_true, y_prob, options)
         rule = _rule(bins, y_true.weight)
         found = y_true.coarsen(rule)
@@ -92,7 +93,7 @@ def as_sums(
     More rows than `few`, without weights and in bins of fixed edges, are never sorted. `Binned` sums are accepted
     unless `few` is infinite.
     """
-    if isinstance(y_true, Tally | Binned | Sketch):
+    if isinstance(y_true, _SUMS):
         rule = _rule(bins, y_true.weight)
         if few == np.inf or (isinstance(y_true, Tally | Sketch) and y_true.weight <= few):
             return as_tally(y_true, y_prob, options, rule=rule), rule
@@ -147,7 +148,7 @@ def as_tally(
 
 def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
     """The rows themselves, where sums per score do not suffice; `kind` is the only view allowed."""
-    if isinstance(y_true, Tally | Binned | Sketch):
+    if isinstance(y_true, _SUMS):
         got = f"a {type(y_true).__name__} has none"
         raise InputError("", "This needs whole rows of scores", got, remedy="Pass labels and scores.")
     sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
@@ -331,9 +332,11 @@ def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
 
 def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
     """Sum the rows of each bin; `piece` as for :func:`tally_of`."""
-    if sample.p.ndim == 2 and kind != "confidence":
+    if sample.p.ndim == 1:
+        return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
+    if kind != "confidence":
         check_class_bins(rule, sample.p.shape[1])
-    if kind == "classwise" and sample.p.ndim == 2 and sample.w is None and isinstance(rule, EqualWidth) and not moments:
+    if kind == "classwise" and sample.w is None and isinstance(rule, EqualWidth) and not moments:
         return Binned(kind, class_bins(sample, rule), sample.classes)
     parts = _parts(
         sample,

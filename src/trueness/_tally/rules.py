@@ -79,10 +79,10 @@ BinsLike: TypeAlias = int | Sequence[float] | ArrayLike | BinRule
 
 def as_rule(bins: BinsLike) -> BinRule:
     """Read `bins=`: an int means equal width, a sequence of numbers means edges."""
-    if isinstance(bins, BinRule):
-        return bins
     if type(bins) is int:
         return _equal_width(bins)
+    if isinstance(bins, BinRule):
+        return bins
     if isinstance(bins, np.integer):
         return _equal_width(int(bins))
     if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):

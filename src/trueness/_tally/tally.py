@@ -58,6 +58,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @property
     def n(self) -> int:
         """Rows of positive weight."""
+        if len(self.parts) == 1:
+            return self.parts[0].totals.rows
         return sum(part.totals.rows for part in self._disjoint_parts())
 
     @property

@@ -51,7 +51,7 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
 
 def _mean_square(bins: Bins) -> float:
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
-    return max(0.0, float(squares.sum() / bins.weight.sum()))  # rounding can leave −1e-16
+    return max(0.0, float(np.add.reduce(squares)) / bins.totals.weight)  # rounding can leave −1e-16
 
 
 @takes_rows
