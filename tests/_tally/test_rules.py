@@ -177,3 +177,9 @@ def test_rules_are_equal_if_they_are_of_one_kind_with_the_same_numbers():
     assert tn.EqualWidth(3) != tn.EqualWidth(4)
     assert tn.EqualWidth(3) != tn.EqualMass(3)
     assert hash(tn.EqualMass(3)) == hash(tn.EqualMass(3))
+
+
+@given(n=st.integers(1, 40), n_rows=st.integers(0, 60))
+def test_equal_mass_cuts_after_rows_that_differ_and_leave_rows_on_both_sides(n, n_rows):
+    wanted = {j * n_rows // n for j in range(1, n)} - {0, n_rows}
+    assert tn.EqualMass(n).ranks(n_rows).tolist() == sorted(wanted)

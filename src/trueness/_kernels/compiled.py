@@ -172,8 +172,8 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
     if grid:
         grid.look_up_following(p, ends[:-1], following)
     filled = table[:, :, 0].any(axis=1)
-    low[filled] = np.insert(following, 0, least)[filled]
-    high[filled] = np.append(cuts, greatest)[filled]
+    low[filled] = np.concatenate([[least], following])[filled]
+    high[filled] = np.concatenate([cuts, [greatest]])[filled]
     return status, cuts, low, high, table
 
 

@@ -267,6 +267,8 @@ class EqualMass(BinRule):
     def ranks(self, n_rows: int) -> Ints:
         """The rows after which the cuts lie; cuts before the first or after the last row are left out."""
         ranks = np.arange(1, self.n, dtype=np.int64) * n_rows // self.n
+        if n_rows >= self.n:  # each bin has a row: the ranks differ and lie inside
+            return ranks
         ranks = np.unique(ranks)
         return ranks[(ranks > 0) & (ranks < n_rows)]
 
