@@ -33,8 +33,8 @@ _VERBS = (
 )
 _INTERRUPTED = 130
 _CLOSED_PIPE = 141  # what a shell reports of a program that writes to a closed pipe
-_SLOW_TO_IMPORT = ("pandas", "scipy.stats")
-"""Modules that scikit-learn imports and that commands hardly ever use."""
+_SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
+"""Modules that scikit-learn and SciPy import and that commands hardly ever use."""
 
 
 _OTHER_NAMES = dict.fromkeys(("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"), "--prob")
