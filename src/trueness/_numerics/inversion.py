@@ -7,6 +7,7 @@ method needs fifty.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness import _kernels
 from trueness.typing import Floats, Ints
@@ -28,7 +29,7 @@ class Tables(NamedTuple):
     cdf: Floats
     """Thresholds: the probabilities of at most each outcome, times 2¹⁶."""
 
-    def draw(self, draws: int, rng: np.random.Generator) -> Ints:
+    def draw(self, draws: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Independent numbers, of shape (distributions, draws).
 
         A number is the first outcome whose threshold exceeds 2¹⁶ U, U uniform. The whole part of 2¹⁶ U mostly decides;

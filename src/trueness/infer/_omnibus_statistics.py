@@ -296,11 +296,11 @@ def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
     edge = np.sin(np.repeat(low, parts) + step * np.repeat((high - low) / parts, parts)) ** 2
     inner = np.flatnonzero(step)
     start = np.union1d(first, np.searchsorted(cells.score, edge[inner]))
-    columns = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
-    n, events, expected = event_sums(cells.score, *columns, start)
+    weight, events = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    n, hits, expected = event_sums(cells.score, weight, events, start)
     # Rounding could push a mean beyond its scores.
     z = np.clip(expected / n, cells.score[start], cells.score[np.append(start[1:], cells.size) - 1])
-    return Entries(z, n.astype(np.int64), np.ones(z.size), events.astype(np.int64)), np.searchsorted(start, first)
+    return Entries(z, n.astype(np.int64), np.ones(z.size), hits.astype(np.int64)), np.searchsorted(start, first)
 
 
 def run_matrix(start: Ints, size: int) -> Any:
