@@ -137,6 +137,7 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any],
 
     size = edges.size - 1
     yield "events", lambda k: stop_at_fault(k.events(p, y)), 0
+    yield "loss_sums", lambda k: stop_at_fault(k.loss_sums(p, y)), 0
     yield (
         "bin_sums",
         lambda k: filled(k.bin_sums, p, y, edges, out=table(size, 2, 5), uniform=uniform, moments=moments),
@@ -202,6 +203,7 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     yield "outcomes", drawn, 0
     first = np.unique(start[:-1][start[:-1] < n]) if n else np.empty(0, np.int64)
     yield "residual_sums", lambda k: k.residual_sums(score, count, events, first), 0
+    yield "cell_loss_sums", lambda k: k.cell_loss_sums(score, count, events), 0
     yield "cell_sums", sums, 0
     yield "float_sums", lambda k: k.float_sums(sums(reference)), 0
     yield "grid_moments", moments, 1e-9

@@ -540,3 +540,29 @@ def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray
     found = np.empty(words.shape, np.int32)
     call(_outcomes, (words, thresholds, start, low, found))
     return found
+
+
+_loss_sums = bind("loss_sums", 3, c_int64, c_int64)
+_cell_loss_sums = bind("cell_loss_sums", 4)
+
+
+def loss_sums(p: Scores, y: Labels) -> tuple[int, Ints]:
+    """See :func:`trueness._kernels.reference_losses.loss_sums`."""
+    if _loss_sums is None:
+        return reference.loss_sums(p, y)
+    rows = shares(p.size, workers(p.size))
+    sums = np.zeros((len(rows), 4), np.int64)
+
+    def work(i: int) -> int:
+        return int(call(_loss_sums, (p, y, sums[i]), *rows[i]))
+
+    return _every_fault(in_threads(work, len(rows))), sums.sum(axis=0)
+
+
+def cell_loss_sums(score: Floats, weight: Ints, events: Ints) -> Ints:
+    """See :func:`trueness._kernels.reference_losses.cell_loss_sums`."""
+    if _cell_loss_sums is None:
+        return reference.cell_loss_sums(score, weight, events)
+    sums = np.zeros(4, np.int64)
+    call(_cell_loss_sums, (score, weight, events, sums))
+    return sums

@@ -18,11 +18,13 @@ from trueness._kernels.reference_cells import cell_sums, float_sums, grid_moment
 from trueness._kernels.reference_draws import outcome_tables, outcomes
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
 from trueness._kernels.reference_logistic import line_sums, placement_sums
+from trueness._kernels.reference_losses import cell_loss_sums, loss_sums
 from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_derivatives
 
 __all__ = [
     "bin_sums",
     "block_pava",
+    "cell_loss_sums",
     "cell_sums",
     "cells",
     "classwise_sums",
@@ -33,6 +35,7 @@ __all__ = [
     "grouped_bin_sums",
     "line_sums",
     "logit_tops",
+    "loss_sums",
     "mass_sums",
     "outcome_tables",
     "outcomes",

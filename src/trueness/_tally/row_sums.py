@@ -81,7 +81,7 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
-    p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
+    p, y = native_rows(sample)
     status, _, low, high, table = _kernels.mass_sums(p, y, rule.ranks(p.size), moments=moments)
     if status:
         _refuse(sample, status)
@@ -105,7 +105,7 @@ def events_of_rows(sample: Sample) -> int:
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
     """Sort the rows and sum those of equal score; or, with `split_ties`, keep every row in stable order."""
-    p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
+    p, y = native_rows(sample)
     if sample.w is not None:
         return _weighted_cells(sample, p, y, split_ties)
     status, score, count, events = _kernels.cells(p, y)
@@ -138,6 +138,11 @@ def are_whole(w: Floats) -> bool:
 
 
 Chunk = tuple[slice, NDArray[Any], NDArray[Any]]
+
+
+def native_rows(sample: Sample) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Scores and labels as the kernels take them, copied only if they must be converted."""
+    return _native(sample.p, _SCORES), _native(sample.y, _LABELS)
 
 
 def ready_chunks(sample: Sample) -> Iterable[Chunk]:

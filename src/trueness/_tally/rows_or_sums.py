@@ -16,7 +16,8 @@ from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, w
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch, check_sketch_rule
-from trueness._tally.tally import Binned, Tally, edges_of, needs_row_order
+from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
+from trueness._tally.unsorted import Rows, rows_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -146,6 +147,24 @@ def as_tally(
     return found
 
 
+def as_rows_or_cells(
+    y_true: ArrayLike | Tally | Sketch, y_prob: ArrayLike | None, options: RowOptions
+) -> Parts[Rows] | Tally:
+    """Unsorted rows for a measure that needs no order; the sums per distinct score where rows are weighted or summed.
+
+    Warnings as of :func:`as_tally`.
+    """
+    if isinstance(y_true, Tally | Binned | Sketch):
+        return as_tally(y_true, y_prob, options)
+    sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
+    if sample.w is not None:
+        found: Parts[Rows] | Tally = tally_of(sample, kind)
+    else:
+        found = Parts(*_parts(sample, kind, rows_of, Rows.empty, False))
+    _give_warnings(found, 0)
+    return found
+
+
 def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
     """The rows themselves, where sums per score do not suffice; `kind` is the only view allowed."""
     if isinstance(y_true, _SUMS):
@@ -217,7 +236,7 @@ def _refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | Non
         raise InputError("", f"An empty {what} has no calibration error", remedy="Add rows to it first.")
 
 
-def _give_warnings(sums: Tally | Binned, asked: int) -> None:
+def _give_warnings(sums: Parts[Any], asked: int) -> None:
     if sums.one_class:
         _warn_one_class(sums.n)
     if asked > sums.n:

@@ -5,15 +5,14 @@ from typing import Unpack
 
 import numpy as np
 
+from trueness._numerics.log_loss import Predictions, mean_log_loss
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, takes_rows
 from trueness._tally.tally import Binned, Tally
+from trueness._tally.unsorted import Rows
 from trueness.errors import NoEstimateWarning, warn
-from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
-
-# Cells whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
-_BLOCK = 2**13
+from trueness.typing import ArrayLike, RowOptions
 
 
 @takes_rows
@@ -120,7 +119,8 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     Returns
     -------
     float
-        At least 0; inf if the label of a row had probability 0. Nothing is clipped.
+        At least 0; inf if the label of a row had probability 0. Nothing is clipped. Accurate to 1e-13 of the
+        value; without weights, the same bits for any order and partition of the rows.
 
     Examples
     --------
@@ -130,25 +130,11 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     >>> tn.log_loss([1, 0], [0.0, 0.5])
     inf
     """
-    tally = as_tally(y_true, y_prob, rows)
-    if tally.kind == "classwise":
-        return sum(_surprise(part.events, part.score) for part in tally.parts) / tally.weight
-    return tally.average(_mean_surprise)
+    found = as_rows_or_cells(y_true, y_prob, rows)
+    if found.kind == "classwise":
+        return mean_log_loss([_predictions(part).of_events() for part in found.parts], found.weight)
+    return found.average(lambda part: mean_log_loss([_predictions(part)], part.totals.weight))
 
 
-def _mean_surprise(cells: Cells) -> float:
-    others = _surprise(cells.weight - cells.events, cells.score, complement=True)
-    return (_surprise(cells.events, cells.score) + others) / float(cells.weight.sum())
-
-
-def _surprise(weight: Numbers, p: Floats, *, complement: bool = False) -> float:
-    """Σ −w log p over w > 0, or Σ −w log(1 − p), of ascending p."""
-    first, last = (0, int(np.searchsorted(p, 1.0))) if complement else (int(np.searchsorted(p, 0.0, "right")), p.size)
-    if weight[:first].any() or weight[last:].any():
-        return math.inf
-    total = 0.0
-    for i in range(first, last, _BLOCK):
-        some = slice(i, min(i + _BLOCK, last))
-        logs = np.log1p(-p[some]) if complement else np.log(p[some])
-        total -= float(weight[some].astype(np.float64, copy=False) @ logs)
-    return total + 0.0
+def _predictions(part: Cells | Rows) -> Predictions:
+    return Predictions(part.score, part.weight, part.events)
