@@ -164,6 +164,8 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any],
         return (status,) if status else (status, out, ends)
 
     yield "sketch_sums", sketch, 0
+    bits = int(rng.integers(0, 47))
+    yield "residual_moments", lambda k: filled(k.residual_moments, p, y, out=table(b + 1, 4), bits=bits), 0
     ranks = np.unique(rng.integers(1, n + 1, min(b, n))) if n else np.empty(0, np.int64)
     yield "mass_sums", lambda k: stop_at_fault(k.mass_sums(p, y, ranks, moments=moments)), 0
     yield "cells", lambda k: stop_at_fault(k.cells(p, y)), 0
@@ -203,6 +205,13 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     yield "outcomes", drawn, 0
     first = np.unique(start[:-1][start[:-1] < n]) if n else np.empty(0, np.int64)
     yield "residual_sums", lambda k: k.residual_sums(score, count, events, first), 0
+
+    def residuals(k: Any) -> Any:
+        out = np.zeros((33, 4), np.int64)
+        k.cell_residual_moments(score, count, events, out, 40)
+        return out
+
+    yield "cell_residual_moments", residuals, 0
     yield "cell_loss_sums", lambda k: k.cell_loss_sums(score, count, events), 0
     yield "cell_sums", sums, 0
     yield "float_sums", lambda k: k.float_sums(sums(reference)), 0

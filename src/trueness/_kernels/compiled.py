@@ -566,3 +566,31 @@ def cell_loss_sums(score: Floats, weight: Ints, events: Ints) -> Ints:
     sums = np.zeros(4, np.int64)
     call(_cell_loss_sums, (score, weight, events, sums))
     return sums
+
+
+_residual_moments = bind("residual_moments", 3, c_int64, c_int64, c_int64)
+_cell_residual_moments = bind("cell_residual_moments", 4, c_int64)
+
+
+def residual_moments(p: Scores, y: Labels, table: Ints, bits: int) -> int:
+    """See :func:`trueness._kernels.reference_residuals.residual_moments`."""
+    if _residual_moments is None:
+        return reference.residual_moments(p, y, table, bits)
+    rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
+    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
+
+    def work(i: int) -> int:
+        return int(call(_residual_moments, (p, y, tables[i]), *rows[i], bits))
+
+    status = _every_fault(in_threads(work, len(rows)))
+    for own in tables[1:]:
+        table += own
+    return status
+
+
+def cell_residual_moments(score: Floats, weight: Ints, events: Ints, table: Ints, bits: int) -> None:
+    """See :func:`trueness._kernels.reference_residuals.cell_residual_moments`."""
+    if _cell_residual_moments is None:
+        reference.cell_residual_moments(score, weight, events, table, bits)
+    else:
+        call(_cell_residual_moments, (score, weight, events, table), bits)

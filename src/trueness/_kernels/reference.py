@@ -19,12 +19,14 @@ from trueness._kernels.reference_draws import outcome_tables, outcomes
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
 from trueness._kernels.reference_logistic import line_sums, placement_sums
 from trueness._kernels.reference_losses import cell_loss_sums, loss_sums
+from trueness._kernels.reference_residuals import cell_residual_moments, residual_moments
 from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_derivatives
 
 __all__ = [
     "bin_sums",
     "block_pava",
     "cell_loss_sums",
+    "cell_residual_moments",
     "cell_sums",
     "cells",
     "classwise_sums",
@@ -42,6 +44,7 @@ __all__ = [
     "pava",
     "placement_sums",
     "ranks",
+    "residual_moments",
     "residual_sums",
     "sketch_sums",
     "softmax",

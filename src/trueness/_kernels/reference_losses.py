@@ -47,13 +47,18 @@ def loss_sums(p: NDArray[np.floating[Any]], y: NDArray[Any]) -> tuple[int, Ints]
     status, sums = 0, np.zeros(4, np.int64)
     for i in range(0, p.size, _CHUNK):
         score, label = p[i : i + _CHUNK].astype(np.float64), y[i : i + _CHUNK]
-        found = 0 if ((score >= 0) & (score <= 1)).all() else BAD_SCORE
-        found |= 0 if ((label == 0) | (label == 1)).all() else BAD_LABEL
+        found = row_faults(score, label)
         status |= found
         if not found:
             sums += _weighted_sums(score, label.astype(np.int64), event=True)
             sums += _weighted_sums(score, (label == 0).astype(np.int64), event=False)
     return status, sums
+
+
+def row_faults(p: Floats, y: NDArray[Any]) -> int:
+    """Whether a score or a label is bad: BAD_SCORE, BAD_LABEL."""
+    bad_score, bad_label = not ((p >= 0) & (p <= 1)).all(), not ((y == 0) | (y == 1)).all()
+    return BAD_SCORE * bad_score | BAD_LABEL * bad_label
 
 
 def cell_loss_sums(score: Floats, weight: Ints, events: Ints) -> Ints:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
 from scipy.special import ndtr
 
 from trueness import _kernels
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 _Columns: TypeAlias = Callable[[slice], tuple[Floats, ...]]
 """The columns of a slice of the scores, computed on demand so that none as long as the scores is kept."""
@@ -35,23 +35,27 @@ _NEGLIGIBLE = 1e-10
 _SAME, _STEPS = 1e-11, 100
 # exp(−x²/2) is below 1e-19 from here on: added to what is kept, it would be lost to rounding.
 _VANISHED = 9.5
+# Whole weights up to this sum have exact sums of residuals, in units of 2⁻²⁶ or less.
+_MOST_EXACT = 2**35
 # For a curve that is drawn: the narrowest kernel, and the share of the weight that a kernel must reach.
 _NARROWEST, _FAINT = 1e-3, 1e-6
 
 
-def smooth_error(score: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
+def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) -> tuple[float, float]:
     r"""Smooth calibration error (smECE), and the kernel width at which it was taken.
 
     Parameters
     ----------
     score, weight, events : array-like of shape (m,)
-        Distinct scores in [0, 1], the weight of their rows and of the rows with an event.
+        Scores in [0, 1], the weight of their rows and of the rows with an event. A weight of None means rows with
+        labels.
 
     Returns
     -------
     value, sigma : float
         Equal within 1e-9; both 0 if all residuals are 0. The error of the value is below 1e-6. No array as long as
-        the scores is made on the way.
+        the scores is made on the way. Without weights, or with whole ones, the same bits for rows and for the sums of
+        equal scores, in any order.
 
     Notes
     -----
@@ -76,29 +80,44 @@ def smooth_error(score: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tupl
     >>> round(value, 9), round(sigma, 9)
     (0.95, 0.95)
     """
-    p, w, e = np.asarray(score, np.float64), np.asarray(weight), np.asarray(events)
-    return _smooth_error(p, lambda few: (e[few] - w[few] * p[few],), float(w.sum()))
+    p, e = np.asarray(score), np.asarray(events)  # rows may be float32
+    w = None if weight is None else np.asarray(weight)
+    total = p.size if w is None else float(w.sum())
+    if total <= _MOST_EXACT and (w is None or w.dtype.kind == e.dtype.kind == "i"):
+        # The sum of 2ᵇ-fold residuals fits 64 bits, and each of them 50.
+        bits = min(62 - int(total).bit_length(), 50)
+        return _fitted(lambda n_points: _exact_deposit(p, w, e, n_points, bits) / total, int(total))
+    assert w is not None
+    return _smooth_error(p, lambda few: (e[few] - w[few] * p[few],), total)
 
 
 def _smooth_error(p: Floats, residual: _Columns, total: float) -> tuple[float, float]:
-    sizes: list[float] = []
+    return _fitted(lambda n_points: _deposits(p, residual, n_points)[0] / total, p.size)
 
-    def with_mass(few: slice) -> tuple[Floats, ...]:  # one pass for the mass and for the series
-        (part,) = residual(few)
-        sizes.append(float(np.sum(np.abs(part))))
-        return (part,)
 
-    series = _cosine_series(p, with_mass, _FEWEST if p.size <= _BLOCK else _FINE) / total
-    mass = math.fsum(sizes) / total
+def _exact_deposit(p: NDArray[Any], w: Ints | None, e: NDArray[Any], n_points: int, bits: int) -> Floats:
+    """The deposit of whole numbers, which is the same for any order of the rows."""
+    table = np.zeros((n_points + 1, 4), np.int64)
+    if w is None:
+        _kernels.residual_moments(p, e, table, bits)
+    else:
+        weight, events = (np.ascontiguousarray(column, np.int64) for column in (w, e))
+        _kernels.cell_residual_moments(np.ascontiguousarray(p, np.float64), weight, events, table, bits)
+    return _spread(np.ascontiguousarray(table.T) * 2.0**-bits, n_points)
+
+
+def _fitted(deposit_on: Callable[[int], Floats], n_rows: int) -> tuple[float, float]:
+    """The error and its width, from the residuals' deposit on a number of midpoints."""
+    deposit = deposit_on(_FEWEST if n_rows <= _BLOCK else _FINE)
+    sigma = mass = float(np.sum(np.abs(deposit)))
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
-    sigma = mass
     while True:
-        value, sigma = _fixed_point(_Integral(series), sigma)
+        value, sigma = _fixed_point(_Integral(_cosine_series(deposit)), sigma)
         enough = _enough_points(sigma)
-        if enough <= series.size:
+        if enough <= deposit.size:
             return value, sigma
-        series = _cosine_series(p, residual, enough) / total
+        deposit = deposit_on(enough)
 
 
 class KernelMeans:
@@ -231,9 +250,8 @@ def _integral_of_absolute_value(f: Floats) -> float:
     return float((np.sum(size) - np.sum(excess)) / f.size)
 
 
-def _cosine_series(p: Floats, residual: _Columns, n_points: int) -> Floats:
+def _cosine_series(deposit: Floats) -> Floats:
     r"""Coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints."""
-    (deposit,) = _deposits(p, residual, n_points)
     return np.asarray(dct(deposit) / 2)
 
 

@@ -3,7 +3,7 @@
 from typing import Unpack
 
 from trueness._numerics.smooth import smooth_error
-from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_rows_or_cells, takes_rows
 from trueness._tally.tally import Tally
 from trueness.typing import ArrayLike, RowOptions
 
@@ -44,5 +44,5 @@ def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **row
     >>> round(tn.smooth_ece([0, 0, 0], [0.95, 0.95, 0.95]), 6)
     0.95
     """
-    tally = as_tally(y_true, y_prob, rows)
-    return tally.average(lambda cells: smooth_error(cells.score, cells.weight, cells.events)[0])
+    found = as_rows_or_cells(y_true, y_prob, rows)
+    return found.average(lambda part: smooth_error(part.score, part.weight, part.events)[0])
