@@ -224,6 +224,14 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     corners = [np.insert(np.cumsum(one), 0, 0) for one in (count, events)]
     yield "venn_abers", lambda k: k.venn_abers(*corners, 1), 0
     x, line = rng.normal(size=n), tuple(rng.normal(size=3))
+    single = rng.random(n) < 0.5
+
+    def line_of_rows(k: Any) -> Any:
+        odds = k.logits(np.clip(score, 1e-300, 1 - 2.0**-53))
+        own = k.row_line_sums(odds, single, *line), k.cell_line_sums(odds, count, events, *line)
+        return odds, *(np.array([(int(a) << 22) + int(b) for a, b in sums]) for sums in own)
+
+    yield "row_line_sums", line_of_rows, 0
     yield "line_sums", lambda k: k.line_sums(x, count, events, *line), 1e-9
     if n and 0 < events.sum() < count.sum():
         total = float(events.sum()), float((count - events).sum())

@@ -8,7 +8,7 @@ from scipy.optimize import check_grad, minimize
 from scipy.special import expit, logit
 
 from trueness._numerics import logistic as home
-from trueness._numerics.logistic import bounded_logistic, recalibration_line, recalibration_shift
+from trueness._numerics.logistic import bounded_logistic, line_of_scores, recalibration_line, recalibration_shift
 
 
 def simulated(seed, m=300, slope=0.7, intercept=-0.4, spread=2.0):
@@ -303,3 +303,59 @@ def test_the_sums_of_a_line_are_those_of_the_definition():
     residual, information = home.line_sums(x, w.astype(int), e, 0.9, 0.2, 0.5)
     np.testing.assert_allclose(residual, X.T @ (e - w * q), rtol=1e-12)
     np.testing.assert_allclose(information, X.T @ (X * (w * q * (1 - q))[:, None]), rtol=1e-12)
+
+
+def many_rows(kind, n=40_000):
+    rng = np.random.default_rng(0)
+    p = {
+        "continuous": rng.beta(0.4, 0.6, n),
+        "tied": np.round(rng.random(n), 2),
+        "float32": rng.random(n).astype(np.float32),
+        "tails": np.where(rng.random(n) < 0.5, np.exp(-300 * rng.random(n)), rng.random(n)),
+    }[kind]
+    p = np.clip(p, 1e-300, 1 - 2.0**-24)
+    return p, rng.random(n) < p.astype(float) ** 1.2
+
+
+def sums_of(p, y):
+    score, cell, w = np.unique(p.astype(float), return_inverse=True, return_counts=True)
+    return score, w, np.bincount(cell, y).astype(np.int64)
+
+
+@pytest.mark.parametrize("fixed_slope", [False, True])
+@pytest.mark.parametrize("kind", ["continuous", "tied", "float32", "tails"])
+def test_many_rows_in_any_order_and_their_sums_have_the_same_line_to_the_bit(kind, fixed_slope):
+    p, y = many_rows(kind)
+    expected = line_of_scores(p, None, y, fixed_slope=fixed_slope)
+    order = np.random.default_rng(1).permutation(p.size)
+    assert line_of_scores(p[order], None, y[order], fixed_slope=fixed_slope) == expected
+    score, w, e = sums_of(p, y)
+    assert line_of_scores(score, w, e, fixed_slope=fixed_slope) == expected
+    assert line_of_scores(score, w, e, fixed_slope=fixed_slope) == pytest.approx(
+        line_of_scores(score, w.astype(float), e.astype(float), fixed_slope=fixed_slope), rel=1e-9, abs=1e-9
+    )
+
+
+def test_the_line_of_many_rows_is_the_root_of_the_score():
+    p, y = many_rows("continuous")
+    slope, intercept = line_of_scores(p, None, y)
+    x = np.log(p) - np.log1p(-p)
+    residual = y - 1 / (1 + np.exp(-(intercept + slope * x)))
+    assert residual.mean() == pytest.approx(0, abs=1e-11)
+    assert (residual * x).mean() == pytest.approx(0, abs=1e-10)
+
+
+@pytest.mark.parametrize("fixed_slope", [False, True])
+def test_many_rows_without_an_estimate_have_none(fixed_slope):
+    p = np.linspace(0.01, 0.99, 40_000)
+    assert all(np.isnan(line_of_scores(p, None, p > 0.5)))
+    assert np.isnan(line_of_scores(p, None, np.zeros(p.size), fixed_slope=fixed_slope)[1])
+
+
+def test_nearly_separated_rows_are_fitted_as_their_sums():
+    p = np.linspace(0.01, 0.99, 40_000)
+    y = p > 0.5
+    y[19_999] = True
+    y[20_003] = False
+    assert line_of_scores(p, None, y) == line_of_scores(*sums_of(p, y))
+    assert line_of_scores(p, None, y)[0] > 100

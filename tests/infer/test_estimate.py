@@ -11,10 +11,10 @@ from scipy.interpolate import make_interp_spline
 from scipy.special import betaincinv, chdtri, expit, logit, ndtr, ndtri
 
 import trueness as tn
-from trueness._numerics.logistic import recalibration_shift
+from trueness._numerics.logistic import logits, recalibration_shift
 from trueness.infer._estimate import estimates
 from trueness.infer._measure_table import ALIASES, MEASURES
-from trueness.measure._slope import inside_cells, logits
+from trueness.measure._slope import inside_cells
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"

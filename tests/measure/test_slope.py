@@ -63,3 +63,18 @@ def test_observed_over_expected_without_predictions():
 def test_observed_over_expected_of_the_smallest_scores():
     assert tn.observed_expected([0, 1], [1e-20, 1e-20]) == pytest.approx(0.5e20)
     assert tn.observed_expected(tn.binned([0, 1, 1], [0.5, 0.25, 0.25])) == 2
+
+
+@pytest.mark.parametrize("measure", [tn.calibration_slope, tn.calibration_intercept])
+def test_many_rows_with_certain_scores_in_any_order_give_the_bits_of_their_tally(measure):
+    rng = np.random.default_rng(2)
+    p = np.concatenate([rng.beta(0.5, 0.7, 50_000), np.zeros(30), np.ones(20)])
+    y = (rng.random(p.size) < p**1.1).astype(int)
+    y[-1] = 0
+    order = rng.permutation(p.size)
+    message = "50 of 50,050 scores are exactly 0 or 1.* 1 of them contradicts"
+    with pytest.warns(tn.CertainScoresWarning, match=message):
+        found = measure(y[order], p[order])
+    with pytest.warns(tn.CertainScoresWarning, match=message):
+        assert found == measure(tn.tally(y, p))
+    assert found == measure(y[:50_000], p[:50_000])

@@ -594,3 +594,36 @@ def cell_residual_moments(score: Floats, weight: Ints, events: Ints, table: Ints
         reference.cell_residual_moments(score, weight, events, table, bits)
     else:
         call(_cell_residual_moments, (score, weight, events, table), bits)
+
+
+_logits = bind("logits", 2, c_int64, c_int64)
+_row_line_sums = bind("row_line_sums", 3, c_int64, c_int64, c_double, c_double, c_double)
+_cell_line_sums = bind("cell_line_sums", 4, c_double, c_double, c_double)
+
+
+def logits(p: Scores) -> Floats:
+    """See :func:`trueness._kernels.reference_lines.logits`."""
+    if _logits is None:
+        return reference.logits(p)
+    rows, found = shares(p.size, workers(p.size)), np.empty(p.size)
+    in_threads(lambda i: call(_logits, (p, found), *rows[i]), len(rows))
+    return found
+
+
+def row_line_sums(x: Floats, y: Labels, slope: float, intercept: float, centre: float) -> Ints:
+    """See :func:`trueness._kernels.reference_lines.row_line_sums`."""
+    if _row_line_sums is None:
+        return reference.row_line_sums(x, y, slope, intercept, centre)
+    rows = shares(x.size, workers(x.size))
+    sums = np.zeros((len(rows), 5, 2), np.int64)
+    in_threads(lambda i: call(_row_line_sums, (x, y, sums[i]), *rows[i], slope, intercept, centre), len(rows))
+    return np.asarray(sums.sum(axis=0))
+
+
+def cell_line_sums(x: Floats, weight: Ints, events: Ints, slope: float, intercept: float, centre: float) -> Ints:
+    """See :func:`trueness._kernels.reference_lines.cell_line_sums`."""
+    if _cell_line_sums is None:
+        return reference.cell_line_sums(x, weight, events, slope, intercept, centre)
+    sums = np.zeros((5, 2), np.int64)
+    call(_cell_line_sums, (x, weight, events, sums), slope, intercept, centre)
+    return sums

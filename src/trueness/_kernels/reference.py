@@ -17,6 +17,7 @@ from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT,
 from trueness._kernels.reference_cells import cell_sums, float_sums, grid_moments, residual_sums
 from trueness._kernels.reference_draws import outcome_tables, outcomes
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
+from trueness._kernels.reference_lines import cell_line_sums, logits, row_line_sums
 from trueness._kernels.reference_logistic import line_sums, placement_sums
 from trueness._kernels.reference_losses import cell_loss_sums, loss_sums
 from trueness._kernels.reference_residuals import cell_residual_moments, residual_moments
@@ -25,6 +26,7 @@ from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_der
 __all__ = [
     "bin_sums",
     "block_pava",
+    "cell_line_sums",
     "cell_loss_sums",
     "cell_residual_moments",
     "cell_sums",
@@ -37,6 +39,7 @@ __all__ = [
     "grouped_bin_sums",
     "line_sums",
     "logit_tops",
+    "logits",
     "loss_sums",
     "mass_sums",
     "outcome_tables",
@@ -46,6 +49,7 @@ __all__ = [
     "ranks",
     "residual_moments",
     "residual_sums",
+    "row_line_sums",
     "sketch_sums",
     "softmax",
     "softmax_derivatives",

@@ -1,11 +1,16 @@
 """Logistic regression on log-odds, with free coefficients or with some that must not be negative."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from trueness import _kernels
 from trueness._kernels import line_sums as line_sums_of
+from trueness._kernels.fixed import HI_SCALE, LO_SCALE
+from trueness._kernels.grid import GRID_CELLS, grid_edges
 from trueness.typing import Bools, Floats, Numbers
 
 _CONVERGED = 1e-12
@@ -25,6 +30,8 @@ _NO_CURVATURE, _MODEST = 1e-6, 5.0
 _BLOCK = 2**13
 # More cells than this are first fitted in about as many pools of neighbours, which leaves a Newton step or two.
 _POOLS, _MAX_FULL_STEPS, _NEARLY_CONVERGED = 4096, 6, 1e-7
+# The same for whole numbers of rows in the cells of a grid, whose log-odds are off by 1e-6; the bits of their sums.
+_MANY_ROWS, _MOST_EXACT, _CLOSE_TO_GRID, _LINE_BITS = 2**15, 2**35, 1e-6, (44, 34, 44, 36, 26)
 # With less information than this per row, most expected events are whole, and sums of what remains would be rounded.
 _LITTLE = 1e-5
 
@@ -83,18 +90,31 @@ def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = Fals
 
     None where that is not known to be accurate: nearly separated labels, or log-odds in no order.
     """
-    few, scale, total = line_pools(x, w, e, _POOLS), 1.0, float(np.sum(w))
+    few = line_pools(x, w, e, _POOLS)
     if few is None:
         return None
+    return _refined(few, lambda *line: line_sums(x, w, e, *line), _NEARLY_CONVERGED, fixed_slope)
+
+
+def _refined(
+    few: tuple[Floats, Floats, Floats],
+    sums: Callable[[float, float, float], tuple[Floats, Floats]],
+    converged: float,
+    fixed_slope: bool,
+) -> tuple[float, float] | None:
+    """Slope and intercept by Newton's method, from the fit to `few` pools on; None where that may be inaccurate.
+
+    `sums` returns score and information of all rows for a slope, an intercept and the centre of the log-odds.
+    """
     slope, intercept = (1.0, recalibration_shift(*few)) if fixed_slope else recalibration_line(*few)
+    total = float(np.sum(few[1]))
     centre = float(few[0] @ few[1]) / total
-    if not fixed_slope:
-        scale = math.sqrt(float(few[1] @ (few[0] - centre) ** 2) / total)
+    scale = 1.0 if fixed_slope else math.sqrt(float(few[1] @ (few[0] - centre) ** 2) / total)
     intercept += slope * centre
     for _ in range(_MAX_FULL_STEPS):
         if not math.isfinite(intercept):
             return None
-        residual, information = line_sums(x, w, e, slope, intercept, centre)
+        residual, information = sums(slope, intercept, centre)
         if not (information[0, 0] > _LITTLE * total and np.linalg.det(information) > 0):
             return None
         turn = 0.0
@@ -105,7 +125,7 @@ def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = Fals
         intercept, slope, moved = intercept + lift, slope + turn, max(abs(lift), abs(turn) * scale)
         if moved > _NEAR:
             return None
-        if moved <= _NEARLY_CONVERGED * (1 + abs(intercept)):  # steps shrink quadratically: the next is no step at all
+        if moved <= converged * (1 + abs(intercept)):  # steps shrink quadratically: the next is no step at all
             return slope, intercept - slope * centre
     return None
 
@@ -127,6 +147,75 @@ def line_sums(
     events: Numbers = np.ascontiguousarray(e, dtype=kind)  # type: ignore[assignment]  # likewise
     sums = line_sums_of(np.ascontiguousarray(x), weight, events, slope, intercept, centre)
     return sums[:2], sums[[[2, 3], [3, 4]]]
+
+
+def logits(p: NDArray[Any]) -> Floats:
+    """Log-odds of scores strictly between 0 and 1.
+
+    >>> logits(np.array([0.25, 0.5])).round(6).tolist()
+    [-1.098612, 0.0]
+    """
+    return _kernels.logits(np.ascontiguousarray(p))
+
+
+def line_of_scores(
+    score: NDArray[Any], weight: Numbers | None, events: NDArray[Any], *, fixed_slope: bool = False
+) -> tuple[float, float]:
+    """The line of :func:`recalibration_line` on the log-odds of scores strictly between 0 and 1, ascending if weighted.
+
+    A weight of None means rows with labels, in any order. Without weights, or with whole ones, rows and sums of equal
+    scores give the same bits. With `fixed_slope` the slope is 1 and the intercept that of
+    :func:`recalibration_shift`.
+
+    >>> p, y = np.array([0.25, 0.75, 0.75, 0.25, 0.25]), np.array([0, 1, 0, 1, 0])
+    >>> line_of_scores(p, None, y) == line_of_scores(np.array([0.25, 0.75]), np.array([3, 2]), np.array([1, 1]))
+    True
+    """
+    line = _line_of_many_rows(score, weight, events, fixed_slope)
+    if line is not None:
+        return line
+    if weight is None:
+        _, score, weight, events = _kernels.cells(score, events)
+    x = logits(score)
+    return (1.0, recalibration_shift(x, weight, events)) if fixed_slope else recalibration_line(x, weight, events)
+
+
+def _line_of_many_rows(
+    score: NDArray[Any], weight: Numbers | None, events: NDArray[Any], fixed_slope: bool
+) -> tuple[float, float] | None:
+    """Slope and intercept from whole-number sums; None where rows are few, weights real or the fit not known good."""
+    if weight is not None and weight.dtype.kind != "i":
+        return None
+    if not _MANY_ROWS <= (score.size if weight is None else int(weight.sum())) <= _MOST_EXACT:
+        return None
+    score, x = np.ascontiguousarray(score), logits(score)
+
+    def sums(slope: float, intercept: float, centre: float) -> tuple[Floats, Floats]:
+        if weight is None:
+            halves = _kernels.row_line_sums(x, events, slope, intercept, centre)
+        else:
+            whole = (np.ascontiguousarray(column, np.int64) for column in (weight, events))
+            halves = _kernels.cell_line_sums(x, *whole, slope, intercept, centre)
+        found = np.array([((a << 22) + b) / (1 << k) for (a, b), k in zip(halves.tolist(), _LINE_BITS, strict=True)])
+        return found[:2], found[[[2, 3], [3, 4]]]
+
+    return _refined(_grid_pools(score, weight, events), sums, _CLOSE_TO_GRID, fixed_slope)
+
+
+def _grid_pools(score: NDArray[Any], weight: Numbers | None, events: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+    """Log-odds, weight and events of the cells of the grid; the log-odds are those of the mean score."""
+    table = np.zeros((GRID_CELLS, 2, 5), np.int64)
+    if weight is None:
+        _kernels.sketch_sums(score, events, table, np.tile([np.inf, -np.inf], (GRID_CELLS, 1)))
+    else:
+        start = np.append(np.searchsorted(score, grid_edges()[:-1]), score.size)
+        whole = (np.ascontiguousarray(column, np.int64) for column in (weight, events))
+        _kernels.cell_sums(score, *whole, start, table)
+    table = table[table[:, :, 0].any(axis=1)]
+    n, high, low = table[:, :, :3].sum(axis=1).T
+    mean = (high / HI_SCALE + low / (HI_SCALE * LO_SCALE)) / n
+    # Whole numbers cut what is below 2⁻⁵³.
+    return logits(np.clip(mean, 2.0**-54, 1 - 2.0**-53)), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
 
 
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from trueness._input.sample import Sample
 from trueness._tally.cells import Totals
 from trueness._tally.row_sums import events_of_rows, native_rows
+from trueness.typing import Bools
 
 
 class Rows:
@@ -28,6 +29,11 @@ class Rows:
     def empty(cls) -> "Rows":
         """No rows."""
         return cls(np.zeros(0), np.zeros(0, np.int64), Totals(0, 0, 0))
+
+    def at(self, kept: Bools) -> "Rows":
+        """Some of the rows."""
+        score, events = self.score[kept], self.events[kept]
+        return Rows(score, events, Totals(score.size, score.size, int(np.count_nonzero(events))))
 
     @property
     def size(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, ndtri, stdtr, stdtrit
 
 from trueness._input.arguments import checked_fraction, checked_word
+from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import has_two_columns
@@ -27,7 +28,6 @@ from trueness.measure._flexible_curve import (
     warn_certain_scores,
     warn_no_curve,
 )
-from trueness.measure._slope import logits
 from trueness.results import CurveBand
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from trueness._numerics.loess import loess
+from trueness._numerics.logistic import logits
 from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
 from trueness.measure._flexible_curve import (
@@ -18,7 +19,6 @@ from trueness.measure._flexible_curve import (
     knot_candidates,
     usable_cells,
 )
-from trueness.measure._slope import logits
 from trueness.typing import Floats, Numbers
 
 # Distinct scores for redrawn labels: more are pooled, but for the outermost at either end.

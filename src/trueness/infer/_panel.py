@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from trueness._input.arguments import Seed, checked_word, generator
-from trueness._numerics.logistic import recalibration_line
+from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.sketch import Sketch
@@ -20,7 +20,7 @@ from trueness.measure._auc import auc
 from trueness.measure._binned import ece
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod, distances, fit_curve
 from trueness.measure._proper_scores import brier, log_loss, scaled_brier
-from trueness.measure._slope import calibration_intercept, inside_cells, logits, observed_expected
+from trueness.measure._slope import calibration_intercept, inside_cells, observed_expected
 from trueness.results import Estimate, Panel, Significance
 from trueness.typing import ArrayLike, RowOptions
 

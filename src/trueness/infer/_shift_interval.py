@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri, stdtrit
 
-from trueness._numerics.logistic import line_sums, log_likelihood, recalibration_shift
+from trueness._numerics.logistic import line_sums, log_likelihood, logits, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._slope_interval import likelihood_crossing
-from trueness.measure._slope import inside_cells, logits
+from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Numbers
 
 # With more rows of the rarer class than this, the likelihood and the Wald limits differ by less than 0.1 % of their

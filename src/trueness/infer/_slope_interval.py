@@ -7,11 +7,18 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import expit, ndtri, stdtrit, xlogy
 
-from trueness._numerics.logistic import line_pools, line_sums, log_likelihood, recalibration_line, recalibration_shift
+from trueness._numerics.logistic import (
+    line_pools,
+    line_sums,
+    log_likelihood,
+    logits,
+    recalibration_line,
+    recalibration_shift,
+)
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
-from trueness.measure._slope import InsideCells, inside_cells, logits
+from trueness.measure._slope import InsideCells, inside_cells
 from trueness.typing import Floats
 
 # With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from trueness._numerics.logistic import line_sums
+from trueness._numerics.logistic import line_sums, logits
 from trueness._tally.cells import Cells, pool_cells
 from trueness.infer._redrawn_labels import (
     caveat,
@@ -16,7 +16,7 @@ from trueness.infer._redrawn_labels import (
     with_draws,
 )
 from trueness.infer._test_method import Options, Outcome, observed_events, squared_weights
-from trueness.measure._slope import inside_cells, logits
+from trueness.measure._slope import inside_cells
 from trueness.typing import Floats
 
 # Log-odds whose variance is a smaller share of their mean square are equal.

@@ -9,13 +9,14 @@ import numpy as np
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.loess import Loess, loess
+from trueness._numerics.logistic import logits
 from trueness._numerics.quantiles import weighted_quantiles
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
-from trueness.measure._slope import contradicted_in_words, inside_cells, logits
+from trueness.measure._slope import contradicted_in_words, inside_cells
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 FlexibleMethod: TypeAlias = Literal["spline", "loess"]

@@ -6,15 +6,13 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from trueness._numerics.logistic import recalibration_line, recalibration_shift
+from trueness._numerics.logistic import line_of_scores
 from trueness._tally.cells import Cells
-from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, as_tally, takes_rows
+from trueness._tally.tally import Binned, Parts, Tally
+from trueness._tally.unsorted import Rows
 from trueness.errors import CertainScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
-
-# Scores whose temporaries stay in the processor's cache.
-_BLOCK = 2**13
 
 
 @takes_rows
@@ -50,7 +48,7 @@ def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None
     >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
     0.421
     """
-    return _estimate(y_true, y_prob, rows, lambda x, c: recalibration_line(x, c.weight, c.events)[0], "slope")
+    return _estimate(y_true, y_prob, rows, lambda c: line_of_scores(c.score, c.weight, c.events)[0], "slope")
 
 
 @takes_rows
@@ -84,31 +82,53 @@ def calibration_intercept(
     >>> abs(round(tn.calibration_intercept([0, 1], [0.5, 0.5]), 6))
     0.0
     """
-    return _estimate(y_true, y_prob, rows, lambda x, c: recalibration_shift(x, c.weight, c.events), "intercept")
+
+    def fit(part: Cells | Rows) -> float:
+        return line_of_scores(part.score, part.weight, part.events, fixed_slope=True)[1]
+
+    return _estimate(y_true, y_prob, rows, fit, "intercept")
 
 
 def _estimate(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None,
     rows: RowOptions,
-    fit: Callable[[Floats, Cells], float],
+    fit: Callable[[Cells | Rows], float],
     name: str,
 ) -> float:
-    tally = as_tally(y_true, y_prob, rows)
-    parts = [inside_cells(part) for part in tally.parts]
+    found = as_rows_or_cells(y_true, y_prob, rows)
+    parts = [_inside(part) for part in found.parts]
     certain = sum(part.certain for part in parts)
     if certain:
-        total = sum(float(part.totals.weight) for part in tally.parts)
+        total = sum(float(part.totals.weight) for part in found.parts)
         warn(left_out(total, certain, sum(part.wrong for part in parts)), CertainScoresWarning)
-    inside = Tally(tally.kind, tuple(part.cells for part in parts), tally.classes)
-    value = (
-        inside.average(lambda cells: fit(logits(cells.score), cells))
-        if any(part.size for part in inside.parts)
-        else math.nan
-    )
+    inside = Parts(found.kind, tuple(part.cells for part in parts), found.classes)
+    value = inside.average(fit) if any(part.size for part in inside.parts) else math.nan
     if math.isnan(value):
         warn(f"The {name} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
     return float(value)
+
+
+def _inside(part: Cells | Rows) -> "InsideCells | InsideRows":
+    return inside_rows(part) if isinstance(part, Rows) else inside_cells(part)
+
+
+class InsideRows(NamedTuple):
+    """As :class:`InsideCells`."""
+
+    cells: Rows
+    certain: float
+    wrong: float
+
+
+def inside_rows(rows: Rows) -> InsideRows:
+    """Set the scores of exactly 0 and 1 apart."""
+    p, y = rows.score, rows.events
+    if rows.size == 0 or (p.min() > 0 and p.max() < 1):
+        return InsideRows(rows, 0, 0)
+    kept = (p > 0) & (p < 1)
+    certain, wrong = p.size - np.count_nonzero(kept), np.count_nonzero(~kept & (p != y))
+    return InsideRows(rows.at(kept), certain, wrong)
 
 
 class InsideCells(NamedTuple):
@@ -149,14 +169,6 @@ def contradicted_in_words(wrong: float) -> str:
 def _amount(weight: float) -> str:
     """Rows, or weight, in words: 1,000,000, not 1e+06."""
     return f"{weight:,.0f}" if weight == round(weight) else f"{weight:,.6g}"
-
-
-def logits(p: Floats) -> Floats:
-    """Log-odds of scores strictly between 0 and 1."""
-    found = np.log(p)
-    for i in range(0, p.size, _BLOCK):
-        found[i : i + _BLOCK] -= np.log1p(-p[i : i + _BLOCK])
-    return np.asarray(found)
 
 
 @takes_rows

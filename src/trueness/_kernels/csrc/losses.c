@@ -1,6 +1,7 @@
 /* Sums of logarithmic losses, the same in any order and partition of the rows. */
 #include "log.h"
 #include "rows.h"
+#include "single.h"
 
 /* A loss is three whole numbers, in units of 2^-14, 2^-38 and 2^-62: each below 2^24, so that they can be multiplied by
  * weights, and sums over 2^38 rows fit 64 bits. */
@@ -74,6 +75,14 @@ RARE int64_t count_impossible(const double *score, const uint8_t *label, int m)
     return found;
 }
 
+INLINE void add_rows(const double *score, const uint8_t *label, int m, int64_t *sums)
+{
+    losses found;
+    if (split_losses(score, label, m, &found))
+        sums[LIMBS] += count_impossible(score, label, m);
+    add_losses(&found, m, sums);
+}
+
 /* sums: the limbs of all losses, and the rows whose loss is infinite, which are in no limb. */
 EXPORT int loss_sums(const array *p, const array *y, const array *sums, int64_t start, int64_t stop)
 {
@@ -81,7 +90,6 @@ EXPORT int loss_sums(const array *p, const array *y, const array *sums, int64_t 
     if (!are_scores(p, n) || !are_labels(y, n) || !is_output(sums, 'i', 8, LIMBS + 1) || !are_rows(start, stop, n))
         return WRONG_ARRAY;
     rows block;
-    losses found;
     int64_t *total = sums->data;
     int status = 0;
     for (; start < stop; start += BLOCK) {
@@ -89,9 +97,7 @@ EXPORT int loss_sums(const array *p, const array *y, const array *sums, int64_t 
         status |= faults;
         if (faults)
             continue;
-        if (split_losses(block.score, block.label, m, &found))
-            total[LIMBS] += count_impossible(block.score, block.label, m);
-        add_losses(&found, m, total);
+        add_rows(block.score, block.label, m, total);
     }
     return status;
 }
@@ -119,7 +125,7 @@ EXPORT int cell_loss_sums(const array *score, const array *weight, const array *
     if (!is_array(score, 'f', 8, n) || !is_array(weight, 'i', 8, n) || !is_array(events, 'i', 8, n) ||
         !is_output(sums, 'i', 8, LIMBS + 1))
         return WRONG_ARRAY;
-    uint8_t ones[BLOCK], zeros[BLOCK];
+    uint8_t ones[BLOCK], zeros[BLOCK], label[BLOCK];
     memset(ones, 1, BLOCK);
     memset(zeros, 0, BLOCK);
     losses found;
@@ -131,6 +137,10 @@ EXPORT int cell_loss_sums(const array *score, const array *weight, const array *
         for (int k = 0; k < m; k++)
             if (!valid_score(p[k]))
                 return WRONG_ARRAY;
+        if (are_single_rows(w, e, m, label)) {
+            add_rows(p, label, m, total);
+            continue;
+        }
         split_losses(p, ones, m, &found);
         add_weighted(&found, p, 0.0, e, NULL, m, total);
         split_losses(p, zeros, m, &found);

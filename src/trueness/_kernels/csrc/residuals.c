@@ -1,5 +1,6 @@
 /* Moments of residuals within the cells of a grid of midpoints, as whole numbers. */
 #include "rows.h"
+#include "single.h"
 
 enum { MOMENTS = 4, MOST_CELLS = 1 << 24, MOST_SCALE = 50 };
 
@@ -110,7 +111,7 @@ EXPORT int cell_residual_moments(const array *score, const array *weight, const 
     if (!is_array(score, 'f', 8, n) || !is_array(weight, 'i', 8, n) || !is_array(events, 'i', 8, n) || n_cells < 0 ||
         !are_rows(0, bits, MOST_SCALE))
         return WRONG_ARRAY;
-    uint8_t label[2][BLOCK];
+    uint8_t label[2][BLOCK], own_label[BLOCK];
     memset(label[0], 0, BLOCK);
     memset(label[1], 1, BLOCK);
     double scale = power_of_2(bits), n_points = (double)(n_cells - 1);
@@ -122,9 +123,13 @@ EXPORT int cell_residual_moments(const array *score, const array *weight, const 
         for (int k = 0; k < m; k++)
             if (!valid_score(p[k]))
                 return WRONG_ARRAY;
-        find_terms(p, label[0], m, n_points, scale, &found);
-        find_terms(p, label[1], m, n_points, scale, &with_event);
-        combine(&found, &with_event, w, e, m);
+        if (are_single_rows(w, e, m, own_label))
+            find_terms(p, own_label, m, n_points, scale, &found);
+        else {
+            find_terms(p, label[0], m, n_points, scale, &found);
+            find_terms(p, label[1], m, n_points, scale, &with_event);
+            combine(&found, &with_event, w, e, m);
+        }
         add_terms(&found, m, table->data);
     }
     return 0;
