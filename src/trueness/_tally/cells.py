@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness import _kernels
 from trueness._numerics.runs import whole_runs
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -213,13 +214,20 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
 
 def pool_runs(cells: Cells, start: Ints) -> Cells:
     """One cell for each run of cells that begins at a start, at the mean of its scores."""
-    sums: dict[str, Any] = {
-        name: segment_sums(values, start) for name, values in cells.columns().items() if name != "score"
-    }
-    score = score_sums(cells, start) / sums["weight"]
+    sums: dict[str, Any] = {name: values for name, values in cells.columns().items() if name != "score"}
+    total: Floats
+    if cells.exact:  # one pass for three sums; whole numbers, as floats, are exact
+        columns = (np.ascontiguousarray(column) for column in (cells.score, cells.weight, cells.events, start))
+        weight, events, total = _kernels.residual_sums(*columns)[:3]
+        found = {"weight": weight.astype(np.int64), "events": events.astype(np.int64)}
+        if cells.squares is None:
+            found["count"] = found["weight"]
+    else:
+        found, total = {}, score_sums(cells, start)
+    sums = {name: found[name] if name in found else segment_sums(values, start) for name, values in sums.items()}
     last = np.append(start[1:], cells.size) - 1
     # Rounding could push a mean beyond its scores and across an edge.
-    return Cells(np.clip(score, cells.score[start], cells.score[last]), **sums)
+    return Cells(np.clip(total / sums["weight"], cells.score[start], cells.score[last]), **sums)
 
 
 def _equal_mass_starts(cells: Cells, most: int) -> Ints:

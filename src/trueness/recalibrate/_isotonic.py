@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.steps import interpolate, steps
-from trueness._tally.cells import score_sums, segment_sums
+from trueness._tally.cells import pool_runs
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
@@ -120,14 +120,12 @@ class IsotonicCalibration(Calibrator):
     def _fit(self, rows: CalibrationSet) -> None:
         cells, prior = rows.cells(), float(self.prior)
         start = Isotonic().group(cells).start
-        first = start[:-1]
-        weight = segment_sums(cells.weight, first)
-        centre = np.clip(score_sums(cells, first) / weight, cells.score[first], cells.score[start[1:] - 1])
-        rate = (segment_sums(cells.events, first) + prior * centre) / (weight + prior)
+        blocks = pool_runs(cells, start[:-1])
+        rate = (blocks.events + prior * blocks.score) / (blocks.weight + prior)
         # Weighted sums are rounded: a block of events alone may sum to 1 + 2⁻⁵², and increasing rates may become equal.
         rate = np.maximum.accumulate(np.clip(rate, self.y_min, self.y_max))
-        self.low_, self.high_, self.values_ = cells.score[first], cells.score[start[1:] - 1], rate
-        self.centre_ = centre
+        self.low_, self.high_, self.values_ = cells.score[start[:-1]], cells.score[start[1:] - 1], rate
+        self.centre_ = blocks.score
 
     def _map(self, p: NDArray[Any]) -> Floats:
         if self.interpolation == "step":
