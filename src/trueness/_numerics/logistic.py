@@ -11,7 +11,7 @@ from trueness import _kernels
 from trueness._kernels import line_sums as line_sums_of
 from trueness._kernels.fixed import HI_SCALE, LO_SCALE
 from trueness._kernels.grid import GRID_CELLS, grid_edges
-from trueness.typing import Bools, Floats, Numbers
+from trueness.typing import Bools, Floats, Ints, Numbers
 
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
@@ -194,8 +194,8 @@ def _line_of_many_rows(
         if weight is None:
             halves = _kernels.row_line_sums(x, events, slope, intercept, centre)
         else:
-            whole = (np.ascontiguousarray(column, np.int64) for column in (weight, events))
-            halves = _kernels.cell_line_sums(x, *whole, slope, intercept, centre)
+            w, e = _whole(weight), _whole(events)
+            halves = _kernels.cell_line_sums(x, w, e, slope, intercept, centre)
         found = np.array([((a << 22) + b) / (1 << k) for (a, b), k in zip(halves.tolist(), _LINE_BITS, strict=True)])
         return found[:2], found[[[2, 3], [3, 4]]]
 
@@ -209,13 +209,16 @@ def _grid_pools(score: NDArray[Any], weight: Numbers | None, events: NDArray[Any
         _kernels.sketch_sums(score, events, table, np.tile([np.inf, -np.inf], (GRID_CELLS, 1)))
     else:
         start = np.append(np.searchsorted(score, grid_edges()[:-1]), score.size)
-        whole = (np.ascontiguousarray(column, np.int64) for column in (weight, events))
-        _kernels.cell_sums(score, *whole, start, table)
+        _kernels.cell_sums(score, _whole(weight), _whole(events), start, table)
     table = table[table[:, :, 0].any(axis=1)]
     n, high, low = table[:, :, :3].sum(axis=1).T
     mean = (high / HI_SCALE + low / (HI_SCALE * LO_SCALE)) / n
     # Whole numbers cut what is below 2⁻⁵³.
     return logits(np.clip(mean, 2.0**-54, 1 - 2.0**-53)), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
+
+
+def _whole(column: NDArray[Any]) -> Ints:
+    return np.ascontiguousarray(column, np.int64)
 
 
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:

@@ -103,7 +103,7 @@ def _exact_deposit(p: NDArray[Any], w: Ints | None, e: NDArray[Any], n_points: i
     else:
         weight, events = (np.ascontiguousarray(column, np.int64) for column in (w, e))
         _kernels.cell_residual_moments(np.ascontiguousarray(p, np.float64), weight, events, table, bits)
-    return _spread(np.ascontiguousarray(table.T) * 2.0**-bits, n_points)
+    return _spread(table.T.astype(np.float64, order="C") * 2.0**-bits, n_points)
 
 
 def _fitted(deposit_on: Callable[[int], Floats], n_rows: int) -> tuple[float, float]:

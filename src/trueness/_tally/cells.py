@@ -217,8 +217,8 @@ def pool_runs(cells: Cells, start: Ints) -> Cells:
     sums: dict[str, Any] = {name: values for name, values in cells.columns().items() if name != "score"}
     total: Floats
     if cells.exact:  # one pass for three sums; whole numbers, as floats, are exact
-        columns = (np.ascontiguousarray(column) for column in (cells.score, cells.weight, cells.events, start))
-        weight, events, total = _kernels.residual_sums(*columns)[:3]
+        n, e = (np.ascontiguousarray(column, np.int64) for column in (cells.weight, cells.events))
+        weight, events, total = _kernels.residual_sums(np.ascontiguousarray(cells.score), n, e, start)[:3]
         found = {"weight": weight.astype(np.int64), "events": events.astype(np.int64)}
         if cells.squares is None:
             found["count"] = found["weight"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class _Sums(Protocol):
-    """Sums of the rows of one binary problem."""
+class _Problem(Protocol):
+    """The rows of one binary problem, or their sums; those of a `Tally` and of `Binned` can be added."""
 
     @property
     def size(self) -> int: ...
@@ -27,10 +28,8 @@ class _Sums(Protocol):
     @property
     def totals(self) -> Totals: ...
 
-    def __add__(self, other: Any) -> Any: ...
 
-
-Part = TypeVar("Part", bound=_Sums)
+Part = TypeVar("Part", bound=_Problem)
 AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
 
@@ -104,7 +103,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         if (self.kind, self.classes) != (other.kind, other.classes):
             mine, theirs = (f"{sums.kind} of {list_classes(sums.classes)}" for sums in (self, other))
             raise InputError("", "Only sums of the same kind can be added", f"got {mine} and {theirs}")
-        parts = tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
+        parts = tuple(map(add, self.parts, other.parts))
         return type(self)(self.kind, parts, self.classes)
 
     __radd__ = __add__

@@ -14,7 +14,7 @@ from trueness.typing import Bools
 class Rows:
     """Checked rows without weights. A measure that takes them must return what it returns for their `Cells`."""
 
-    __slots__ = ("events", "score", "totals")
+    __slots__ = ("_totals", "events", "score")
     weight = None  # each row weighs 1, and no array says so
 
     def __init__(self, score: NDArray[Any], events: NDArray[Any], totals: Totals) -> None:
@@ -22,8 +22,7 @@ class Rows:
         """The score of each row, float32 or float64."""
         self.events = events
         """The label of each row."""
-        self.totals = totals
-        """Rows, weight and events, as of :class:`~trueness._tally.cells.Cells`."""
+        self._totals = totals
 
     @classmethod
     def empty(cls) -> "Rows":
@@ -34,6 +33,11 @@ class Rows:
         """Some of the rows."""
         score, events = self.score[kept], self.events[kept]
         return Rows(score, events, Totals(score.size, score.size, int(np.count_nonzero(events))))
+
+    @property
+    def totals(self) -> Totals:
+        """Rows, weight and events, as of :class:`~trueness._tally.cells.Cells`."""
+        return self._totals
 
     @property
     def size(self) -> int:

@@ -127,7 +127,7 @@ def inside_rows(rows: Rows) -> InsideRows:
     if rows.size == 0 or (p.min() > 0 and p.max() < 1):
         return InsideRows(rows, 0, 0)
     kept = (p > 0) & (p < 1)
-    certain, wrong = p.size - np.count_nonzero(kept), np.count_nonzero(~kept & (p != y))
+    certain, wrong = p.size - int(np.count_nonzero(kept)), int(np.count_nonzero(~kept & (p != y)))
     return InsideRows(rows.at(kept), certain, wrong)
 
 
