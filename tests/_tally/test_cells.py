@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import weighted_rows
 
 import trueness as tn
-from trueness._tally.cells import pool_cells, score_sums, segment_sums
+from trueness._tally.cells import pool_cells, pool_runs, score_sums, segment_sums
 
 
 @pytest.mark.parametrize("n", [1, 40, 512, 513, 100_000])
@@ -80,6 +80,24 @@ def test_pooled_cells_keep_the_sums_of_every_bin(sample, most):
         assert cells.weight[a].sum() == few.weight[c].sum()
         assert cells.events[a].sum() == few.events[c].sum()
         assert (cells.weight * cells.score)[a].sum() == pytest.approx((few.weight * few.score)[c].sum())
+
+
+@pytest.mark.parametrize("weights", ["none", "whole", "real"])
+def test_a_run_of_cells_has_the_sums_of_its_cells_and_their_mean_score(weights):
+    rng = np.random.default_rng(3)
+    p, y = np.round(rng.random(3000), 3), rng.integers(0, 2, 3000)
+    w = {"none": None, "whole": rng.integers(1, 5, 3000), "real": rng.random(3000) + 0.1}[weights]
+    cells = tn.tally(y, p, sample_weight=w).parts[0]
+    start = np.array([0, 1, 2, 300, 900])
+    few = pool_runs(cells, start)
+    assert few.columns().keys() == cells.columns().keys()
+    for i, run in enumerate(map(slice, start, [*start[1:], cells.size])):
+        for name in cells.columns().keys() - {"score"}:
+            same = pytest.approx(getattr(cells, name)[run].sum(), rel=1e-13 if weights == "real" else 0)
+            assert getattr(few, name)[i] == same
+        assert few.score[i] == pytest.approx(np.average(cells.score[run], weights=cells.weight[run]), rel=1e-13)
+    assert few.weight.dtype == cells.weight.dtype
+    assert few.exact == (weights != "real")
 
 
 def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():

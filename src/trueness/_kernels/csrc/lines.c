@@ -96,7 +96,7 @@ INLINE int64_t sum_of(const double *term, int m)
     return (int64_t)sum;
 }
 
-INLINE int add_terms_of_rows_body(int level, const terms *block, int m, int64_t *sums)
+INLINE int add_line_rows_body(int level, const terms *block, int m, int64_t *sums)
 {
     (void)level;
     for (int k = 0; k < SUMS; k++) {
@@ -106,10 +106,10 @@ INLINE int add_terms_of_rows_body(int level, const terms *block, int m, int64_t 
     return 0;
 }
 
-AT_EVERY_LEVEL(add_terms_of_rows, (const terms *block, int m, int64_t *sums), block, m, sums)
+AT_EVERY_LEVEL(add_line_rows, (const terms *block, int m, int64_t *sums), block, m, sums)
 
 /* Weights below 2^20, so that the sums of the halves of a block are exact. */
-INLINE int add_light_body(int level, const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums)
+INLINE int add_light_cells_body(int level, const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums)
 {
     (void)level;
     for (int k = 0; k < SUMS; k++) {
@@ -125,10 +125,10 @@ INLINE int add_light_body(int level, const terms *RESTRICT block, const double *
     return 0;
 }
 
-AT_EVERY_LEVEL(add_light, (const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums), block,
+AT_EVERY_LEVEL(add_light_cells, (const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums), block,
                weight, m, sums)
 
-RARE void add_heavy(const terms *block, const double *weight, int m, int64_t *sums)
+RARE void add_heavy_cells(const terms *block, const double *weight, int m, int64_t *sums)
 {
     for (int k = 0; k < SUMS; k++)
         for (int i = 0; i < m; i++) {
@@ -142,7 +142,7 @@ INLINE int is_finite(double x)
     return x - x == 0;
 }
 
-INLINE int are_near_body(int level, const double *x, int m, double centre)
+INLINE int are_near_centre_body(int level, const double *x, int m, double centre)
 {
     (void)level;
     uint64_t signs = 0; /* the bits of nan, too, are above those of the limit */
@@ -151,7 +151,7 @@ INLINE int are_near_body(int level, const double *x, int m, double centre)
     return !negative(signs);
 }
 
-AT_EVERY_LEVEL(are_near, (const double *x, int m, double centre), x, m, centre)
+AT_EVERY_LEVEL(are_near_centre, (const double *x, int m, double centre), x, m, centre)
 
 /* Whether the events are a part of weights that are not above `most`. */
 INLINE int are_parts(const int64_t *weight, const int64_t *events, int m, int64_t most)
@@ -179,10 +179,10 @@ EXPORT int row_line_sums(const array *x, const array *y, const array *sums, int6
     for (; start < stop; start += BLOCK) {
         int m = (int)smaller(BLOCK, stop - start);
         const double *own = (const double *)x->data + start;
-        if (load_labels(&block, y, start, m) || !are_near(own, m, centre))
+        if (load_labels(&block, y, start, m) || !are_near_centre(own, m, centre))
             return WRONG_ARRAY;
         line_terms(own, block.label, m, at, &found);
-        add_terms_of_rows(&found, m, sums->data);
+        add_line_rows(&found, m, sums->data);
     }
     return 0;
 }
@@ -204,11 +204,11 @@ EXPORT int cell_line_sums(const array *x, const array *weight, const array *even
         int m = (int)smaller(BLOCK, n - start);
         const double *own = (const double *)x->data + start;
         const int64_t *w = (const int64_t *)weight->data + start, *e = (const int64_t *)events->data + start;
-        if (!are_near(own, m, centre) || !are_parts(w, e, m, MOST_WEIGHT))
+        if (!are_near_centre(own, m, centre) || !are_parts(w, e, m, MOST_WEIGHT))
             return WRONG_ARRAY;
         if (are_single_rows(w, e, m, own_label)) {
             line_terms(own, own_label, m, at, &found);
-            add_terms_of_rows(&found, m, sums->data);
+            add_line_rows(&found, m, sums->data);
             continue;
         }
         int light = are_parts(w, e, m, HEAVY);
@@ -218,9 +218,9 @@ EXPORT int cell_line_sums(const array *x, const array *weight, const array *even
                 of_label[i] = (double)(y ? e[i] : w[i] - e[i]);
             line_terms(own, label[y], m, at, &found);
             if (light)
-                add_light(&found, of_label, m, sums->data);
+                add_light_cells(&found, of_label, m, sums->data);
             else
-                add_heavy(&found, of_label, m, sums->data);
+                add_heavy_cells(&found, of_label, m, sums->data);
         }
     }
     return 0;

@@ -16,7 +16,7 @@ INLINE int64_t nearest(double x)
 }
 
 /* The cell of each score, and its residual times powers of the place in the cell. */
-INLINE int find_terms_body(int level, const double *score, const uint8_t *label, int m, double n_points, double scale,
+INLINE int find_residuals_body(int level, const double *score, const uint8_t *label, int m, double n_points, double scale,
                            terms *RESTRICT into)
 {
     (void)level;
@@ -33,11 +33,11 @@ INLINE int find_terms_body(int level, const double *score, const uint8_t *label,
     return 0;
 }
 
-AT_EVERY_LEVEL(find_terms,
+AT_EVERY_LEVEL(find_residuals,
                (const double *score, const uint8_t *label, int m, double n_points, double scale, terms *RESTRICT into),
                score, label, m, n_points, scale, into)
 
-INLINE int add_terms_body(int level, const terms *RESTRICT block, int m, int64_t *RESTRICT table)
+INLINE int add_residuals_body(int level, const terms *RESTRICT block, int m, int64_t *RESTRICT table)
 {
     (void)level;
     for (int i = 0; i < m; i++) {
@@ -49,7 +49,7 @@ INLINE int add_terms_body(int level, const terms *RESTRICT block, int m, int64_t
     return 0;
 }
 
-AT_EVERY_LEVEL(add_terms, (const terms *RESTRICT block, int m, int64_t *RESTRICT table), block, m, table)
+AT_EVERY_LEVEL(add_residuals, (const terms *RESTRICT block, int m, int64_t *RESTRICT table), block, m, table)
 
 static int64_t cells_of(const array *table)
 {
@@ -78,14 +78,14 @@ EXPORT int residual_moments(const array *p, const array *y, const array *table, 
         status |= faults;
         if (faults)
             continue;
-        find_terms(block.score, block.label, m, (double)(n_cells - 1), power_of_2(bits), &found);
-        add_terms(&found, m, table->data);
+        find_residuals(block.score, block.label, m, (double)(n_cells - 1), power_of_2(bits), &found);
+        add_residuals(&found, m, table->data);
     }
     return status;
 }
 
 /* Terms of cells, from those of a row without and with an event. */
-INLINE int combine_body(int level, terms *RESTRICT block, const terms *RESTRICT with_event, const int64_t *weight,
+INLINE int combine_residuals_body(int level, terms *RESTRICT block, const terms *RESTRICT with_event, const int64_t *weight,
                         const int64_t *events, int m)
 {
     (void)level;
@@ -98,7 +98,7 @@ INLINE int combine_body(int level, terms *RESTRICT block, const terms *RESTRICT 
     return 0;
 }
 
-AT_EVERY_LEVEL(combine,
+AT_EVERY_LEVEL(combine_residuals,
                (terms *RESTRICT block, const terms *RESTRICT with_event, const int64_t *weight, const int64_t *events,
                 int m),
                block, with_event, weight, events, m)
@@ -124,13 +124,13 @@ EXPORT int cell_residual_moments(const array *score, const array *weight, const 
             if (!valid_score(p[k]))
                 return WRONG_ARRAY;
         if (are_single_rows(w, e, m, own_label))
-            find_terms(p, own_label, m, n_points, scale, &found);
+            find_residuals(p, own_label, m, n_points, scale, &found);
         else {
-            find_terms(p, label[0], m, n_points, scale, &found);
-            find_terms(p, label[1], m, n_points, scale, &with_event);
-            combine(&found, &with_event, w, e, m);
+            find_residuals(p, label[0], m, n_points, scale, &found);
+            find_residuals(p, label[1], m, n_points, scale, &with_event);
+            combine_residuals(&found, &with_event, w, e, m);
         }
-        add_terms(&found, m, table->data);
+        add_residuals(&found, m, table->data);
     }
     return 0;
 }
