@@ -24,6 +24,15 @@ def test_log_odds_are_right_to_the_last_places(kernels, p):
     assert abs(Decimal(float(kernels.logits(np.array([p]))[0])) - expected) <= Decimal(2.0**-51) * larger
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_odds_of_certain_scores_are_infinite(kernels, dtype):
+    p = np.tile(np.array([0.0, -0.0, 1.0, 0.5, 2.0**-149], dtype), 300)
+    found = kernels.logits(p).reshape(300, 5)
+    assert (found == found[0]).all()
+    assert found[0, :4].tolist() == [-np.inf, -np.inf, np.inf, 0.0]
+    assert found[0, 4] == pytest.approx(-149 * np.log(2), rel=1e-15)
+
+
 def rows(n):
     rng = np.random.default_rng(n)
     spread = [rng.random(n), np.exp(-740 * rng.random(n)), 1 - np.exp(-36 * rng.random(n)), [5e-324, 0.5, 1 - 2.0**-53]]

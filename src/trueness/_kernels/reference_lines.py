@@ -20,12 +20,13 @@ _HALF = 2**22
 
 
 def logits(p: NDArray[np.floating[Any]]) -> Floats:
-    """Log-odds of scores strictly between 0 and 1; off by two units in the last place of the larger logarithm."""
+    """Log-odds of scores in [0, 1]; off by at most two units in the last place of the larger logarithm."""
     found = np.empty(p.size)
     for i in range(0, p.size, _CHUNK):
         score = p[i : i + _CHUNK].astype(np.float64)
         other = 1 - score
-        found[i : i + _CHUNK] = minus_log(other, (1 - other) - score) - minus_log(score, np.zeros_like(score))
+        odds = minus_log(other, (1 - other) - score) - minus_log(score, np.zeros_like(score))
+        found[i : i + _CHUNK] = np.select([score == 0, score == 1], [-np.inf, np.inf], odds)
     return found
 
 

@@ -150,10 +150,10 @@ def line_sums(
 
 
 def logits(p: NDArray[Any]) -> Floats:
-    """Log-odds of scores strictly between 0 and 1.
+    """Log-odds of scores in [0, 1].
 
-    >>> logits(np.array([0.25, 0.5])).round(6).tolist()
-    [-1.098612, 0.0]
+    >>> logits(np.array([0.0, 0.25, 0.5, 1.0])).round(6).tolist()
+    [-inf, -1.098612, 0.0, inf]
     """
     return _kernels.logits(np.ascontiguousarray(p))
 

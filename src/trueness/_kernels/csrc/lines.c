@@ -1,4 +1,6 @@
 /* Log-odds, and the sums that decide a logistic regression on them, the same in any order and partition of the rows. */
+#include <math.h>
+
 #include "exp.h"
 #include "log.h"
 #include "rows.h"
@@ -20,19 +22,27 @@ typedef struct {
     double term[SUMS][BLOCK];
 } terms;
 
+/* Returns whether a score is 0 or 1; what is written for it means nothing. */
 INLINE int find_log_odds_body(int level, const double *score, int m, double *RESTRICT into)
 {
     (void)level;
+    uint64_t signs = 0;
     for (int i = 0; i < m; i++) {
         double p = score[i], other = 1 - p;
+        signs |= (bits_of(p) - 1) | (bits_of(other) - 1);
         into[i] = minus_log(other, (1 - other) - p) - minus_log(p, 0.0);
     }
-    return 0;
+    return negative(signs);
 }
 
 AT_EVERY_LEVEL(find_log_odds, (const double *score, int m, double *RESTRICT into), score, m, into)
 
-/* The log-odds of scores strictly between 0 and 1. */
+RARE void write_infinite_log_odds(const double *score, int m, double *into)
+{
+    for (int i = 0; i < m; i++)
+        into[i] = score[i] == 0 ? -INFINITY : score[i] == 1 ? INFINITY : into[i];
+}
+
 EXPORT int logits(const array *p, const array *x, int64_t start, int64_t stop)
 {
     int64_t n = length_of(p);
@@ -41,9 +51,11 @@ EXPORT int logits(const array *p, const array *x, int64_t start, int64_t stop)
     rows block;
     for (; start < stop; start += BLOCK) {
         int m = (int)smaller(BLOCK, stop - start);
+        double *into = (double *)x->data + start;
         if (load_scores(&block, p, start, m))
             return WRONG_ARRAY;
-        find_log_odds(block.score, m, (double *)x->data + start);
+        if (find_log_odds(block.score, m, into))
+            write_infinite_log_odds(block.score, m, into);
     }
     return 0;
 }
@@ -72,8 +84,8 @@ INLINE int line_terms_body(int level, const double *x, const uint8_t *label, int
     return 0;
 }
 
-AT_EVERY_LEVEL(line_terms, (const double *x, const uint8_t *label, int m, line at, terms *RESTRICT into), x, label, m, at,
-               into)
+AT_EVERY_LEVEL(line_terms, (const double *x, const uint8_t *label, int m, line at, terms *RESTRICT into), x, label, m,
+               at, into)
 
 /* Sums are kept in halves, [term, (upper, lower)]: upper times 2^22, plus lower. */
 INLINE void add_halves(int64_t *sums, int64_t upper, int64_t lower)
@@ -109,7 +121,8 @@ INLINE int add_line_rows_body(int level, const terms *block, int m, int64_t *sum
 AT_EVERY_LEVEL(add_line_rows, (const terms *block, int m, int64_t *sums), block, m, sums)
 
 /* Weights below 2^20, so that the sums of the halves of a block are exact. */
-INLINE int add_light_cells_body(int level, const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums)
+INLINE int add_light_cells_body(int level, const terms *RESTRICT block, const double *RESTRICT weight, int m,
+                                int64_t *sums)
 {
     (void)level;
     for (int k = 0; k < SUMS; k++) {
@@ -125,8 +138,8 @@ INLINE int add_light_cells_body(int level, const terms *RESTRICT block, const do
     return 0;
 }
 
-AT_EVERY_LEVEL(add_light_cells, (const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums), block,
-               weight, m, sums)
+AT_EVERY_LEVEL(add_light_cells, (const terms *RESTRICT block, const double *RESTRICT weight, int m, int64_t *sums),
+               block, weight, m, sums)
 
 RARE void add_heavy_cells(const terms *block, const double *weight, int m, int64_t *sums)
 {

@@ -16,8 +16,8 @@ INLINE int64_t nearest(double x)
 }
 
 /* The cell of each score, and its residual times powers of the place in the cell. */
-INLINE int find_residuals_body(int level, const double *score, const uint8_t *label, int m, double n_points, double scale,
-                           terms *RESTRICT into)
+INLINE int find_residuals_body(int level, const double *score, const uint8_t *label, int m, double n_points,
+                               double scale, terms *RESTRICT into)
 {
     (void)level;
     for (int i = 0; i < m; i++) {
@@ -85,8 +85,8 @@ EXPORT int residual_moments(const array *p, const array *y, const array *table, 
 }
 
 /* Terms of cells, from those of a row without and with an event. */
-INLINE int combine_residuals_body(int level, terms *RESTRICT block, const terms *RESTRICT with_event, const int64_t *weight,
-                        const int64_t *events, int m)
+INLINE int combine_residuals_body(int level, terms *RESTRICT block, const terms *RESTRICT with_event,
+                                  const int64_t *weight, const int64_t *events, int m)
 {
     (void)level;
     for (int i = 0; i < m; i++) {
