@@ -16,8 +16,11 @@ HUGE = 10**12
 REFUSED = {
     "bins": [
         lambda: tn.ece(Y, P, bins=HUGE),
+        lambda: tn.ece(Y, P, bins=(1 << 20) + 1),
+        lambda: tn.binned([2, 0, 1], MATRIX, bins=1 << 22),
         lambda: tn.ece([2, 0, 1], MATRIX, bins=1 << 24),
-        lambda: tn.binned([2, 0, 1], MATRIX, bins=1 << 23),
+        lambda: tn.ece(np.arange(20), np.eye(20), bins=1 << 20),
+        lambda: tn.ece(np.arange(20), np.eye(20), bins=np.linspace(0, 1, 1 << 20)),
         lambda: tn.ece([2, 0, 1], MATRIX, bins=1 << 24, sample_weight=[1, 2, 1]),
     ],
     "n_bins": [
@@ -75,6 +78,12 @@ def test_a_line_without_an_end_is_not_read_into_memory(tmp_path, monkeypatch, na
     path.write_bytes(gzip.compress(first + b"1" * (1 << 22)))
     with pytest.raises(InputError, match="line 2, has more than 1 MiB without a line break"):
         tn.scan(path, label="y", score="p")
+
+
+def test_smoothness_that_makes_too_many_bins_is_refused_by_name():
+    y, p = np.arange(2000) % 2, np.linspace(0.1, 0.9, 2000)
+    with pytest.raises(InputError, match=r"`smoothness` must be larger for 2,000 rows: it makes 3,[0-9,]+ bins"):
+        tn.squared_ece(y, p, smoothness=0.001)
 
 
 def test_usual_numbers_are_taken():

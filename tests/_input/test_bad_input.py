@@ -726,8 +726,8 @@ OPTIONS = [
         wrong(f"bins={b!r:.20}", partial(tn.ece, bins=b), f"{WHOLE}, a sequence of edges or a bin rule; got {b!r}")
         for b in (1.5, 10.0, True, None, "10", inf, nan, 1j, np.float64(10), np.True_, Decimal(3), tn.EqualWidth)
     ),
-    wrong("bins=10**9", partial(tn.ece, bins=10**9), "`bins` must be at most 16,777,216; got 1,000,000,000. `Distinct()`"),
-    wrong("bins=10**30", partial(tn.ece, bins=10**30), "`bins` must be at most 16,777,216"),
+    wrong("bins=10**9", partial(tn.ece, bins=10**9), "`bins` must be at most 1,048,576; got 1,000,000,000. `Distinct()`"),
+    wrong("bins=10**30", partial(tn.ece, bins=10**30), "`bins` must be at most 1,048,576"),
     wrong("no edges", partial(tn.ece, bins=[]), f"{EDGES} be a sequence of at least 2 numbers; got shape (0,)."),
     wrong("one edge", partial(tn.ece, bins=[0.5]), "got shape (1,)."),
     wrong("an edge without dimensions", partial(tn.ece, bins=np.array(10)), "got shape ()."),
@@ -746,7 +746,7 @@ OPTIONS = [
         wrong(f"ace of bins={b!r:.20}", partial(tn.ace, bins=b), f"{WHOLE} or an EqualMass rule; got {b!r}.")
         for b in (0, -1, 1.5, True, None, "10", [0, 1], tn.EqualWidth(3))
     ),
-    wrong("ace of 10**9 bins", partial(tn.ace, bins=10**9), "must be at most 16,777,216"),
+    wrong("ace of 10**9 bins", partial(tn.ace, bins=10**9), "must be at most 1,048,576"),
     *(wrong(f"n_min={n!r}", lambda y, p, n=n: tn.tce(y, p, bins=tn.BlockIsotonic(n_min=n)), f"`n_min` must be a whole number ≥ 0; got {n!r}.") for n in (-1, 2.5, True, "3")),
     wrong("n_min above the rows", partial(tn.tce, bins=tn.BlockIsotonic(n_min=10)), "`n_min` must be at most the number of rows (4); got 10."),
     wrong("n_max below n_min", partial(tn.tce, bins=tn.BlockIsotonic(n_min=2, n_max=1)), "`n_max` must be at least `n_min` (2); got 1."),

@@ -125,7 +125,8 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
         (lambda: tn.EqualWidth(0), "`bins` must be a whole number ≥ 1; got 0"),
         (lambda: tn.EqualWidth(2.0), "whole number"),
         (lambda: tn.EqualMass(True), "whole number ≥ 1; got True"),
-        (lambda: tn.EqualWidth(10**9), "at most 16,777,216; got 1,000,000,000"),
+        (lambda: tn.EqualMass(10**9), "at most 16,777,216; got 1,000,000,000"),
+        (lambda: tn.EqualWidth(10**9), "at most 1,048,576; got 1,000,000,000"),
         (lambda: tn.Edges([0.5]), "at least 2 numbers"),
         (lambda: tn.Edges([0, 0.5, 0.5, 1]), "increase strictly"),
         (lambda: tn.Edges([-0.1, 1]), "inside \\[0, 1\\]"),
@@ -183,3 +184,11 @@ def test_rules_are_equal_if_they_are_of_one_kind_with_the_same_numbers():
 def test_equal_mass_cuts_after_rows_that_differ_and_leave_rows_on_both_sides(n, n_rows):
     wanted = {j * n_rows // n for j in range(1, n)} - {0, n_rows}
     assert tn.EqualMass(n).ranks(n_rows).tolist() == sorted(wanted)
+
+
+@given(st.integers(1, 60), st.lists(st.integers(1, 2**45), min_size=1, max_size=30))
+def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights):
+    reached = np.cumsum(weights)
+    units = {j * int(reached[-1]) // n for j in range(1, n)} - {0}
+    first = {sum(int(r) < unit for r in reached) + 1 for unit in units}
+    assert tn.EqualMass(n).first_cells(reached).tolist() == sorted({0, *(i for i in first if i < reached.size)})

@@ -362,7 +362,7 @@ P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
         ({"scheme": "equal-mass"}, "`scheme` must be 'umd', 'randomized', 'original', 'split' or 'fixed-width'; got"),
         ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
         ({"n_bins": "many"}, "`n_bins` must be a whole number ≥ 1; got 'many'"),
-        ({"n_bins": 1 << 25}, "`n_bins` must be at most 16,777,216"),
+        ({"n_bins": 1 << 25}, "`n_bins` must be at most 1,048,576"),
         ({"epsilon": 0.1}, "`epsilon` is only for `n_bins='auto'`; got epsilon=0.1 with 10 bins"),
         ({"n_bins": "auto", "epsilon": 2}, "`epsilon` must lie strictly between 0 and 1; got 2"),
         ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger: .* needs 14,980 .*; got 6"),

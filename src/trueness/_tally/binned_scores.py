@@ -12,7 +12,7 @@ from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import as_float
-from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule
+from trueness._tally.rules import MOST_BINS, BinRule, BinsLike, EqualWidth, as_rule
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
@@ -72,7 +72,11 @@ def checked_k(k: int | None) -> int:
 def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0) -> int:
     """Cells per axis for an error of smoothness s: max(2, round(n^{2/(4s + d)})), with d dimensions of the scores."""
     d = 1 if classes is None else min(k, classes - 1)
-    return max(2, round(math.pow(n, 2 / (4 * smoothness + d))))
+    cells = max(2, round(math.pow(n, 2 / (4 * smoothness + d))))
+    if cells > MOST_BINS and smoothness < 1:
+        demand = f"must be larger for {n:,.0f} rows: it makes {cells:,} bins, and {MOST_BINS:,} are the limit"
+        raise InputError("smoothness", demand, f"got {smoothness!r}")
+    return min(cells, MOST_BINS)
 
 
 def checked_smoothness(smoothness: float | None, bins: BinsLike | None) -> float:

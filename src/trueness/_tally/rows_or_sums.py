@@ -354,7 +354,7 @@ def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True
     if sample.p.ndim == 1:
         return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
     if kind != "confidence":
-        check_class_bins(rule, sample.p.shape[1])
+        check_class_bins(rule.n_requested, sample.p.shape[1])
     if kind == "classwise" and sample.w is None and isinstance(rule, EqualWidth) and not moments:
         return Binned(kind, class_bins(sample, rule), sample.classes)
     parts = _parts(

@@ -15,7 +15,11 @@ from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints
 
-MOST_BINS = 1 << 24
+MOST_BINS = 1 << 20
+"""The largest number of bins of equal width, each of which is stored and drawn, empty or not."""
+MOST_MASS_BINS = 1 << 24
+"""The largest number of bins of equal mass, of which there are no more than distinct scores."""
+_MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
 
 
 class Groups(NamedTuple):
@@ -111,13 +115,13 @@ def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:
     return int(value)
 
 
-def check_class_bins(rule: "BinRule", n_classes: int) -> None:
-    """Raise if the bins of all classes together are too many to store."""
-    n = getattr(rule, "n", None)
-    if n is not None and n * n_classes > MOST_BINS:
+def check_class_bins(n: int, n_classes: int) -> None:
+    """Raise if `n` bins of each class are too many to store."""
+    if n_classes > 1 and n * n_classes > _MOST_CLASS_BINS:
+        most = _MOST_CLASS_BINS // n_classes
         raise InputError(
             "bins",
-            f"must be at most {MOST_BINS // n_classes:,} with {n_classes:,} classes, {MOST_BINS:,} for all of them",
+            f"must be at most {most:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for all of them",
             f"got {n:,}",
             remedy="`Distinct()` makes a bin of every distinct score.",
         )
@@ -262,15 +266,18 @@ class EqualMass(BinRule):
     n: int
 
     def __init__(self, n: int) -> None:
-        self._keep(n=_whole(n, "`EqualMass` bins", 1, MOST_BINS))
+        self._keep(n=_whole(n, "`EqualMass` bins", 1, MOST_MASS_BINS))
 
     def ranks(self, n_rows: int) -> Ints:
         """The rows after which the cuts lie; cuts before the first or after the last row are left out."""
-        ranks = np.arange(1, self.n, dtype=np.int64) * n_rows // self.n
-        if n_rows >= self.n:  # each bin has a row: the ranks differ and lie inside
-            return ranks
-        ranks = np.unique(ranks)
-        return ranks[(ranks > 0) & (ranks < n_rows)]
+        return self._cuts(n_rows)
+
+    def _cuts(self, total: int) -> Ints:
+        """The cuts ⌊jW/n⌋, which ascend strictly between 0 and W; from W bins on, there is one after every unit."""
+        n = max(1, min(self.n, total))
+        every, rest = divmod(total, n)
+        j = np.arange(1, n, dtype=np.int64)
+        return j * every + j * rest // n  # jW itself may exceed 64 bits
 
     def group(self, cells: Cells) -> Groups:
         """Cut after the cell that contains unit ⌊jW/n⌋ of the weight."""
@@ -284,8 +291,7 @@ class EqualMass(BinRule):
     def first_cells(self, reached: NDArray[Any]) -> Ints:
         """The first cell of each bin, from the cumulative weights of the cells."""
         if reached.dtype.kind == "i":
-            units = np.arange(1, self.n, dtype=object) * int(reached[-1]) // self.n
-            units = np.unique(units.astype(np.int64))
+            units = self._cuts(int(reached[-1]))
             units = units[units > 0]
         else:
             units = np.arange(1, self.n) * reached[-1] / self.n  # multiplied first: exact where it can be
@@ -317,7 +323,7 @@ class MassAndWidth(BinRule):
     width: int
 
     def __init__(self, mass: int, width: int) -> None:
-        self._keep(mass=_whole(mass, "`mass`", 1, MOST_BINS), width=_whole(width, "`width`", 1, MOST_BINS))
+        self._keep(mass=_whole(mass, "`mass`", 1, MOST_MASS_BINS), width=_whole(width, "`width`", 1, MOST_BINS))
 
     def group(self, cells: Cells) -> Groups:
         """Cut wherever either rule cuts; bins without rows vanish."""

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
 from trueness._tally.cells import Cells
-from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
+from trueness._tally.rules import MOST_BINS, MOST_MASS_BINS, BinRule, Distinct, EqualMass, MassAndWidth
 from trueness.infer._analytic import Region
 from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
@@ -74,7 +74,7 @@ class Partitions(NamedTuple):
         few = 2 * cells.size <= n
 
         def rule(mass: float) -> BinRule:
-            cut = MassAndWidth(_number(n, mass), _number(n, _COARSE))
+            cut = MassAndWidth(_number(n, mass), min(_number(n, _COARSE), MOST_BINS))
             return Distinct() if few and cells.size <= 2 * bin_starts(cells, cut).size else cut
 
         coarse = rule(_COARSE)
@@ -93,7 +93,7 @@ def _quantile(alpha: float) -> float:
 
 def _number(n: float, power: float) -> int:
     """About n^power cells, at least five where each can hold two rows."""
-    return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2))
+    return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, MOST_MASS_BINS))
 
 
 class DefaultSet(NamedTuple):

@@ -9,6 +9,7 @@ import torch
 
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import binned as binned_rows
+from trueness._tally.rules import check_class_bins
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, remedies
 from trueness.torch._class_sums import class_sums
@@ -52,6 +53,7 @@ def binned_of(rows: TensorRows, layout: Layout) -> Binned:
 
 def sums_of(rows: TensorRows, layout: Layout) -> Sums:
     """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere."""
+    check_class_bins(layout.ruler.size, layout.parts(rows.p))
     if rows.p.device.type == "cpu":
         try:
             with remedies(REMEDIES):
