@@ -163,7 +163,9 @@ def test_weights_whose_squares_vanish_are_refused():
     metric = CalibrationError()
     metric.update(y, p, sample_weight=torch.full((600,), 1e-3, dtype=torch.float64))
     state = metric.state_dict()
-    metric.load_state_dict(state | {"weighted": state["weighted"] * 1e-120})
+    state["weighted"][..., 1:7] *= 1e-120
+    state["weighted"][..., 2] *= 1e-120
+    metric.load_state_dict(state)
     with pytest.raises(tn.InputError, match="`sample_weight` must add up to at least 1e-100; got 6e-121"):
         metric.compute()
 
@@ -298,6 +300,62 @@ def test_other_sums_are_refused():
     state = metric.state_dict()
     with pytest.raises(tn.InputError, match=r"`state\['sums'\]` must be a tensor of int64 and shape \(105,\)"):
         metric.load_state_dict(state | {"sums": state["sums"].float()})
+
+
+def changed(column, by, *, weighted=False):
+    """Sums of a few rows, one of them changed."""
+    y, p = some_rows(KINDS[0])
+    metric = CalibrationError(moments=True)
+    metric.update(y, p, sample_weight=torch.full((600,), 1.5, dtype=torch.float64) if weighted else None)
+    state = metric.state_dict()
+    sums = state["weighted"][0] if weighted else state["sums"][:-5].view(1, 10, 2, 5)
+    sums.view(-1, sums.shape[-1])[3, column] += by
+    return state
+
+
+@pytest.mark.parametrize(
+    ("state", "law"),
+    [
+        (lambda: changed(0, -1000), "sums must not be below 0"),
+        (lambda: changed(0, 2**62), "a cell with whole sums must have at most"),
+        (lambda: changed(1, 2**52), "Σp must be at most the number of rows"),
+        (lambda: changed(1, 2**26), "Σwp of a bin must lie within the edges"),
+        (lambda: changed(0, 0.5, weighted=True), "the rows of a bin must be a whole number"),
+        (lambda: changed(0, float("nan"), weighted=True), "the rows of a bin must be a whole number"),
+        (lambda: changed(1, float("inf"), weighted=True), "'floats' must be finite"),
+        (lambda: changed(2, 1e9, weighted=True), "Σw² must lie between"),
+        (lambda: changed(3, 1e9, weighted=True), "Σwy must lie between 0 and Σw"),
+        (lambda: changed(4, 1e9, weighted=True), "Σwp of a bin must lie within the edges"),
+        (lambda: changed(7, -1e9, weighted=True), "rows of fractional weight must be among all rows"),
+    ],
+)
+def test_sums_that_no_rows_have_are_not_loaded(state, law):
+    metric = CalibrationError(moments=True)
+    metric.update(*some_rows(KINDS[0]))
+    before = metric.compute()
+    with pytest.raises(tn.InputError, match=law):
+        metric.load_state_dict(state())
+    assert metric.compute() == before
+
+
+def test_bins_of_all_classes_have_a_limit():
+    with pytest.raises(tn.InputError, match="`bins` must be at most 8 with 1,000,000 classes"):
+        CalibrationError(kind="classwise", n_classes=10**6)
+    with pytest.raises(tn.InputError, match="`bins` must be at most 838,860 with 10 classes"):
+        tn.torch.binned(torch.arange(10), torch.eye(10), bins=10**6, kind="classwise")
+
+
+def test_classes_with_different_rows_are_not_loaded():
+    metric = CalibrationError(kind="classwise", n_classes=3)
+    metric.update(torch.tensor([0, 1, 2]), torch.eye(3))
+    state = metric.state_dict()
+    state["sums"][-5:] -= 1
+    with pytest.raises(tn.InputError, match="rows that were left out must not be below 0"):
+        metric.load_state_dict(state)
+    state = metric.state_dict()
+    state["sums"][: 10 * 2 * 5] = 0
+    with pytest.raises(tn.InputError, match="each class must hold all rows"):
+        metric.load_state_dict(state)
 
 
 @pytest.mark.parametrize(

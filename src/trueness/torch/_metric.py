@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 
 from trueness._keywords import suggests_keywords
-from trueness._tally.rules import BinsLike
+from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
@@ -16,6 +16,7 @@ from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
 from trueness.torch._edges import ruler_of
 from trueness.torch._rows import Layout, TensorRows
+from trueness.torch._stored import check_stored
 from trueness.torch._sums import Sums, no_sums
 from trueness.torch._validation import (
     check_ignored,
@@ -124,6 +125,7 @@ class CalibrationError:
         self.sync = sync
         self.process_group = process_group
         self._parts = n_classes if kind in _BY_CLASS and n_classes is not None else 1
+        check_class_bins(self._ruler.size, self._parts)
         with torch.inference_mode(False):  # so that any mode may add to the sums
             self._sums = no_sums(self._parts, self._ruler.size, torch.device("cpu" if device is None else device))
         self._weighted: torch.Tensor | None = None  # sums of weighted rows and their rounding errors, if there are any
@@ -193,16 +195,17 @@ class CalibrationError:
         return {"described": self._options(), "sums": self._sums.flat.clone(), "weighted": weighted}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Replace the sums by those of :meth:`state_dict`; other bins or kinds are refused."""
+        """Replace the sums by those of :meth:`state_dict`; other bins or kinds, and sums of no rows, are refused."""
         if not isinstance(state, dict) or set(state) != {"described", "sums", "weighted"}:
             demand = "must be what `state_dict` returned: a dict of 'described', 'sums' and 'weighted'"
             raise InputError("state", demand)
         self._check_same(state["described"], "state")
         with torch.inference_mode(False):  # as in __init__
-            flat = _copy_like(state["sums"], self._sums.flat, "sums")
+            flat = self._checked_sums(state["sums"])
             weighted = state["weighted"]
             if weighted is not None:
                 weighted = _copy_like(weighted, self._no_weights(), "weighted")
+                check_stored(Sums(torch.zeros_like(flat), self._ruler.size, weighted[0] + weighted[1]), self._layout)
         self._sums, self._weighted = Sums(flat, self._ruler.size), weighted
 
     def __repr__(self) -> str:
@@ -215,6 +218,12 @@ class CalibrationError:
         if self.device.type != "cpu":
             shown["device"] = str(self.device)
         return f"CalibrationError({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def _checked_sums(self, saved: Any) -> torch.Tensor:
+        """A copy of saved sums without weights, if rows can have them."""
+        flat = _copy_like(saved, self._sums.flat, "sums")
+        check_stored(Sums(flat, self._ruler.size), self._layout)
+        return flat
 
     def _options(self) -> dict[str, Any]:
         """The options that the sums depend on."""

@@ -94,6 +94,12 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # th
             self._error.to(preds.device)
         self.sums = self.sums + self._error._batch(target, preds, None).flat
 
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        """Refuse sums that no rows have; `torch` calls this for every part of a saved model."""
+        if (saved := state_dict.get(f"{prefix}sums")) is not None:
+            self._error._checked_sums(saved)
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
     def compute(self) -> torch.Tensor:
         """The error of all rows so far, over all processes; a float64 scalar."""
         return self._error._value(Sums(self.sums, self._error._ruler.size))
