@@ -1,12 +1,15 @@
 """A number that decides how much is computed or stored is refused before anything is allocated, or does not matter."""
 
 import gzip
+import itertools
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import trueness as tn
 from trueness.errors import InputError
+from trueness.recalibrate import _venn_abers
 from trueness.sources import _compression
 
 Y, P = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
@@ -46,14 +49,69 @@ REFUSED = {
     ],
     "n_classes": [lambda: tn.simulate.multiclass(10, HUGE)],
     "count": [lambda: tn.simulate.Steps(HUGE)],
+    "classes": [lambda: tn.simulate.LabelNoise(0.1).matrix(10**5)],
+    "folds": [lambda: tn.VennAbers(folds=HUGE).fit(P, Y)],
+    "n_jobs": [
+        lambda: tn.CalibratedClassifier(LogisticRegression(), n_jobs=HUGE).fit(MATRIX * 2, [0, 1, 1, 0, 1, 0]),
+        lambda: tn.validate(LogisticRegression(), MATRIX * 2, [0, 1, 1, 0, 1, 0], n_jobs=10**5),
+    ],
 }
+LEVELS = {
+    "segments": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], level=0.99999),
+    "report": lambda: tn.report(Y, P, level=0.99999),
+    "ece_interval": lambda: tn.ece_interval(Y, P, level=0.99999),
+    "validation_size": lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, level=1 - 2.0**-53),
+    "isotonic curve": lambda: _display(curve="isotonic", level=0.99999),
+    "smooth curve": lambda: _display(curve="smooth", level=0.99999),
+}
+
+
+def _display(**options):
+    return tn.plot.ReliabilityDisplay.from_predictions(Y, P, band="simultaneous-consistency", **options)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_too_large_a_number_is_refused_by_name(name):
     for call in REFUSED[name]:
-        with pytest.raises(InputError, match=rf"`?{name}`? must be at most [\d,]+"):
+        with pytest.raises(InputError, match=rf"`?{name}`? must be .*(at most|to) [\d,]+"):
             call()
+
+
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_level_that_needs_too_many_draws_is_refused(name):
+    with pytest.raises(InputError, match=r"`level` must be (at most|smaller)"):
+        LEVELS[name]()
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_display_and_a_table_hold_as_much_as_can_be_looked_at():
+    for curve in ("binned", "isotonic", "smooth", "spline", "loess"):
+        with pytest.raises(InputError, match="`resamples` must be at most 10,000"):
+            tn.plot.ReliabilityDisplay.from_predictions(Y, P, curve=curve, resamples=10**5)
+    for bins in (1001, tn.EqualMass(1001), np.linspace(0, 1, 1002)):
+        with pytest.raises(InputError, match="`bins` must be at most 1,000 grades; got 1,001"):
+            tn.grade_table(Y, P, bins=bins)
+    sizes = tn.plot.GuaranteeDisplay.from_sizes
+    with pytest.raises(InputError, match="`n_bins` must have at most 10,000 values"):
+        sizes(10**6, n_bins=itertools.count(2))
+    with pytest.raises(InputError, match="`n` must have at most 10,000 values"):
+        sizes(range(4, 10**18))
+    with pytest.raises(InputError, match="`n_bins` must have at most 100 values for 100 numbers of rows; got 101"):
+        sizes(range(300, 400), n_bins=range(2, 103))
+
+
+def test_pairs_of_many_folds_are_not_laid_side_by_side(monkeypatch):
+    monkeypatch.setattr(_venn_abers, "_MOST_VALUES", 10_000)
+    rng = np.random.default_rng(0)
+    p = rng.random(3_000)
+    with pytest.raises(InputError, match=r"`folds` must be fewer: the pairs of all folds have [\d,]+ steps"):
+        tn.VennAbers(folds=100, seed=0).fit(p, rng.random(3_000) < p)
+
+
+def test_a_prevalence_of_almost_nothing_is_refused():
+    with pytest.raises(InputError, match="`prevalence` must not be so near 0 or 1"):
+        tn.validation_size(prevalence=1e-18, c_statistic=0.7, detect_oe=1.2)
 
 
 def test_the_exact_bound_is_searched_in_few_steps():

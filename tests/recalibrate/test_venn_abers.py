@@ -219,8 +219,8 @@ def test_the_fitted_rows_are_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folds": 1}, "`folds` must be a whole number ≥ 2, or None; got 1"),
-        ({"folds": 2.0}, "`folds` must be a whole number ≥ 2, or None; got 2.0"),
+        ({"folds": 1}, "`folds` must be a whole number from 2 to 1,000, or None; got 1"),
+        ({"folds": 2.0}, "`folds` must be a whole number from 2 to 1,000, or None; got 2.0"),
         ({"folds": True}, "`folds` must be a whole number"),
         ({"folds": 3}, r"`folds` must be at most the number of rows, 2; got 3"),
         ({"merge": "mean"}, "`merge` must be 'log' or 'brier'; got 'mean'"),

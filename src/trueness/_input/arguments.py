@@ -34,6 +34,13 @@ def checked_resamples(value: Any) -> int:
     return checked_whole(value, "resamples", MOST_RESAMPLES, "A few thousand suffice for most limits and p-values.")
 
 
+def check_jobs(value: Any) -> None:
+    """Raise unless it is a number of processes as scikit-learn takes it: None, or negative to leave processors free."""
+    if value is not None and not (_is_whole(value) and value and abs(value) <= MOST_WORKERS):
+        demand = f"must be None or a whole number other than 0, at most {MOST_WORKERS:,}"
+        raise InputError("n_jobs", demand, f"got {reprlib.repr(value)}")
+
+
 def checked_fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
     if not is_real(value) or not 0 < value < 1:  # compared as it is: a whole number may be too large for a float

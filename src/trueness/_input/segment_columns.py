@@ -16,7 +16,7 @@ from trueness.typing import ArrayLike, Bools, Ints
 
 _MOST_NUMBERS, _REPEATED = 12, 5
 _GROUPS = 5
-_MOST_GRADES = 1000
+MOST_GRADES = 1000
 MISSING = "(missing)"
 _TIMES = " × "
 
@@ -159,6 +159,6 @@ def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> Gr
     categories = categories_of(grades)
     ranked = [str(name) for name in categories.names] if categories is not None and categories.ordered else None
     names = ranked or sorted({str(value) for value in seen})
-    if len(names) > _MOST_GRADES:
-        raise InputError("grades", f"must have at most {_MOST_GRADES:,} different values", f"got {len(names):,}")
+    if len(names) > MOST_GRADES:
+        raise InputError("grades", f"must have at most {MOST_GRADES:,} different values", f"got {len(names):,}")
     return GradeColumn(tuple(names), np.array([names.index(str(v)) for v in seen])[code], kept, ranked is not None)

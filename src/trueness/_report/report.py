@@ -30,7 +30,7 @@ from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.infer._interval import checked_level
+from trueness.infer._interval import check_drawn_level, checked_level
 from trueness.measure import ece
 from trueness.results import Series
 from trueness.typing import ArrayLike, RowOptions
@@ -247,7 +247,7 @@ def report_rows(
 ) -> Report:
     """The report of rows; `origin` says where they were read."""
     rule = _rule(10 if bins is None else bins)
-    options = Options(rule, checked_level(level), _seed(seed), intervals=_intervals(intervals))
+    options = Options(rule, _level(level), _seed(seed), intervals=_intervals(intervals))
     callback, heading = reporter(progress), _text("title", title)
     subject = read_rows(y_true, y_prob, rows, cluster)
     assert subject.kept is not None
@@ -305,7 +305,7 @@ def report_sums(
     origin = origin or Provenance(None, None, None, today())
     rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
     subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
-    options = Options(rule, checked_level(level), _seed(seed), intervals=_intervals(intervals))
+    options = Options(rule, _level(level), _seed(seed), intervals=_intervals(intervals))
     contents = compute_contents(subject, (), options, _text("title", title), reporter(progress), origin)
     return Report(replace(contents, files=None if files is None else tuple(files), series=series))
 
@@ -333,6 +333,12 @@ def _text(argument: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(argument, "must be a string or None", f"got {value!r}")
     return value
+
+
+def _level(level: Any) -> float:
+    level = checked_level(level)
+    check_drawn_level(level, "a report")
+    return level
 
 
 def _seed(seed: Seed) -> int:

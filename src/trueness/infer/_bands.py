@@ -15,6 +15,7 @@ from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
 from trueness.measure._bin_table import bin_columns, effective_counts
 from trueness.measure._curve import PLACES, rows_near
 from trueness.results import Bands, CurveBand
@@ -31,6 +32,7 @@ _Ends: TypeAlias = tuple[Floats, Floats]
 _MANY, _END = 4096, 512
 _PLACES, _FIRST = 1024, 128
 _RANKED = 256
+_MOST_CURVES = 100_000  # all are kept, and ranked
 # The number of curves that a simultaneous band leaves out is at least this: fewer would make its ends erratic.
 _LEAST_OMITTED = 10
 
@@ -209,8 +211,15 @@ def consistency_of_curve(
     Statistical Society, Series B, 2017.
     """
     level, resamples, rng = checked_fraction(level, "level"), checked_resamples(resamples), generator(seed)
+    if resamples > _MOST_CURVES:
+        raise InputError("resamples", f"must be at most {_MOST_CURVES:,} for a band of curves", f"got {resamples:,}")
     if band == "simultaneous-consistency":
         resamples = max(resamples, math.ceil(_LEAST_OMITTED / (1 - level)) - 1)
+        if resamples > _MOST_CURVES:
+            demand = (
+                f"must be smaller for a simultaneous band: {resamples:,} curves, and {_MOST_CURVES:,} are the limit"
+            )
+            raise InputError("level", demand, f"got {level!r}")
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves
     x, at, curves = draw(cells, bandwidth, resamples, rng)
     if band == "simultaneous-consistency":
@@ -283,6 +292,8 @@ def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, rng: np.rando
         strip = np.floor(cells.score * (8 / means.sigma))
         cells = pool_runs(cells, np.flatnonzero(np.append(True, strip[1:] > strip[:-1])))
     share = reflected_kernel(means.place[near], 1 / PLACES, cells.score, means.sigma)
-    events = np.array(list(_events(cells, resamples, rng)), dtype=np.float64)
+    events = np.empty((resamples + 1, cells.size))
+    for row, drawn in zip(events, _events(cells, resamples, rng), strict=True):
+        row[:] = drawn
     curves = np.clip((events @ share.T) / (share @ cells.weight), 0, 1)
     return means.scores()[near], np.arange(near.sum()), curves

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_word, is_real
 from trueness._input.sample import Sample
-from trueness._input.segment_columns import read_grades
+from trueness._input.segment_columns import MOST_GRADES, read_grades
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.vasicek import OneFactor
 from trueness._tally.bins import Bins
@@ -217,6 +217,8 @@ def _by_score(
 ) -> tuple[_GradeSums, Cells | None, tuple[str, ...]]:
     """Sums by intervals of the score; cells only if there are any; notes."""
     names, rule = _names_and_rule(bins)
+    if rule is not None:
+        _check_number(rule.n_requested)
     if isinstance(y_true, Binned):
         if rule is None:
             demand = "must say which bins are grades"
@@ -233,9 +235,15 @@ def _by_score(
             if not isinstance(bins, Mapping) or error.argument != "bins":
                 raise
             raise error.but(remedy="Give the last grade the cut-off 1.") from None
+    _check_number(part.size)
     names = names or tuple(_interval_names(part.edges))
     note = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
     return _GradeSums.of_bins(names, [part]), cells, (note,) if isinstance(y_true, Sketch) else ()
+
+
+def _check_number(grades: int) -> None:
+    if grades > MOST_GRADES:
+        raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
 
 
 def _binary(sums: Any) -> Any:

@@ -77,6 +77,7 @@ RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | 
 _RESAMPLES = 500
 _TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
 _HIGHEST = 0.9999
+_LEAST_ALPHA = 1e-9
 # The bootstrap draws rows up to this number, and the sums of bins beyond.
 _FEW = 2_000
 
@@ -426,17 +427,21 @@ def checked_level(level: Any) -> float:
     """The level of a confidence set, more than 1/2."""
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
         raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
+    if round(1 - level, 12) < _LEAST_ALPHA:
+        raise InputError("level", f"must be at most 1 - {_LEAST_ALPHA:g}", f"got {level!r}")
     return float(level)
 
 
+def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
+    """Raise if a test that draws labels cannot reject at 1 − level, far below one over the number of draws."""
+    if level > _HIGHEST:
+        demand = f"must be at most {_HIGHEST} for {what}, which draws 20 / (1 - level) sets of labels"
+        raise InputError("level", demand, f"got {level!r}", remedy=remedy)
+
+
 def _checked_alpha(level: float, method: Any) -> float:
-    # A Monte-Carlo test cannot reject at a level far below one over the number of draws.
-    if method == "score" and level > _HIGHEST:
-        raise InputError(
-            "level",
-            f"must be at most {_HIGHEST} for `method='score'`, which draws 20 / (1 - level) sets of labels",
-            f"got {level!r}",
-        )
+    if method == "score":
+        check_drawn_level(level, "`method='score'`")
     return round(1 - level, 12)
 
 

@@ -19,6 +19,7 @@ _GRID = np.linspace(-10, 10, 2001)
 # Standard deviations of log-odds between which one is searched for a c-statistic.
 _NARROW, _WIDE = 1e-3, 1e3
 _FARTHEST = 700.0
+_RAREST = 1e-9
 
 
 class ScoreLaw(NamedTuple):
@@ -121,6 +122,9 @@ def _normal(mean: float, deviation: float) -> ScoreLaw:
 
 def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
     """Normal log-odds with this prevalence and c-statistic."""
+    if not _RAREST <= prevalence <= 1 - _RAREST:
+        demand = f"must not be so near 0 or 1 if `c_statistic` is given: at least {_RAREST:g}, at most 1 - {_RAREST:g}"
+        raise InputError("prevalence", demand, f"got {prevalence!r}")
 
     def law(deviation: float) -> ScoreLaw:
         reach = 40 + 10 * deviation

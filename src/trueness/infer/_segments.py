@@ -22,7 +22,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.infer._clustered_rows import FEW_CLUSTERS, effective_number
-from trueness.infer._interval import checked_level
+from trueness.infer._interval import check_drawn_level, checked_level
 from trueness.infer._paired_rows import read_rows, top_scores
 from trueness.infer._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer._segment_tests import SegmentTests, joint_tests
@@ -186,6 +186,8 @@ def describe_segments(
     rows: SegmentRows, level: float, alpha: float, draws: int | None, rng: np.random.Generator
 ) -> Segments:
     """Test, measure and sort all segments; flags have joint level `alpha`."""
+    if draws is None:
+        check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside()
     tests = joint_tests(moved, draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1), rng)
     measures, clusters = _measures(rows, level)

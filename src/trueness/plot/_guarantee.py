@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -23,6 +24,8 @@ _AXES = {
     "marginal": "ε: the bin of a new row is this near its rate",
     "expected-ece": "bound on the expected calibration error",
 }
+
+_MOST_POINTS = 10_000
 
 
 class GuaranteeDisplay(Display):
@@ -109,6 +112,9 @@ class GuaranteeDisplay(Display):
         lower: Any = recalibrate
         options = {"alpha": alpha, "kind": kind, "scheme": scheme, "bound": bound}
         rows, bins = _checked_sizes(n, "n", 4), _checked_sizes(n_bins, "n_bins", 1)
+        if rows.size * bins.size > _MOST_POINTS:
+            demand = f"must have at most {_MOST_POINTS // rows.size:,} values for {rows.size:,} numbers of rows"
+            raise InputError("n_bins", demand, f"got {bins.size:,}")
         if chosen is not None and wanted is not None:
             raise InputError("", "`chosen` and `wanted` both choose the bins to mark", remedy="Leave one out.")
         epsilon = np.array(
@@ -147,7 +153,11 @@ class GuaranteeDisplay(Display):
 
 
 def _checked_sizes(values: Any, name: str, least: int) -> Ints:
-    sizes = np.atleast_1d(np.asarray(list(values) if isinstance(values, Iterable) else values))
+    if isinstance(values, Iterable):
+        values = list(islice(values, _MOST_POINTS + 1))
+        if len(values) > _MOST_POINTS:
+            raise InputError(name, f"must have at most {_MOST_POINTS:,} values", "got more")
+    sizes = np.atleast_1d(np.asarray(values))
     if sizes.size == 0 or sizes.dtype.kind not in "iu" or sizes.min() < least:
         raise InputError(name, f"must be whole numbers ≥ {least}", f"got {values!r}")
     return np.unique(sizes.astype(np.int64))

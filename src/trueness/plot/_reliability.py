@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 
 import numpy as np
 
-from trueness._input.arguments import check_seed, generator
+from trueness._input.arguments import check_seed, checked_whole, generator
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
@@ -54,6 +54,7 @@ _MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE", "spline": "I
 _MANY, _POOLS, _BAND_POOLS = 100_000, 4096, 512
 # Least number of curves of redrawn labels for a band.
 _CURVES = 499
+_MOST_DRAWS = 10_000  # each draws the labels of up to 4,096 pools
 
 
 class ReliabilityDisplay(FromEstimator):
@@ -184,6 +185,7 @@ class ReliabilityDisplay(FromEstimator):
         from trueness.measure._curve import checked_method
 
         check_seed(seed)
+        checked_whole(resamples, "resamples", _MOST_DRAWS)
         method = checked_method(curve, "curve")
         rule = None if bins is None else as_rule(bins)
         models = tallies(y_true, y_prob, name, rows, rule)

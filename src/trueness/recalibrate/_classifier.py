@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from trueness._input.arguments import check_jobs
 from trueness._input.weights import check_weights, row_weights
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError, TruenessWarning
@@ -130,6 +131,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         -------
         self
         """
+        check_jobs(self.n_jobs)
         estimator = self._estimator()
         X, y = self._check(X, y, estimator)
         arguments = fit_arguments(self, estimator, self.cv, _weights(sample_weight, y.size), params)

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
+from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, generator
 from trueness._input.weights import check_weights, row_weights
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, Report, reporter
@@ -152,6 +152,7 @@ def validate(
     if not crossfit and not (isinstance(cv, int) and cv == _FOLDS):
         raise InputError("cv", "is used by `method='crossfit'` only", remedy="Leave it out.")
     level, rng, report = checked_level(level), generator(seed), reporter(progress)
+    check_jobs(n_jobs)
     number = _RESAMPLES if resamples is None else checked_resamples(resamples)
     rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
     folds = _folds(cv, rows, seed is not None, rng) if crossfit else []

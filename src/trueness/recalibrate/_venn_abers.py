@@ -1,5 +1,6 @@
 """Venn-Abers calibration: two probabilities per row, one of which is calibrated."""
 
+import reprlib
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +14,9 @@ from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, all_of, fractions, n_steps
 from trueness.typing import ArrayLike, Floats
+
+_MOST_FOLDS = 1_000
+_MOST_VALUES = 5 * 10**7  # of all folds at the steps of all folds
 
 
 class ProbabilityPair(NamedTuple):
@@ -126,8 +130,9 @@ class VennAbers(Calibrator):
 
     def _check_parameters(self) -> None:
         is_whole = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
-        if self.folds is not None and not (is_whole and self.folds >= 2):
-            raise InputError("folds", "must be a whole number ≥ 2, or None", f"got {self.folds!r}")
+        if self.folds is not None and not (is_whole and 2 <= self.folds <= _MOST_FOLDS):
+            demand = f"must be a whole number from 2 to {_MOST_FOLDS:,}, or None"
+            raise InputError("folds", demand, f"got {reprlib.repr(self.folds)}")
         checked_word(self.merge, "merge", ("log", "brier"))
         check_seed(self.seed)
 
@@ -164,6 +169,10 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
     if len(pairs) == 1:
         edges, p0, p1 = pairs[0]
         return edges, p0[np.newaxis], p1[np.newaxis]
+    steps_of_all = sum(pair.edges.size for pair in pairs)
+    if len(pairs) * steps_of_all > _MOST_VALUES:
+        demand = f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to average"
+        raise InputError("folds", demand, f"got {len(pairs):,}")
     edges, both = on_common_edges(
         [pair.edges for pair in pairs] * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
     )

@@ -12,6 +12,8 @@ from trueness.errors import InputError
 from trueness.simulate._arguments import check_array, check_count, check_number
 from trueness.typing import ArrayLike, Floats
 
+_MOST_CLASSES = 10**4  # of a matrix: 0.8 GB
+
 Distortion: TypeAlias = Callable[[Floats], Floats]
 """A function from scores to true probabilities, for whole arrays."""
 
@@ -344,6 +346,7 @@ class LabelNoise:
         """Probability that class j is recorded as k."""
         if self.even is None:
             return np.array(self.flip)
+        check_count(classes, "classes", most=_MOST_CLASSES)
         return (1 - self.even) * np.eye(classes) + self.even / classes
 
     def truth(self, z: Floats) -> Floats:
