@@ -43,7 +43,8 @@ REFUSED = {
     "n": [
         lambda: tn.simulate.binary(HUGE),
         lambda: tn.simulate.demo(HUGE),
-        lambda: tn.simulate.multiclass(10**8, 100),
+        lambda: tn.simulate.binary(10**9),
+        lambda: tn.simulate.multiclass(10**7, 100),
         lambda: tn.simulate.binned(HUGE, [0.2], [0.2]),
         lambda: tn.max_bins(10**17, 0.1),
     ],

@@ -273,7 +273,10 @@ def _demo(request: Request) -> AbstractContextManager[Table]:
     from trueness import simulate
     from trueness.sources._numpy import Arrays
 
-    columns = simulate.demo(request.rows, seed=request.seed).table()
+    try:
+        columns = simulate.demo(request.rows, seed=request.seed).table()
+    except InputError as reason:
+        raise reason.but(argument="--rows", remedy="") from reason
     return nullcontext(Arrays(f"simulated data (seed {request.seed})", columns))
 
 

@@ -22,8 +22,8 @@ def generator(seed: Seed) -> np.random.Generator:
     raise InputError("seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}")
 
 
-MOST_ENTRIES = 10**9
-"""Entries of the largest arrays that are drawn: 8 GB each."""
+MOST_ENTRIES = 10**8
+"""Entries of the largest arrays that are drawn: 0.8 GB each, of which there are several."""
 
 
 def check_count(value: Any, name: str, least: int = 1, most: int = MOST_ENTRIES) -> int:
@@ -31,7 +31,7 @@ def check_count(value: Any, name: str, least: int = 1, most: int = MOST_ENTRIES)
     if not _is_whole(value) or value < least:
         raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
     if value > most:
-        remedy = "Draw several samples with seeds of their own; their tallies add."
+        remedy = "Draw several samples with seeds of their own; their tallies add." if name == "n" else ""
         raise InputError(name, f"must be at most {most:,}", f"got {float(min(value, 10**300)):g}", remedy=remedy)
     return int(value)
 
