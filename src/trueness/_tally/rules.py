@@ -268,13 +268,9 @@ class EqualMass(BinRule):
     def __init__(self, n: int) -> None:
         self._keep(n=_whole(n, "`EqualMass` bins", 1, MOST_MASS_BINS))
 
-    def ranks(self, n_rows: int) -> Ints:
-        """The rows after which the cuts lie; cuts before the first or after the last row are left out."""
-        return self._cuts(n_rows)
-
-    def _cuts(self, total: int) -> Ints:
-        """The cuts ⌊jW/n⌋, which ascend strictly between 0 and W; from W bins on, there is one after every unit."""
-        n = max(1, min(self.n, total))
+    def ranks(self, total: int) -> Ints:
+        """The rows, or units of weight, after which the cuts lie: ⌊jW/n⌋, strictly between 0 and W."""
+        n = max(1, min(self.n, total))  # from W bins on, there is a cut after every unit
         every, rest = divmod(total, n)
         j = np.arange(1, n, dtype=np.int64)
         return j * every + j * rest // n  # jW itself may exceed 64 bits
@@ -291,8 +287,7 @@ class EqualMass(BinRule):
     def first_cells(self, reached: NDArray[Any]) -> Ints:
         """The first cell of each bin, from the cumulative weights of the cells."""
         if reached.dtype.kind == "i":
-            units = self._cuts(int(reached[-1]))
-            units = units[units > 0]
+            units = self.ranks(int(reached[-1]))
         else:
             units = np.arange(1, self.n) * reached[-1] / self.n  # multiplied first: exact where it can be
         cuts = np.searchsorted(reached, units, side="left") + 1
