@@ -55,6 +55,16 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_the_old_file_and_nothing_else(ca
     assert [p.name for p in tmp_path.iterdir()] == ["m.csv"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(("streams", "code"), [(">&-", 0), ("2>&-", 0), (">/dev/full 2>/dev/full", 2), ("2>&- <&-", 0)])
+def test_a_stream_that_cannot_be_written_is_no_failed_gate(tmp_path, streams, code):
+    (tmp_path / "x.csv").write_text(ROWS)
+    gate = f"{sys.executable} -m trueness gate {{}} --label y --prob p --max-ece 0.9 {streams}"
+    found = subprocess.run(["sh", "-c", gate.format("x.csv")], cwd=tmp_path, capture_output=True, text=True)
+    assert (found.returncode, "bug in trueness" in found.stderr) == (code, False)
+    assert subprocess.run(["sh", "-c", gate.format("nowhere.csv")], cwd=tmp_path, capture_output=True).returncode == 2
+
+
 @pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails, verb):

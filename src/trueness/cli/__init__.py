@@ -7,7 +7,7 @@ need them, so that ``trueness --help`` answers at once.
 import sys
 from typing import Any
 
-from trueness.cli._interrupt import discard_output, end_on_interrupt
+from trueness.cli._interrupt import discard_output, end_on_interrupt, open_closed_streams
 
 __all__ = ["main"]
 
@@ -15,6 +15,7 @@ __all__ = ["main"]
 def main(*arguments: Any, **options: Any) -> Any:
     """Run the command with the arguments that click takes. Ctrl-C ends it at any time without a traceback."""
     end_on_interrupt()
+    open_closed_streams()
     try:
         from trueness.cli._main import main as command
     except KeyboardInterrupt:  # where another handler than the usual one listens
@@ -29,3 +30,6 @@ def main(*arguments: Any, **options: Any) -> Any:
     except BrokenPipeError:  # a message that nobody reads
         discard_output()
         raise SystemExit(141) from None
+    except OSError:  # a message that cannot be written, to a full disk; 1 would be a failed gate
+        discard_output()
+        raise SystemExit(2) from None

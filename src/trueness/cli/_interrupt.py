@@ -39,6 +39,13 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def open_closed_streams() -> None:
+    """Write nowhere what goes to a stream that was closed before the start (``>&-``), in place of which is None."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+
+
 def discard_output() -> None:
     """Send what is not yet written nowhere: Python writes it at its end, and complains if it cannot."""
     for stream in (sys.stdout, sys.stderr):
