@@ -36,6 +36,8 @@ WRONG = {
         lambda: tn.prior_correction([[]], weight=2.0),
         "`y_prob` must be a vector, or a matrix of at least two columns",
     ),
+    "an object of no dimension": (lambda: tn.ece(Y, np.array(object())), "`y_prob` must"),
+    "segments without columns": (lambda: tn.segments(Y, P, by=np.zeros((0, 0))), "`by` must hold at least one column"),
     "no path": (lambda: tn.load_calibrator(None), "`path` must be the name of a file"),
     "a function that is no measure": (
         lambda: tn.estimate(np.mean, Y, P),

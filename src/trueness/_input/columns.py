@@ -253,7 +253,7 @@ def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
     rows = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
     hint = "Stack the rows into a matrix (`np.stack`)." if rows else ""
     got = f"got {_a(type(entry).__name__)}, {reprlib.repr(entry)},"
-    raise InputError(name, "must hold numbers", got, place=Place(*map(int, at)), remedy=hint)
+    raise InputError(name, "must hold numbers", got, place=Place(*map(int, at)) if at else None, remedy=hint)
 
 
 def first_place(bad: Bools, rows: Ints | None = None) -> Place:

@@ -48,6 +48,8 @@ def read_by(by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1) -> tuple[
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
     """The columns, then the crossings of up to `crossed` of them."""
+    if not columns:
+        raise InputError("by", "must hold at least one column", "it has none")
     most = min(checked_whole(crossed, "crossed"), len(columns))
     return (*columns, *(_crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
 

@@ -336,9 +336,9 @@ def _text(argument: str, value: Any) -> str | None:
 
 
 def _level(level: Any) -> float:
-    level = checked_level(level)
-    check_drawn_level(level, "a report")
-    return level
+    checked = checked_level(level)
+    check_drawn_level(checked, "a report")
+    return checked
 
 
 def _seed(seed: Seed) -> int:

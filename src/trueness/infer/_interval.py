@@ -427,7 +427,7 @@ def checked_level(level: Any) -> float:
     """The level of a confidence set, more than 1/2."""
     if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
         raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
-    if round(1 - level, 12) < _LEAST_ALPHA:
+    if round(1 - float(level), 12) < _LEAST_ALPHA:
         raise InputError("level", f"must be at most 1 - {_LEAST_ALPHA:g}", f"got {level!r}")
     return float(level)
 
