@@ -171,3 +171,20 @@ def test_kernels_count_what_the_library_counts(kind, dtype, shape):
         assert a.count.sum() == b.count.sum()
         assert abs(a.count - b.count).sum() <= 2  # a confidence beside an edge
         np.testing.assert_allclose(a.sum_score.sum(), b.sum_score.sum(), rtol=2**-18)
+
+
+@CUDA
+@pytest.mark.parametrize("k", [5, 40, 3_000, 50_257])
+def test_a_batch_on_cuda_is_added_to_those_before_it(k):
+    y, z = (column.cuda() for column in some_rows(200, k, torch.float32))
+    y[::7], y[3] = -100, k
+    options = {"kind": "confidence", "from_logits": True, "ignore_index": -100, "device": "cuda"}
+    metric, fresh = (tn.torch.CalibrationError(**options) for _ in range(2))
+    metric.update(y, z)
+    before = metric._sums.flat.clone()
+    metric.update(y, z)
+    assert torch.equal(metric._sums.flat, 2 * before)
+    with pytest.raises(tn.InputError, match="2 labels did not"):
+        metric.compute()
+    fresh.update(torch.cat([y, y]), torch.cat([z, z]))
+    assert torch.equal(metric._sums.flat, fresh._sums.flat)

@@ -51,8 +51,11 @@ def binned_of(rows: TensorRows, layout: Layout) -> Binned:
     return as_binned(sums, layout, None if rows.p.ndim == 1 else rows.p.shape[1])
 
 
-def sums_of(rows: TensorRows, layout: Layout) -> Sums:
-    """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere."""
+def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+    """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere.
+
+    Where a single launch does it all, rows are added to `into`, which is returned.
+    """
     check_class_bins(layout.ruler.size, layout.parts(rows.p))
     if rows.p.device.type == "cpu":
         try:
@@ -63,22 +66,22 @@ def sums_of(rows: TensorRows, layout: Layout) -> Sums:
                 raise
         explain(rows, layout)  # for logits, or a selection of rows, names and row numbers differ
     if rows.w is None:
-        return device_sums(rows, layout)
+        return device_sums(rows, layout, into)
     if float_home(rows.p.device) != rows.p.device:
         sums = sums_of(rows._replace(y=rows.y.cpu(), p=rows.p.cpu(), w=rows.w.cpu()), layout)
         return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
     return device_sums(rows, layout)
 
 
-def device_sums(rows: TensorRows, layout: Layout) -> Sums:
-    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself."""
+def device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself; see :func:`sums_of`."""
     kernels = has_kernels(rows.p.device)
     if rows.p.ndim == 1:
         rows = rows._replace(p=logistic(rows.p), logits=False) if rows.logits else rows
         if kernels and rows.w is None:
             from trueness.torch._score_kernel import score_sums as scores_by_kernel
 
-            return scores_by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped)
+            return scores_by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped, into=into)
         if kernels and rows.w is not None:
             from trueness.torch._weight_kernel import MOST_BINS, weighted_score_sums
 
@@ -88,7 +91,7 @@ def device_sums(rows: TensorRows, layout: Layout) -> Sums:
     if rows.logits and kernels and layout.kind != "classwise":
         from trueness.torch._logit_kernel import logit_sums
 
-        return logit_sums(rows, layout)
+        return logit_sums(rows, layout, into)
     if rows.logits and kernels and rows.w is None:
         from trueness.torch._class_kernel import class_sums as classes_by_kernel
 

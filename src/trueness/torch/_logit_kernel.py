@@ -1,7 +1,8 @@
 """Softmax and binned sums of rows of logits on CUDA, in Triton.
 
 The confidence of a row, whether it was right, and what bins need of it come from one read of the logits: a running
-maximum and a running sum of powers. Only n confidences pass through memory between the two kernels.
+maximum and a running sum of powers. With few classes, or few rows of many, confidences go from registers into the table
+of bins; otherwise n of them pass through memory to a second kernel.
 """
 
 # mypy: ignore-errors
@@ -14,9 +15,19 @@ import torch
 import triton
 import triton.language as tl
 
+from trueness.torch._launch import launch
 from trueness.torch._rows import Layout, TensorRows, as_bytes
-from trueness.torch._score_kernel import processors, score_sums
-from trueness.torch._sums import Sums
+from trueness.torch._score_kernel import (
+    _add_globally,
+    _add_rows,
+    _clear_common,
+    _report_common,
+    common_table,
+    processors,
+    score_sums,
+    shape_of,
+)
+from trueness.torch._sums import Sums, no_sums
 from trueness.torch._sums import score_sums as sums_by_operations
 from trueness.torch._weight_kernel import MOST_BINS, weighted_score_sums
 
@@ -24,23 +35,72 @@ _OF_A_THREAD = 32  # entries of a row that one thread reads alone
 _IN_REGISTERS = 2_048  # entries of a row that one warp holds
 _ENTRIES = 2_048  # in one step of a program of one warp
 _LONG_WARPS = 8
+_FEW_ROWS = 16_384  # more would wait for each other at the table
 _SKIPPED = 3  # beside wrong, right and a label that is no class
 _SHORT_PROGRAMS = 256  # for each multiprocessor
 
 
-def logit_sums(rows: TensorRows, layout: Layout) -> Sums:
-    """As :func:`trueness.torch._class_sums.class_sums`, for the confidence and the top label."""
+def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+    """As :func:`trueness.torch._class_sums.class_sums`, for the confidence and the top label.
+
+    Confidences without weights are added to `into`, if there is a kernel for that.
+    """
+    if layout.kind == "confidence" and rows.w is None:
+        sums = _one_launch(rows, layout, into)
+        if sums is not None:
+            return sums
     confidence, correct, top = tops(rows.codes, rows.p, besides="place" if layout.kind == "top-label" else "nothing")
     keep, skipped = rows.keep, None
     if keep is not None:
         correct, skipped = torch.where(keep, correct, _SKIPPED), _SKIPPED
     if layout.kind == "confidence" and rows.w is None:
-        return score_sums(correct, confidence, layout.ruler, layout.moments, skipped=skipped)
+        return score_sums(correct, confidence, layout.ruler, layout.moments, skipped=skipped, into=into)
     if layout.kind == "confidence" and layout.ruler.size <= MOST_BINS:
         return weighted_score_sums(correct, confidence, rows.w, layout.ruler, skipped=skipped)
     part, parts = (None, 1) if layout.kind == "confidence" else (top, rows.p.shape[1])
     tops_of_rows = TensorRows(correct, confidence, rows.w, skipped).with_wide_weights()
     return sums_by_operations(tops_of_rows, layout, part, parts)
+
+
+def _one_launch(rows: TensorRows, layout: Layout, into: Sums | None) -> Sums | None:
+    """Sums of confidences without a second kernel, for narrow rows of few classes, or few rows of many; else None."""
+    n, k = rows.p.shape
+    table = common_table(layout.ruler.size, layout.moments)
+    short = k <= _OF_A_THREAD and table is not None and rows.p.dtype != torch.float64
+    long = triton.next_power_of_2(k) > _IN_REGISTERS and n <= _FEW_ROWS
+    if not short and not long:
+        return None
+    sums = no_sums(1, layout.ruler.size, rows.p.device) if into is None else into
+    if n == 0:
+        return sums
+    logits, y = rows.p.contiguous(), as_bytes(rows.codes.contiguous())
+    wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    skipped = None if rows.skipped is None else _SKIPPED
+    arguments = logits, y, layout.ruler.limits(wide, logits.device), sums.flat
+    constants = {"IGNORED": rows.skipped, **shape_of(layout.ruler, wide, layout.moments, skipped)}
+    if short:
+        resident, most, of_table = table
+        programs = min(-(-n // of_table["THREADS"]), processors(logits.device.index) * resident)
+        constants = {"k": k, "VECTOR": vector_of(logits), "WIDE": wide_type(logits), **constants, **of_table}
+        launch(_thread_sums, max(programs, -(-n // most)), (*arguments, n), constants)
+    else:
+        launch(_long_sums, n, arguments, {**_long_constants(logits), **constants, "num_warps": _long_warps(k)})
+    return sums
+
+
+def vector_of(logits: torch.Tensor) -> int:
+    """How many entries a thread reads at once, in rows that begin where the last one ends."""
+    return min(16 // logits.element_size(), logits.shape[1] & -logits.shape[1])
+
+
+def _long_warps(k: int) -> int:
+    return _LONG_WARPS if k > 4 * _IN_REGISTERS else 4
+
+
+def _long_constants(logits: torch.Tensor) -> dict[str, object]:
+    k = logits.shape[1]
+    vector = 16 // logits.element_size()
+    return {"k": k, "THREADS": 32 * _long_warps(k), "VECTOR": vector, "WIDE": wide_type(logits)}
 
 
 def tops(
@@ -63,18 +123,16 @@ def tops(
     width = triton.next_power_of_2(k)
     common = logits, y, confidence, correct, top
     options = {"WIDE": wide_type(logits), "BESIDES": ("nothing", "largest", "place").index(besides)}
-    with torch.cuda.device(logits.device):
-        if k <= _OF_A_THREAD:
-            vector = min(16 // logits.element_size(), k & -k)
-            _thread_rows[(triton.cdiv(n, 256),)](*common, n, k, VECTOR=vector, ROWS=256, **options, num_warps=8)
-        elif width <= _IN_REGISTERS:
-            rows = max(1, _ENTRIES // width)
-            programs = min(-(-n // rows), processors(logits.device.index) * _SHORT_PROGRAMS)
-            _short_rows[(programs,)](*common, n, k, WIDTH=width, ROWS=rows, **options, num_warps=1)
-        else:
-            warps = _LONG_WARPS if width > 4 * _IN_REGISTERS else 4
-            vector = 16 // logits.element_size()
-            _long_rows[(n,)](*common, k, THREADS=32 * warps, VECTOR=vector, **options, num_warps=warps)
+    if k <= _OF_A_THREAD:
+        constants = {"k": k, "VECTOR": vector_of(logits), "ROWS": 256, **options, "num_warps": 8}
+        launch(_thread_rows, triton.cdiv(n, 256), (*common, n), constants)
+    elif width <= _IN_REGISTERS:
+        rows = max(1, _ENTRIES // width)
+        programs = min(-(-n // rows), processors(logits.device.index) * _SHORT_PROGRAMS)
+        launch(_short_rows, programs, (*common, n), {"k": k, "WIDTH": width, "ROWS": rows, **options, "num_warps": 1})
+    else:
+        constants = {**_long_constants(logits), **options, "num_warps": _long_warps(k)}
+        launch(_long_rows, n, common, constants)
     return confidence, correct, top
 
 
@@ -101,9 +159,16 @@ def _finite_or_zero(top):
 
 
 @triton.jit
-def _store(confidence, correct, top, at, keep, largest, total, found, label, k, BESIDES: tl.constexpr):
+def _score_and_hit(largest, total, found, label, k):
+    """The confidence, nan for a row without a softmax; 1 for right, 0 for wrong, 2 for a label that is no class."""
     score = tl.where(largest == float("-inf"), float("nan"), 1.0 / total)
     hit = tl.where((label < 0) | (label >= k), 2, (found == label).to(tl.int32))
+    return score, hit
+
+
+@triton.jit
+def _store(confidence, correct, top, at, keep, largest, total, found, label, k, BESIDES: tl.constexpr):
+    score, hit = _score_and_hit(largest, total, found, label, k)
     tl.store(confidence + at, score, mask=keep)
     if BESIDES == 2:
         tl.store(top + at, found, mask=keep)
@@ -152,6 +217,43 @@ def _thread_rows(
     label = tl.load(labels + row, mask=keep, other=0)
     largest, total, found = _softmax_of_threads(logits, row, keep, k, VECTOR, WIDE)
     _store(confidence, correct, top, row, keep, largest, total, found, label, k, BESIDES)
+
+
+@triton.jit
+def _thread_sums(
+    logits,
+    labels,
+    limits,
+    sums,
+    n,
+    k: tl.constexpr,
+    VECTOR: tl.constexpr,
+    WIDE: tl.constexpr,
+    IGNORED: tl.constexpr,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
+    THREADS: tl.constexpr,
+    DECLARE: tl.constexpr,
+    ADD: tl.constexpr,
+    CLEAR: tl.constexpr,
+    READ: tl.constexpr,
+):
+    """The same, but the confidence goes into the table of a program at once."""
+    each = tl.arange(0, THREADS)
+    _clear_common(each, B, DECLARE, CLEAR)
+    for block in range(tl.program_id(0), tl.cdiv(n, THREADS), tl.num_programs(0)):
+        row = block.to(tl.int64) * THREADS + each
+        keep = row < n
+        label = tl.load(labels + row, mask=keep, other=0)
+        largest, total, found = _softmax_of_threads(logits, row, keep, k, VECTOR, WIDE)
+        score, hit = _score_and_hit(largest, total, found, label, k)
+        if IGNORED is not None:
+            hit = tl.where(label == IGNORED, SKIPPED, hit)
+        _add_rows(score, hit, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
+    _report_common(sums, each, B, MOMENTS, READ)
 
 
 @triton.jit
@@ -221,25 +323,13 @@ def _add_chunk(at, number, largest, total, where, STEP: tl.constexpr, WIDE: tl.c
 
 
 @triton.jit
-def _long_rows(
-    logits,
-    labels,
-    confidence,
-    correct,
-    top,
-    k: tl.constexpr,
-    THREADS: tl.constexpr,
-    VECTOR: tl.constexpr,
-    WIDE: tl.constexpr,
-    BESIDES: tl.constexpr,
-):
+def _softmax_of_program(logits, row, k: tl.constexpr, THREADS: tl.constexpr, VECTOR: tl.constexpr, WIDE: tl.constexpr):
     """One row in pieces: each thread has a maximum and a sum of its own until the row ends.
 
     Vectors begin at multiples of 16 bytes, whatever the number of classes. The few entries before the first and after
     the last vector are read one by one.
     """
     STEP: tl.constexpr = THREADS * VECTOR
-    row = tl.program_id(0).to(tl.int64)
     first = row * k
     end = first + k
     begin = tl.multiple_of((first + VECTOR - 1) // VECTOR * VECTOR, VECTOR)
@@ -272,4 +362,54 @@ def _long_rows(
         column = again + (begin - first).to(tl.int32)
         nearest = tl.min(tl.min(tl.where(look & (z == whole), column, k), axis=1), axis=0)
         found = tl.minimum(found, nearest)
-    _store(confidence, correct, top, row, True, whole, sum, found, tl.load(labels + row), k, BESIDES)
+    return whole, sum, found
+
+
+@triton.jit
+def _long_rows(
+    logits,
+    labels,
+    confidence,
+    correct,
+    top,
+    k: tl.constexpr,
+    THREADS: tl.constexpr,
+    VECTOR: tl.constexpr,
+    WIDE: tl.constexpr,
+    BESIDES: tl.constexpr,
+):
+    """A row for each program: many classes."""
+    row = tl.program_id(0).to(tl.int64)
+    largest, total, found = _softmax_of_program(logits, row, k, THREADS, VECTOR, WIDE)
+    _store(confidence, correct, top, row, True, largest, total, found, tl.load(labels + row), k, BESIDES)
+
+
+@triton.jit
+def _long_sums(
+    logits,
+    labels,
+    limits,
+    sums,
+    k: tl.constexpr,
+    THREADS: tl.constexpr,
+    VECTOR: tl.constexpr,
+    WIDE: tl.constexpr,
+    IGNORED: tl.constexpr,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
+):
+    """The same, but the confidence goes into the table at once."""
+    row = tl.program_id(0).to(tl.int64)
+    label = tl.load(labels + row)
+    largest, total, found = _softmax_of_program(logits, row, k, THREADS, VECTOR, WIDE)
+    score, hit = _score_and_hit(largest, total, found, label, k)
+    if IGNORED is not None:
+        hit = tl.where(label == IGNORED, SKIPPED, hit)
+    one = tl.arange(0, 1)
+    faults = sums + 10 * B
+    _add_globally(
+        sums, faults, score + tl.zeros((1,), WIDE), hit + one, limits, one == 0, B, UNIFORM, STEPS, MOMENTS, SKIPPED
+    )

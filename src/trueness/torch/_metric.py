@@ -133,14 +133,16 @@ class CalibrationError:
     @property
     def device(self) -> torch.device:
         """Where the sums are."""
-        return self._sums.table.device
+        return self._sums.flat.device
 
     def update(self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None) -> None:
         """Add a batch of labels and probabilities, or logits if `from_logits`.
 
         In batches without weights, every row has weight 1.
         """
-        self._add(self._batch(y_true, scores, sample_weight))
+        sums = self._batch(y_true, scores, sample_weight, None if self.validate else self._sums)
+        if sums is not self._sums:
+            self._add(sums)
 
     def forward(
         self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None
@@ -245,9 +247,12 @@ class CalibrationError:
                 raise InputError(name, f"must have the same `{key}` as this metric, {value!r}", f"got {other!r}")
         self.n_classes = own["n_classes"] or options["n_classes"]
 
-    def _batch(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> Sums:
+    def _batch(
+        self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None, into: Sums | None = None
+    ) -> Sums:
+        """The sums of a batch; they are `into` itself if the device could add to it."""
         rows = self._check(y_true, scores, weight)
-        sums = sums_of(rows, self._layout)
+        sums = sums_of(rows, self._layout, into)
         if self.validate and bool(sums.faults.any()):
             explain(rows, self._layout)
         if rows.p.ndim == 2:

@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 
 from trueness.torch._edges import Ruler
+from trueness.torch._launch import launch
 from trueness.torch._rows import as_bytes
 from trueness.torch._sums import Sums, no_sums
 
@@ -26,33 +27,46 @@ _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for this numbe
 _ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
 _COPIED_WORDS = 1 << 22
 _VECTOR = 8  # rows that a thread reads at once
+_SHARERS = 256  # threads with one table
 _OTHER_CELLS = 4  # after those of the bins: three faults, and rows that do not count
 
 
-def score_sums(y: torch.Tensor, p: torch.Tensor, ruler: Ruler, moments: bool, *, skipped: int | None = None) -> Sums:
-    """As :func:`trueness.torch._sums.score_sums`; rows that do not count have the label `skipped`."""
-    sums = no_sums(1, ruler.size, p.device)
+def score_sums(
+    y: torch.Tensor,
+    p: torch.Tensor,
+    ruler: Ruler,
+    moments: bool,
+    *,
+    skipped: int | None = None,
+    into: Sums | None = None,
+) -> Sums:
+    """As :func:`trueness.torch._sums.score_sums`; rows that do not count have the label `skipped`.
+
+    If the sums fit into shared memory, they are added to `into`.
+    """
+    plan = _plan(ruler.size, moments)
+    sums = no_sums(1, ruler.size, p.device) if into is None or plan is None else into
     n = p.shape[0]
     if n == 0:
         return sums
     y, p = as_bytes(y).contiguous(), p.contiguous()
     limits = ruler.limits(p.dtype, p.device)
-    narrow = ruler.uniform and p.dtype != torch.float64
-    plan = _plan(ruler.size, narrow, moments, skipped, p.device.index)
-    with torch.cuda.device(p.device):
-        if plan is None:
-            _launch_copies(y, p, limits, sums, _shape(ruler.size, narrow, moments, skipped))
-            return sums
-        kernel, most, rows, constants = plan
-        programs = max(min(-(-n // constants["BLOCK"]), most), -(-n // rows))
-        kernel[(programs,)](p, y, limits, sums.flat, n, **constants)
+    shape = shape_of(ruler, p.dtype, moments, skipped)
+    if plan is None:
+        _launch_copies(y, p, limits, sums, shape)
+        return sums
+    kernel, resident, rows, constants = plan
+    programs = max(min(-(-n // constants["BLOCK"]), processors(p.device.index) * resident), -(-n // rows))
+    launch(kernel, programs, (p, y, limits, sums.flat, n), {**shape, **constants})
     return sums
 
 
-def _shape(size: int, narrow: bool, moments: bool, skipped: int | None) -> dict[str, object]:
+def shape_of(ruler: Ruler, score: torch.dtype, moments: bool, skipped: int | None) -> dict[str, object]:
+    """Constants of every kernel that bins scores."""
+    size = ruler.size
     return {
         "B": size,
-        "UNIFORM": narrow and size < 1 << 22,
+        "UNIFORM": ruler.uniform and score != torch.float64 and size < 1 << 22,
         "STEPS": (size - 1).bit_length(),
         "MOMENTS": moments,
         "SKIPPED": skipped,
@@ -60,31 +74,51 @@ def _shape(size: int, narrow: bool, moments: bool, skipped: int | None) -> dict[
 
 
 @lru_cache(maxsize=64)
-def _plan(
-    size: int, narrow: bool, moments: bool, skipped: int | None, device: int
-) -> tuple[object, int, int, dict[str, object]] | None:
-    """The kernel, how many programs run at once, the most rows for one, and what is compiled into it."""
-    cells = 2 * size + _OTHER_CELLS
+def _plan(size: int, moments: bool) -> tuple[object, int, int, dict[str, object]] | None:
+    """The kernel, how many programs fit on a multiprocessor, the most rows for one, and what is compiled into it."""
     words = 4 if moments else 2
-    warps = next((w for w in (2, 1) if cells * words * 8 * 32 * w <= _SHARED), 0)
-    pieces = 9 if moments else 5
-    if not warps and cells * pieces * 4 > _SHARED:
-        return None
-    threads = 32 * (warps or 8)
-    shared = cells * words * 8 * threads if warps else cells * pieces * 4
-    resident = max(1, min(16 if warps else 8, _SHARED_OF_ALL // (shared + 1_024)))
+    of_thread = (2 * size + _OTHER_CELLS) * words * 8
+    warps = next((w for w in (2, 1) if of_thread * 32 * w <= _SHARED), 0)
+    if not warps:
+        table = common_table(size, moments)
+        return table and (_common, *table[:2], {"BLOCK": _VECTOR * _SHARERS, **table[2]})
+    threads = 32 * warps
     constants = {
-        **_shape(size, narrow, moments, skipped),
         "BLOCK": _VECTOR * threads,
         "THREADS": threads,
-        "DECLARE": f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;",
-        "ADD": _add_asm(words, threads) if warps else _add_pieces_asm(pieces),
-        "CLEAR": _clear_asm(words, threads) if warps else _clear_pieces_asm(pieces),
-        "READ": _read_asm(words, threads) if warps else _read_pieces_asm(pieces),
-        "num_warps": threads // 32,
+        "DECLARE": _declare(of_thread * threads),
+        "ADD": _add_asm(words, threads),
+        "CLEAR": _clear_asm(words, threads),
+        "READ": _read_asm(words, threads),
+        "num_warps": warps,
     }
-    kernel, rows = (_private, threads * _ROWS_PER_THREAD) if warps else (_common, _ROWS_PER_TABLE)
-    return kernel, processors(device) * resident, rows, constants
+    return _private, _resident(of_thread * threads, 16), threads * _ROWS_PER_THREAD, constants
+
+
+@lru_cache(maxsize=64)
+def common_table(size: int, moments: bool) -> tuple[int, int, dict[str, object]] | None:
+    """The same, without a kernel, for a table that the threads of a program share; None if it is too large."""
+    pieces = 9 if moments else 5
+    shared = (2 * size + _OTHER_CELLS) * pieces * 4
+    if shared > _SHARED:
+        return None
+    constants = {
+        "THREADS": _SHARERS,
+        "DECLARE": _declare(shared),
+        "ADD": _add_pieces_asm(pieces),
+        "CLEAR": _clear_pieces_asm(pieces),
+        "READ": _read_pieces_asm(pieces),
+        "num_warps": _SHARERS // 32,
+    }
+    return _resident(shared, 8), _ROWS_PER_TABLE, constants
+
+
+def _resident(shared: int, most: int) -> int:
+    return max(1, min(most, _SHARED_OF_ALL // (shared + 1_024)))
+
+
+def _declare(shared: int) -> str:
+    return f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;"
 
 
 def _launch_copies(y, p, limits, sums, shape) -> None:
@@ -93,7 +127,8 @@ def _launch_copies(y, p, limits, sums, shape) -> None:
     tables = torch.zeros((copies, words), dtype=torch.int64, device=p.device)
     n = p.shape[0]
     programs = min(-(-n // 1_024), processors(p.device.index) * 16)
-    _copies[(programs,)](p, y, limits, tables, sums.faults, n, words, copies, BLOCK=1_024, **shape, num_warps=4)
+    constants = {**shape, "BLOCK": 1_024, "num_warps": 4}
+    launch(_copies, programs, (p, y, limits, tables, sums.faults, n, words, copies), constants)
     sums.table.copy_(tables.sum(dim=0).view_as(sums.table))
 
 
@@ -329,7 +364,6 @@ def _private(
     tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
     for c in range(2 * B + 4):
         tl.inline_asm_elementwise(CLEAR, "=r,r", [each * 0 + c], dtype=tl.int32, is_pure=False, pack=1)
-
     rows = tl.arange(0, BLOCK)
     n_full = n // BLOCK
     first = tl.program_id(0).to(tl.int64)
@@ -356,6 +390,42 @@ def _private(
 
 
 @triton.jit
+def _clear_common(each, B: tl.constexpr, DECLARE: tl.constexpr, CLEAR: tl.constexpr):
+    """Declare the table of a program and fill it with zeros."""
+    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
+    for c in range(0, 2 * B + 4, each.shape[0]):
+        cell = tl.minimum(c + each, 2 * B + 3)
+        tl.inline_asm_elementwise(CLEAR, "=r,r", [cell], dtype=tl.int32, is_pure=False, pack=1)
+    tl.debug_barrier()
+
+
+@triton.jit
+def _report_common(sums, each, B: tl.constexpr, MOMENTS: tl.constexpr, READ: tl.constexpr):
+    """Add the table of a program to the sums of all programs."""
+    tl.debug_barrier()
+    for c in range(0, 2 * B + 3, each.shape[0]):
+        cell = tl.minimum(c + each, 2 * B + 3)
+        if MOMENTS:
+            count, hi, lo, hi2, lo2 = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,=l,=l,r", [cell], dtype=(tl.int64,) * 5, is_pure=False, pack=1
+            )
+        else:
+            count, hi, lo = tl.inline_asm_elementwise(
+                READ, "=l,=l,=l,r", [cell], dtype=(tl.int64,) * 3, is_pure=False, pack=1
+            )
+        some = (count > 0) & (cell < 2 * B)
+        to = sums + cell * 5
+        tl.atomic_add(to, count, mask=some, sem="relaxed")
+        tl.atomic_add(to + 1, hi, mask=some, sem="relaxed")
+        tl.atomic_add(to + 2, lo, mask=some, sem="relaxed")
+        if MOMENTS:
+            tl.atomic_add(to + 3, hi2, mask=some, sem="relaxed")
+            tl.atomic_add(to + 4, lo2, mask=some, sem="relaxed")
+        fault = (count > 0) & (cell >= 2 * B) & (cell < 2 * B + 3)
+        tl.atomic_add(sums + 8 * B + cell, count, mask=fault, sem="relaxed")
+
+
+@triton.jit
 def _common(
     p_rows,
     y_rows,
@@ -376,11 +446,7 @@ def _common(
 ):
     """One table for all threads of a program."""
     each = tl.arange(0, THREADS)
-    tl.inline_asm_elementwise(DECLARE, "=r,r", [each], dtype=tl.int32, is_pure=False, pack=1)
-    for c in range(0, 2 * B + 4, THREADS):
-        cell = tl.minimum(c + each, 2 * B + 3)
-        tl.inline_asm_elementwise(CLEAR, "=r,r", [cell], dtype=tl.int32, is_pure=False, pack=1)
-    tl.debug_barrier()
+    _clear_common(each, B, DECLARE, CLEAR)
     rows = tl.arange(0, BLOCK)
     for b in range(tl.program_id(0).to(tl.int64), tl.cdiv(n, BLOCK), tl.num_programs(0)):
         at = b * BLOCK + rows
@@ -388,27 +454,39 @@ def _common(
         p = tl.load(p_rows + at, mask=keep, other=0.0, eviction_policy="evict_first")
         y = tl.load(y_rows + at, mask=keep, other=0, eviction_policy="evict_first")
         _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
-    tl.debug_barrier()
-    for c in range(0, 2 * B + 3, THREADS):
-        cell = tl.minimum(c + each, 2 * B + 3)
-        if MOMENTS:
-            count, hi, lo, hi2, lo2 = tl.inline_asm_elementwise(
-                READ, "=l,=l,=l,=l,=l,r", [cell], dtype=(tl.int64,) * 5, is_pure=False, pack=1
-            )
-        else:
-            count, hi, lo = tl.inline_asm_elementwise(
-                READ, "=l,=l,=l,r", [cell], dtype=(tl.int64,) * 3, is_pure=False, pack=1
-            )
-        some = (count > 0) & (cell < 2 * B)
-        to = sums + cell * 5
-        tl.atomic_add(to, count, mask=some, sem="relaxed")
-        tl.atomic_add(to + 1, hi, mask=some, sem="relaxed")
-        tl.atomic_add(to + 2, lo, mask=some, sem="relaxed")
-        if MOMENTS:
-            tl.atomic_add(to + 3, hi2, mask=some, sem="relaxed")
-            tl.atomic_add(to + 4, lo2, mask=some, sem="relaxed")
-        fault = (count > 0) & (cell >= 2 * B) & (cell < 2 * B + 3)
-        tl.atomic_add(sums + 8 * B + cell, count, mask=fault, sem="relaxed")
+    _report_common(sums, each, B, MOMENTS, READ)
+
+
+@triton.jit
+def _add_globally(
+    table,
+    faults,
+    p,
+    y,
+    limits,
+    keep,
+    B: tl.constexpr,
+    UNIFORM: tl.constexpr,
+    STEPS: tl.constexpr,
+    MOMENTS: tl.constexpr,
+    SKIPPED: tl.constexpr,
+):
+    """Add rows to a table in global memory."""
+    p = _score(p)
+    cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
+    hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
+    good = keep & (cell < 2 * B)
+    for fault in tl.static_range(3):
+        bad = tl.sum((keep & (cell == 2 * B + fault)).to(tl.int64))
+        if bad > 0:
+            tl.atomic_add(faults + fault, bad, sem="relaxed")
+    to = table + cell.to(tl.int64) * 5
+    tl.atomic_add(to, tl.full(cell.shape, 1, tl.int64), mask=good, sem="relaxed")
+    tl.atomic_add(to + 1, hi.to(tl.int64), mask=good, sem="relaxed")
+    tl.atomic_add(to + 2, lo.to(tl.int64), mask=good & (lo != 0), sem="relaxed")
+    if MOMENTS:
+        tl.atomic_add(to + 3, hi2.to(tl.int64), mask=good, sem="relaxed")
+        tl.atomic_add(to + 4, lo2.to(tl.int64), mask=good, sem="relaxed")
 
 
 @triton.jit
@@ -434,19 +512,6 @@ def _copies(
     for b in range(first, tl.cdiv(n, BLOCK), tl.num_programs(0)):
         at = b * BLOCK + rows
         keep = at < n
-        p = _score(tl.load(p_rows + at, mask=keep, other=0.0))
+        p = tl.load(p_rows + at, mask=keep, other=0.0)
         y = tl.load(y_rows + at, mask=keep, other=0)
-        cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
-        hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
-        good = keep & (cell < 2 * B)
-        for fault in tl.static_range(3):
-            bad = tl.sum((keep & (cell == 2 * B + fault)).to(tl.int64))
-            if bad > 0:
-                tl.atomic_add(faults + fault, bad, sem="relaxed")
-        to = table + cell.to(tl.int64) * 5
-        tl.atomic_add(to, tl.full(cell.shape, 1, tl.int64), mask=good, sem="relaxed")
-        tl.atomic_add(to + 1, hi.to(tl.int64), mask=good, sem="relaxed")
-        tl.atomic_add(to + 2, lo.to(tl.int64), mask=good & (lo != 0), sem="relaxed")
-        if MOMENTS:
-            tl.atomic_add(to + 3, hi2.to(tl.int64), mask=good, sem="relaxed")
-            tl.atomic_add(to + 4, lo2.to(tl.int64), mask=good, sem="relaxed")
+        _add_globally(table, faults, p, y, limits, keep, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
