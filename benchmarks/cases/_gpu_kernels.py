@@ -249,8 +249,11 @@ def check_weights():
                     label[::11], label[5::13], weight[7::17] = 255, 2, -1
                     score[3::19] = torch.nan
                 rows = TensorRows(label, score, weight, 255)
-                found = device_sums(rows, Layout(ruler_of(bins)))
-                expected = sums_by_operations(rows.with_wide_weights(), Layout(ruler_of(bins)))
+                layout = Layout(ruler_of(bins), moments=cases % 2 == 0)
+                found = device_sums(rows, layout)
+                expected = sums_by_operations(rows.with_wide_weights(), layout)
+                if not layout.moments:
+                    expected.weighted[..., 5] = 0
                 assert torch.equal(found.flat, expected.flat), (dtype, n, bins)
                 assert torch.allclose(found.weighted, expected.weighted, rtol=1e-12, atol=0), (dtype, n, bins)
                 cases += 1

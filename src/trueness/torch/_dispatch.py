@@ -86,7 +86,9 @@ def device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> S
             from trueness.torch._weight_kernel import MOST_BINS, weighted_score_sums
 
             if layout.ruler.size <= MOST_BINS:
-                return weighted_score_sums(rows.codes, rows.p, rows.w, layout.ruler, skipped=rows.skipped)
+                return weighted_score_sums(
+                    rows.codes, rows.p, rows.w, layout.ruler, layout.moments, skipped=rows.skipped
+                )
         return score_sums(rows.with_wide_weights(), layout)
     if rows.logits and kernels and layout.kind != "classwise":
         from trueness.torch._logit_kernel import logit_sums

@@ -56,7 +56,7 @@ def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Su
     if layout.kind == "confidence" and rows.w is None:
         return score_sums(correct, confidence, layout.ruler, layout.moments, skipped=skipped, into=into)
     if layout.kind == "confidence" and layout.ruler.size <= MOST_BINS:
-        return weighted_score_sums(correct, confidence, rows.w, layout.ruler, skipped=skipped)
+        return weighted_score_sums(correct, confidence, rows.w, layout.ruler, layout.moments, skipped=skipped)
     part, parts = (None, 1) if layout.kind == "confidence" else (top, rows.p.shape[1])
     tops_of_rows = TensorRows(correct, confidence, rows.w, skipped).with_wide_weights()
     return sums_by_operations(tops_of_rows, layout, part, parts)
