@@ -19,6 +19,7 @@ from trueness.torch._edges import ruler_of
 from trueness.torch._logit_kernel import tops
 from trueness.torch._rows import Layout, TensorRows
 from trueness.torch._score_kernel import score_sums
+from trueness.torch._sums import no_sums
 from trueness.torch._sums import score_sums as sums_by_operations
 
 DEVICE = torch.device("cuda", 0)
@@ -168,6 +169,33 @@ def check_logits():
         f"confidence: {cases} cases; right or wrong as in float64, largest relative error {worst:.1e}; "
         "class by class: sums as in float64"
     )
+
+
+def check_classes():
+    """Sums by class are the same bits for any order and split of the rows, and are added to those that are there."""
+    shapes = ((3_001, 66), (901, 300), (3_000, 1_000), (777, 1_001), (501, 2_048), (300, 4_000))
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for n, k in shapes:
+            y, z = logits(n, k, dtype, awkward=True)
+            z[5::31] *= 300
+            layout = Layout(ruler_of(10), moments=False)
+            found = device_sums(TensorRows(y, z, logits=True), layout)
+            order = torch.randperm(n, device=DEVICE)
+            again = no_sums(k, 10, DEVICE)
+            for some in order.split(n // 3):
+                assert device_sums(TensorRows(y[some], z[some], logits=True), layout, again) is again
+            assert torch.equal(found.flat, again.flat), (dtype, n, k)
+    # Eleven scores of 1/11 in every row: no others make larger sums in the lowest bin.
+    n = 3_000_000
+    z = torch.full((n, 80), -torch.inf, device=DEVICE)
+    z[:, 20:31] = 7
+    found = device_sums(TensorRows(torch.full((n,), 25, device=DEVICE), z, logits=True), layout).table[:, 0]
+    expected = torch.zeros_like(found)
+    expected[:, 0, 0] = n
+    expected[20:31, 0, 1] = n * int(2**26 * np.float32(1) / np.float32(11))
+    expected[25] = expected[25].flip(0)
+    assert torch.equal(found, expected)
+    return f"class by class: {3 * len(shapes)} cases with the same bits in any order and split"
 
 
 def check_metric():
@@ -354,7 +382,7 @@ def run(page: Page, quick: bool, only: str) -> None:
     torch.manual_seed(time.time_ns() % (1 << 40))
     page.text(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}")
     if "check" in only:
-        for check in (check_scores, check_weights, check_logits, check_metric, check_options):
+        for check in (check_scores, check_weights, check_logits, check_classes, check_metric, check_options):
             page.text(check())
     bandwidth = ceiling()
     page.text(f"A copy moves {bandwidth:.2f} TB/s, read and written.")

@@ -174,6 +174,18 @@ def test_kernels_count_what_the_library_counts(kind, dtype, shape):
 
 
 @CUDA
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("k", [10, 66, 1_000, 1_001, 4_000, 5_000])
+def test_sums_by_class_on_cuda_have_the_same_bits_in_any_order_and_split(dtype, k):
+    y, z = (column.cuda() for column in some_rows(500, k, dtype))
+    whole = tn.torch.binned_logits(y, z, kind="classwise", moments=False)
+    metric = tn.torch.CalibrationError(kind="classwise", from_logits=True, n_classes=k, device="cuda")
+    for some in torch.randperm(500, device="cuda").split(170):
+        metric.update(y[some], z[some])
+    assert metric.binned == whole
+
+
+@CUDA
 @pytest.mark.parametrize("k", [5, 40, 3_000, 50_257])
 def test_a_batch_on_cuda_is_added_to_those_before_it(k):
     y, z = (column.cuda() for column in some_rows(200, k, torch.float32))

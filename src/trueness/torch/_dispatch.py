@@ -97,7 +97,7 @@ def device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> S
     if rows.logits and kernels and rows.w is None:
         from trueness.torch._class_kernel import class_sums as classes_by_kernel
 
-        return classes_by_kernel(rows, layout)
+        return classes_by_kernel(rows, layout, into)
     return class_sums(rows.with_wide_weights(), layout)
 
 
