@@ -268,12 +268,12 @@ class EqualMass(BinRule):
     def __init__(self, n: int) -> None:
         self._keep(n=_whole(n, "`EqualMass` bins", 1, MOST_MASS_BINS))
 
-    def ranks(self, total: int) -> Ints:
-        """The rows, or units of weight, after which the cuts lie: ⌊jW/n⌋, strictly between 0 and W."""
-        n = max(1, min(self.n, total))  # from W bins on, there is a cut after every unit
-        every, rest = divmod(total, n)
+    def ranks(self, n_rows: int) -> Ints:
+        """The rows after which the cuts lie, ⌊jN/n⌋, strictly between 0 and N; a row of weight 2 is two rows."""
+        n = max(1, min(self.n, n_rows))  # from N bins on, there is a cut after every row
+        every, rest = divmod(n_rows, n)
         j = np.arange(1, n, dtype=np.int64)
-        return j * every + j * rest // n  # jW itself may exceed 64 bits
+        return j * every + j * rest // n  # jN itself may exceed 64 bits
 
     def group(self, cells: Cells) -> Groups:
         """Cut after the cell that contains unit ⌊jW/n⌋ of the weight."""
