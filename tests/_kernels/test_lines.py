@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness._kernels import reference
+from trueness._kernels import compiled, library, reference
 
 BITS = (44, 34, 44, 36, 26)
 LINE = (0.9, 0.1, -0.3)
@@ -95,8 +95,7 @@ def test_threads_share_the_rows(three_threads):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -2000.0])
 def test_log_odds_of_no_score_are_refused(bad):
-    compiled = pytest.importorskip("trueness._kernels.compiled")
-    if compiled._row_line_sums is None:
+    if not library.available():
         pytest.skip("the compiled kernels were not built")
     x, one = np.append(np.zeros(600), bad), np.ones(601, np.int64)
     with pytest.raises(TypeError, match="other types, sizes or layouts"):

@@ -3,18 +3,17 @@
 Nothing here can be called unless :func:`trueness._kernels.library.available`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from ctypes import POINTER, byref, c_double, c_int, c_int64
-from functools import reduce
-from operator import or_
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels import reference
+from trueness._kernels.compiled_logits import *  # noqa: F403  # the names in its __all__
 from trueness._kernels.grid import GRID_CELLS
-from trueness._kernels.library import bind, bind_quick, call, call_quick, in_threads, shares, workers
+from trueness._kernels.library import bind, bind_quick, call, call_quick, every_fault, in_threads, shares, workers
 from trueness._kernels.reference import Codes, Floats, Ints, Labels, Scores
 
 __all__: list[str] = []
@@ -52,8 +51,6 @@ _ranks = bind("ranks", 4, c_int64, c_int64)
 _steps = bind("steps", 5, c_int64, c_int64)
 _sketch_sums = bind("sketch_sums", 4, c_int64, c_int64)
 _venn_abers = bind("venn_abers", 6, c_int64)
-_line_sums = bind("line_sums", 4, c_double, c_double, c_double)
-_placement_sums = bind("placement_sums", 3, c_double, c_double, c_double)
 
 
 # Every thread has a table of its own; larger ones (in bytes) are not multiplied.
@@ -82,7 +79,7 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
 
     rows = shares(p.size, n_workers)
     tables = np.zeros((n_workers, *table.shape), np.int64)
-    status = _every_fault(in_threads(work, n_workers))
+    status = every_fault(in_threads(work, n_workers))
     table += tables.sum(axis=0)
     return status
 
@@ -110,7 +107,7 @@ def events(p: Scores, y: Labels) -> tuple[int, int]:
     def work(i: int) -> int:
         return int(call(_count_events, (p, y), *rows[i], byref(found[i])))
 
-    return _every_fault(in_threads(work, len(rows))), sum(part.value for part in found)
+    return every_fault(in_threads(work, len(rows))), sum(part.value for part in found)
 
 
 def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
@@ -124,7 +121,7 @@ def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Flo
 
     rows = shares(p.size, n_workers)
     tables = np.zeros((n_workers, *table.shape))
-    status = _every_fault(in_threads(work, n_workers))
+    status = every_fault(in_threads(work, n_workers))
     for own in tables:
         reference.add_compensated(table, np.arange(table.shape[0]), own[:, :, 0])
         table[:, :, 1] += own[:, :, 1]
@@ -140,7 +137,7 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
     def work(i: int) -> int:
         return int(call(_sketch_sums, (p, y, tables[i], reached[i]), *rows[i]))
 
-    status = _every_fault(in_threads(work, len(rows)))
+    status = every_fault(in_threads(work, len(rows)))
     for own, own_ends in zip(tables[1:], reached[1:], strict=True):
         table += own
         np.minimum(ends[:, 0], own_ends[:, 0], out=ends[:, 0])
@@ -210,7 +207,7 @@ class _Grid:
         table += tables[:, :-1].sum(axis=0)
         at = self.open_through - through[self.opened] + self.ranks - 1
         collected = np.concatenate(keys)
-        return _every_fault(statuses), _sort(_sort_keys, collected, np.empty_like(collected)), at
+        return every_fault(statuses), _sort(_sort_keys, collected, np.empty_like(collected)), at
 
     def look_up_following(self, p: Scores, ends: Ints, following: Floats) -> None:
         """Correct the score after a cut if the next score lies in a cell that was not opened."""
@@ -332,7 +329,7 @@ def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArr
     def work(i: int) -> int:
         return int(call(_top1, (P, y, confidence, predicted, correct), *rows[i], tolerance))
 
-    return _every_fault(in_threads(work, len(rows))), confidence, predicted, correct
+    return every_fault(in_threads(work, len(rows))), confidence, predicted, correct
 
 
 def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
@@ -343,7 +340,7 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
     def work(i: int) -> int:
         return int(call(_classwise_sums, (P, y, tables[i]), *rows[i], n_bins, tolerance))
 
-    status = _every_fault(in_threads(work, len(rows)))
+    status = every_fault(in_threads(work, len(rows)))
     for own in tables[1:]:
         table += own
     return status
@@ -382,7 +379,7 @@ def _looked_up(function: Any, arrays: tuple[Array, ...]) -> int:
     def work(i: int) -> int:
         return int(call(function, arrays, *rows[i]))
 
-    return _every_fault(in_threads(work, len(rows)))
+    return every_fault(in_threads(work, len(rows)))
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
@@ -391,10 +388,6 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
     counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
     call(_venn_abers, (corner_weight, corner_events, with_event, without, counts, hull), unit)
     return with_event[:, : counts[0]].copy(), without[:, : counts[1]].copy()
-
-
-def _every_fault(statuses: Iterable[int]) -> int:
-    return reduce(or_, statuses, 0)
 
 
 def _scores_of(keys: Keys) -> Floats:
@@ -422,7 +415,7 @@ def _count_grid(p: Scores, rows: list[tuple[int, int]]) -> tuple[int, Ints, tupl
     def work(i: int) -> int:
         return int(call(_grid_counts, (p, counts[i], extremes[i]), *rows[i]))
 
-    status = _every_fault(in_threads(work, len(rows)))
+    status = every_fault(in_threads(work, len(rows)))
     return status, counts, (float(extremes[:, 0].min()), float(extremes[:, 1].max()))
 
 
@@ -444,70 +437,13 @@ def _sorted_pieces(p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, 
         return sorted_rows(bounds[i], bounds[i + 1], below[i + 1] - below[i])
 
     statuses, pieces = zip(*in_threads(work, n_workers), strict=True)
-    return _every_fault(statuses), list(pieces)
+    return every_fault(statuses), list(pieces)
 
 
 def _first_cells(pieces: list[Array]) -> list[int]:
     """Where the cells of each piece begin, and how many there are in all."""
     numbers = in_threads(lambda i: call(_count_cells, (pieces[i],), len(pieces[i])), len(pieces))
     return [0, *np.cumsum(numbers).tolist()]
-
-
-_softmax_derivatives = bind("softmax_derivatives", 4, c_int64, c_int64, c_double)
-_logit_tops = bind("logit_tops", 6, c_int64, c_int64)
-_softmax = bind("softmax", 4, c_int64, c_int64)
-
-
-def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
-    """See :func:`trueness._kernels.reference.softmax_derivatives`."""
-    if _softmax_derivatives is None:
-        return reference.softmax_derivatives(Z, y, w, beta)
-    rows = shares(Z.shape[0], workers(Z.size))
-    sums = np.zeros((len(rows), 5))
-
-    def work(i: int) -> int:
-        return int(call(_softmax_derivatives, (Z, y, w, sums[i]), *rows[i], beta))
-
-    return _every_fault(in_threads(work, len(rows))), sums.sum(axis=0)
-
-
-def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
-    """See :func:`trueness._kernels.reference.logit_tops`."""
-    n = Z.shape[0]
-    top, total = np.empty(n), np.empty(n)
-    predicted, correct = np.empty(n, np.int64), np.empty(n, np.uint8)
-    rows = shares(n, workers(Z.size))
-
-    def work(i: int) -> int:
-        return int(call(_logit_tops, (Z, y, top, total, predicted, correct), *rows[i]))
-
-    return _every_fault(in_threads(work, len(rows))), top, total, predicted, correct
-
-
-def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
-    """See :func:`trueness._kernels.reference.softmax`."""
-    rows = shares(Z.shape[0], workers(Z.size))
-    in_threads(lambda i: call(_softmax, (Z, top, total, P), *rows[i]), len(rows))
-
-
-def line_sums(
-    x: Floats, weight: Floats | Ints, events: Floats | Ints, slope: float, intercept: float, centre: float
-) -> Floats:
-    """See :func:`trueness._kernels.reference_logistic.line_sums`."""
-    if _line_sums is None:
-        return reference.line_sums(x, weight, events, slope, intercept, centre)
-    sums = np.zeros(5)
-    call(_line_sums, (x, weight, events, sums), slope, intercept, centre)
-    return sums
-
-
-def placement_sums(weight: Floats | Ints, events: Floats | Ints, total: float, rest: float, area: float) -> Floats:
-    """See :func:`trueness._kernels.reference_logistic.placement_sums`."""
-    if _placement_sums is None:
-        return reference.placement_sums(weight, events, total, rest, area)
-    sums = np.zeros(3)
-    call(_placement_sums, (weight, events, sums), total, rest, area)
-    return sums
 
 
 _residual_sums = bind("residual_sums", 5)
@@ -542,32 +478,6 @@ def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray
     return found
 
 
-_loss_sums = bind("loss_sums", 3, c_int64, c_int64)
-_cell_loss_sums = bind("cell_loss_sums", 4)
-
-
-def loss_sums(p: Scores, y: Labels) -> tuple[int, Ints]:
-    """See :func:`trueness._kernels.reference_losses.loss_sums`."""
-    if _loss_sums is None:
-        return reference.loss_sums(p, y)
-    rows = shares(p.size, workers(p.size))
-    sums = np.zeros((len(rows), 4), np.int64)
-
-    def work(i: int) -> int:
-        return int(call(_loss_sums, (p, y, sums[i]), *rows[i]))
-
-    return _every_fault(in_threads(work, len(rows))), sums.sum(axis=0)
-
-
-def cell_loss_sums(score: Floats, weight: Ints, events: Ints) -> Ints:
-    """See :func:`trueness._kernels.reference_losses.cell_loss_sums`."""
-    if _cell_loss_sums is None:
-        return reference.cell_loss_sums(score, weight, events)
-    sums = np.zeros(4, np.int64)
-    call(_cell_loss_sums, (score, weight, events, sums))
-    return sums
-
-
 _residual_moments = bind("residual_moments", 3, c_int64, c_int64, c_int64)
 _cell_residual_moments = bind("cell_residual_moments", 4, c_int64)
 
@@ -582,7 +492,7 @@ def residual_moments(p: Scores, y: Labels, table: Ints, bits: int) -> int:
     def work(i: int) -> int:
         return int(call(_residual_moments, (p, y, tables[i]), *rows[i], bits))
 
-    status = _every_fault(in_threads(work, len(rows)))
+    status = every_fault(in_threads(work, len(rows)))
     for own in tables[1:]:
         table += own
     return status
@@ -594,36 +504,3 @@ def cell_residual_moments(score: Floats, weight: Ints, events: Ints, table: Ints
         reference.cell_residual_moments(score, weight, events, table, bits)
     else:
         call(_cell_residual_moments, (score, weight, events, table), bits)
-
-
-_logits = bind("logits", 2, c_int64, c_int64)
-_row_line_sums = bind("row_line_sums", 3, c_int64, c_int64, c_double, c_double, c_double)
-_cell_line_sums = bind("cell_line_sums", 4, c_double, c_double, c_double)
-
-
-def logits(p: Scores) -> Floats:
-    """See :func:`trueness._kernels.reference_lines.logits`."""
-    if _logits is None:
-        return reference.logits(p)
-    rows, found = shares(p.size, workers(p.size)), np.empty(p.size)
-    in_threads(lambda i: call(_logits, (p, found), *rows[i]), len(rows))
-    return found
-
-
-def row_line_sums(x: Floats, y: Labels, slope: float, intercept: float, centre: float) -> Ints:
-    """See :func:`trueness._kernels.reference_lines.row_line_sums`."""
-    if _row_line_sums is None:
-        return reference.row_line_sums(x, y, slope, intercept, centre)
-    rows = shares(x.size, workers(x.size))
-    sums = np.zeros((len(rows), 5, 2), np.int64)
-    in_threads(lambda i: call(_row_line_sums, (x, y, sums[i]), *rows[i], slope, intercept, centre), len(rows))
-    return np.asarray(sums.sum(axis=0))
-
-
-def cell_line_sums(x: Floats, weight: Ints, events: Ints, slope: float, intercept: float, centre: float) -> Ints:
-    """See :func:`trueness._kernels.reference_lines.cell_line_sums`."""
-    if _cell_line_sums is None:
-        return reference.cell_line_sums(x, weight, events, slope, intercept, centre)
-    sums = np.zeros((5, 2), np.int64)
-    call(_cell_line_sums, (x, weight, events, sums), slope, intercept, centre)
-    return sums

@@ -8,8 +8,10 @@ the loop; :func:`call_quick` is for these.
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any, Final, TypeVar
 
 from numpy.typing import NDArray
@@ -25,6 +27,7 @@ __all__ = [
     "bind_quick",
     "call",
     "call_quick",
+    "every_fault",
     "in_threads",
     "shares",
     "workers",
@@ -163,3 +166,8 @@ def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
 
     with ThreadPoolExecutor(n_workers) as pool:
         return list(pool.map(work, range(n_workers)))
+
+
+def every_fault(statuses: Iterable[int]) -> int:
+    """The bits of all statuses."""
+    return reduce(or_, statuses, 0)
