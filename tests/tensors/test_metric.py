@@ -338,6 +338,14 @@ def test_sums_that_no_rows_have_are_not_loaded(state, law):
     assert metric.compute() == before
 
 
+def test_sums_that_may_have_overflowed_are_no_result():
+    metric = CalibrationError(bins=2)
+    metric.update(*some_rows(KINDS[0]))
+    metric._sums.table[0, 1, 1, 0] = 2**36 + 1
+    with pytest.raises(tn.InputError, match="at most 68,719,476,736 rows in a bin; one has 68,719,47"):
+        metric.compute()
+
+
 def test_bins_of_all_classes_have_a_limit():
     with pytest.raises(tn.InputError, match="`bins` must be at most 8 with 1,000,000 classes"):
         CalibrationError(kind="classwise", n_classes=10**6)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trueness._tally.bins import Bins
+from trueness._tally.bins import MOST_EXACT, Bins
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import check_class_bins
 from trueness._tally.tally import Binned
@@ -136,6 +136,10 @@ def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
     """Sums on the CPU in the library's own form; no number of classes means that scores are a vector."""
     ruler, moments = layout.ruler, layout.moments
     tables = sums.table.numpy().copy()
+    most = int(tables[..., 0].sum(axis=-1).max(initial=0))
+    if most > MOST_EXACT:  # the counts are still right, the sums of scores may have passed 64 bits
+        remedy = "Start a new metric before, and add their `binned`."
+        raise InputError("", f"sums hold at most {MOST_EXACT:,} rows in a bin", f"one has {most:,}", remedy=remedy)
     if not moments:  # the CPU loops always sum squares, but equal rows must give equal sums
         tables[..., 3:] = 0
     parts = tuple(Bins(ruler.edges, table, moments=moments) for table in tables)
