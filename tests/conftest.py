@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config, items):
     """
     grids, left_out = {}, set()
     for item in items:
-        if hasattr(item, "callspec"):
+        if hasattr(item, "callspec") and not item.get_closest_marker("all_cases"):
             grids.setdefault((item.path, item.originalname), []).append(item)
     for cases in grids.values():
         for i, item in enumerate(cases):

@@ -1,0 +1,582 @@
+"""Calls of the public functions with small samples, whose answers `stable_numbers.py` keeps and compares."""
+
+import copy
+import json
+import re
+from functools import partial
+
+import numpy as np
+
+import trueness as tn
+from trueness._tally.rules import EqualMass
+from trueness.infer._bands import consistency_of_curve
+from trueness.infer._detection_power import detection_power
+from trueness.infer._measure_table import MEASURES
+from trueness.measure._tce import bins_with_rejections
+from trueness.recalibrate._saving import _restored
+
+ROWS = 90
+
+
+def samples():
+    """Rows and options of each sample, by name."""
+    rng = np.random.default_rng(20)
+    p = rng.beta(1.2, 1.5, ROWS).round(2)
+    p[:6] = [0, 0, 1, 1, 0.5, 0.5]
+    y = (rng.random(ROWS) < p**1.5).astype(int)
+    y[:6] = [0, 0, 1, 1, 0, 1]
+    inner = np.clip(p, 0.01, 0.99)
+    P = rng.dirichlet([1.0, 2.0, 1.5], ROWS).round(3)
+    P[:, 2] = 1 - P[:, 0] - P[:, 1]
+    classes = (P.cumsum(axis=1) < rng.random(ROWS)[:, None]).sum(axis=1)
+    whole, real = rng.integers(0, 4, ROWS), rng.gamma(2.0, 1.0, ROWS).round(3)
+    cluster = np.arange(ROWS) // 4
+    many = rng.random(6_000)
+    of_many = (rng.random(6_000) < many**1.1).astype(int)
+    return {
+        "rows": ((y, p), {}),
+        "inner scores": ((y, inner), {}),
+        "repeated rows": ((y, inner), {"sample_weight": whole}),
+        "weights": ((y, inner), {"sample_weight": real}),
+        "clusters": ((y, inner), {"cluster": cluster}),
+        "weighted clusters": ((y, inner), {"cluster": cluster, "sample_weight": real}),
+        "repeated clusters": ((y, p), {"cluster": cluster, "sample_weight": whole}),
+        "class-wise": ((classes, P), {"kind": "classwise"}),
+        "confidence": ((classes, P), {"kind": "confidence"}),
+        "top-label": ((classes, P), {"kind": "top-label", "sample_weight": whole}),
+        "clustered classes": ((classes, P), {"kind": "confidence", "cluster": cluster}),
+        "three classes": ((classes, P), {}),
+        "weighted classes": ((classes, P), {"sample_weight": real}),
+        "two classes": ((y, np.stack([1 - inner, inner], axis=1)), {}),
+        "rare events": (((np.arange(ROWS) % 30 == 0).astype(int), inner / 12), {}),
+        "one label": ((np.zeros(ROWS, int), inner / 12), {}),
+        "few rows": ((y[6:12], inner[6:12]), {}),
+        "two rows": ((np.array([0, 1]), np.array([0.3, 0.6])), {}),
+        "one row": ((np.array([1]), np.array([0.3])), {}),
+        "equal scores": ((y[:30], np.full(30, 0.3)), {}),
+        "one heavy row": ((y[6:18], inner[6:18]), {"sample_weight": np.array([60.5] + [0.5] * 11)}),
+        "separated": ((np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.6, 0.7, 0.8])), {}),
+        "both columns": ((y, np.stack([1 - inner, inner], axis=1)), {"kind": "classwise", "sample_weight": whole}),
+        "two clusters": ((y, inner), {"cluster": np.arange(ROWS) < 45}),
+        "one cluster": ((y[:20], inner[:20]), {"cluster": np.zeros(20, int)}),
+        "wrong certain score": ((1 - y[:40], p[:40]), {}),
+        "many rows": ((of_many, many), {}),
+        "many weights": ((of_many, many), {"sample_weight": np.tile([0.3, 1.7, 2.2], 2_000)}),
+        "many rows of a tally": ((tn.tally(of_many, many),), {}),
+        "large sketch": ((tn.sketch(of_many, many),), {}),
+        "large weighted sketch": ((tn.sketch(of_many, many, sample_weight=np.tile([0.3, 1.7, 2.2], 2_000)),), {}),
+        "large class-wise sketch": ((tn.sketch(of_many[:1500], np.stack([1 - many, many], axis=1)[:1500]),), {}),
+        "tally": ((tn.tally(y, p),), {}),
+        "weighted tally": ((tn.tally(y, inner, sample_weight=real),), {}),
+        "class-wise tally": ((tn.tally(classes, P),), {}),
+        "confidence tally": ((tn.tally(classes, P, kind="confidence"),), {}),
+        "bins": ((tn.binned(y, inner, bins=5),), {}),
+        "class-wise bins": ((tn.binned(classes, P, bins=5, sample_weight=real),), {}),
+        "sketch": ((tn.sketch(y, p),), {}),
+        "weighted sketch": ((tn.sketch(y, inner, sample_weight=real),), {}),
+    }
+
+
+SAMPLES = samples()
+VECTORS = ["rows", "inner scores", "repeated rows", "weights", "rare events", "one label", "few rows"]
+MATRICES = ["class-wise", "confidence", "top-label"]
+TINY = ["separated", "two rows", "one row", "equal scores", "one heavy row"]
+CLUSTERS = ["two clusters", "one cluster", "clusters", "weighted clusters", "repeated clusters", "clustered classes"]
+SUMS = ["tally", "weighted tally", "class-wise tally", "confidence tally", "bins", "class-wise bins", "sketch"]
+SUMS = [*SUMS, "weighted sketch"]
+ALL = [*VECTORS, *TINY, *MATRICES, *CLUSTERS, *SUMS, "wrong certain score", "two classes", "both columns"]
+LARGE = ["many rows", "many weights", "large sketch", "large weighted sketch", "large class-wise sketch"]
+NO_CLUSTERS = [one for one in ALL if one not in CLUSTERS]
+MAPS = [
+    "equal scores",
+    "two rows",
+    "one heavy row",
+    "rows",
+    "inner scores",
+    "repeated rows",
+    "weights",
+    "rare events",
+    "one label",
+]
+IMPORTANCE = {"weight_type": "importance"}
+
+
+def grid(names, among, *options):
+    """Each function with each sample and each set of options."""
+    names = [names] if isinstance(names, str) else names
+    return [(name, sample, option) for name in names for sample in among for option in (options or ({},))]
+
+
+def choices(name, values, **others):
+    """Sets of options that differ in one."""
+    return [{name: value, **others} for value in values]
+
+
+GOALS = [
+    *({"oe_width": 0.3}, {"oe_se": 0.1}, {"slope_width": 0.4}, {"brier_width": 0.05}, {"c_width": 0.1}),
+    *({"accept_oe": 0.3}, {}),
+]
+RULES = [
+    *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, ties="split", fuse=True), tn.Isotonic()),
+    *(tn.Distinct(), tn.MassAndWidth(8, 5), tn.EqualMass(4), tn.EqualWidth(3), [0, 0.2, 0.21, 1]),
+]
+EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]
+TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"]
+INTERVALS = [
+    *("score", "analytic", "bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "politis-romano"),
+    *("hulc", "adaptive-hulc"),
+]
+BOUNDED = ["ece", "ace", "mce", "brier", "scaled_brier", "log_loss", "auc", "smooth_ece", "observed_expected"]
+BOUNDED += ["calibration_slope", "calibration_intercept", "squared_ece", "tce", "ici"]
+MEASURE_CALLS = [
+    *grid("ece", NO_CLUSTERS, {}, {"bins": 4, "norm": "l2"}, {"bins": tn.EqualMass(4), "norm": 3}),
+    *grid("ece", ["inner scores", "weights", "tally", "class-wise", "sketch"], *choices("bins", RULES)),
+    *grid("ece", ["rows", "tally"], *choices("bins", EDGES)),
+    *grid("ace", NO_CLUSTERS, {"bins": 5}, {"bins": 1}),
+    *grid("mce", NO_CLUSTERS, {"bins": 5}),
+    *grid("tce", NO_CLUSTERS, {"bins": 5}, {"test": "t", "bins": 5}, {"alpha": 0.4, "norm": "l2", "bins": 4}),
+    *grid("tce", ["rows", "repeated rows", "tally"], {}, {"test": "t-variance-for-deviation"}),
+    *grid("gce", NO_CLUSTERS, {"loss": "squared"}, {"loss": "rejection", "bins": 4}),
+    *grid(["brier", "log_loss", "scaled_brier", "auc", "smooth_ece", "observed_expected"], NO_CLUSTERS),
+    *grid(["calibration_slope", "calibration_intercept", "e50", "emax", "ici", "estimation_error"], NO_CLUSTERS),
+    *grid(["e90", "ici"], ["inner scores", "weights", "sketch"], {"curve": "loess"}, {"knots": 3}),
+    *grid("corp", NO_CLUSTERS, {}, {"score": "log"}),
+    *grid("squared_ece", NO_CLUSTERS, {}, {"bins": 3}, {"bins": 3, **IMPORTANCE}),
+    *grid("squared_ece", ["three classes", "weighted classes"], {"k": 2}, {"k": 3, "bins": 4}, {"smoothness": 0.5}),
+    *grid("bin_table", NO_CLUSTERS, {"bins": 4}, {"bins": 4, "interval": "wilson", "level": 0.8}),
+    *grid("bin_table", ["rows", "weights"], {"bins": 4, "interval": "jeffreys"}, {"bins": 25}),
+    *grid("own test", ["rows", "repeated rows", "class-wise"], {"bins": 4}, {"bins": 4, "norm": "max", "alpha": 0.3}),
+    *grid("reliability_curve", NO_CLUSTERS, *choices("method", ["binned", "isotonic", "smooth", "spline", "loess"])),
+    *grid("bounded", ["sketch", "weighted sketch", *LARGE[2:]], *choices("measure", BOUNDED)),
+    *grid("bounded", ["sketch", *LARGE[2:]], *choices("measure", ["ece", "ace", "mce"], bins=7)),
+    *grid("bounded", LARGE[2:], {"measure": "ece", "norm": "l2"}, {"measure": "ece", "bins": [0, 0.123, 0.7, 1]}),
+    *grid(["ece", "ace", "mce", "brier", "log_loss", "auc", "smooth_ece", "e90", "ici", "corp"], LARGE),
+    *grid(["calibration_slope", "calibration_intercept", "squared_ece", "tce", "estimation_error"], LARGE),
+    *grid("tested bins", ["tally", "many rows of a tally"], *choices("test", ["binomial", "t"])),
+]
+SUM_CALLS = [
+    *grid(["tally", "binned"], ["rows", "repeated rows", "weights", *MATRICES]),
+    *grid("binned", ["rows", "weights", "class-wise"], *choices("bins", RULES)),
+    *grid("accumulated", ["rows", "repeated rows", "weights", *MATRICES], *choices("bins", ["sketch", "distinct", 5])),
+    *grid("accumulated", ["rows", "weights", "confidence"], *choices("bins", ["sketch", 5], by="day")),
+    *grid("spoilt sums", ["few rows"], *choices("make", ["tally", "sketch", "binned"])),
+    *grid("spoilt sums", ["few rows"], *choices("make", ["tally", "sketch", "binned"], weights=[1, 2, 0, 1, 3, 1])),
+    *grid("spoilt sums", ["few rows"], *choices("make", ["tally", "binned"], weights=[0.5, 2, 0.1, 1, 3, 1])),
+]
+INFER_CALLS = [
+    *grid("ece_interval", [*VECTORS, *TINY, *MATRICES, "three classes", "two classes"], *choices("method", INTERVALS)),
+    *grid("ece_interval", [*CLUSTERS, *SUMS, "many rows"], {}, {"squared": True, "level": 0.8}),
+    *grid("ece_interval", [*CLUSTERS, *SUMS], *choices("method", ["bootstrap", "basic-bootstrap"], bins=4)),
+    *grid("ece_interval", ["weights", "weighted clusters", "weighted classes"], IMPORTANCE, {"bins": 3, **IMPORTANCE}),
+    *grid("ece_interval", ["three classes", "weighted classes"], {"k": 2}, {"k": 3, "method": "analytic"}),
+    *grid("ece_interval", ["rows", "three classes"], {"method": "analytic", "support": "reachable", "bins": 3}),
+    *grid("calibration_test", ALL, *choices("method", TESTS)),
+    *grid("calibration_test", ["many rows"], *choices("method", ["omnibus", "ks", "cox", "t-cal"])),
+    *grid("calibration_test", ALL, {"method": "hosmer-lemeshow", "bins": 4}),
+    *grid("calibration_test", ["inner scores", "tally"], {"method": "hosmer-lemeshow", "fitted": True}),
+    *grid("calibration_test", ["inner scores"], *choices("method", ["t-cal", "analytic"], bins=4)),
+    *grid("calibration_test", ["three classes", "weighted classes"], {}, {"k": 2}, {"method": "analytic", "k": 3}),
+    *grid(["cumulative_walk", "monotone_band"], NO_CLUSTERS, {}, {"level": 0.8}),
+    *grid("curve_band", ALL, *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.5, 0.8])),
+    # Two clusters leave one direction of error: rounding decides the rank of the covariance, and so the width.
+    *grid(
+        "curve_band",
+        [one for one in ALL if one not in ("two clusters", "one cluster")],
+        *choices("curve", ["spline", "loess"], band="simultaneous", at=[0.1, 0.3, 0.5, 0.8]),
+    ),
+    *grid("reliability_bands", NO_CLUSTERS, {"bins": 4}, {"bins": 4, "band": "simultaneous"}),
+    *grid("reliability_bands", NO_CLUSTERS, *choices("band", ["consistency", "simultaneous-consistency"], bins=4)),
+    *grid("consistency", ["tally", "weighted tally"], *choices("method", ["isotonic", "smooth"])),
+    *grid("consistency", ["tally"], {"method": "isotonic", "band": "consistency"}),
+    *grid("prior_shift", ALL, {}, {"level": 0.8}),
+    *grid("equivalence_test", ALL, *choices("criterion", ["l2", "ece", "oe", "band"], within=0.2)),
+    *grid("equivalence_test", ["weights", "weighted clusters"], *choices("criterion", ["l2", "ece"], **IMPORTANCE)),
+    *grid("equivalence_test", ["rows", "many rows"], {"criterion": "band", "share": 0.9, "within": 0.1}),
+    *grid("grade_table", ["rows", "repeated rows", "rare events", "one label", "tally", "bins"], {"bins": 3}),
+    *grid("graded", ["rows", "weights", "repeated rows", "rare events"], {}, {"correlation": 0.1}, {"level": 0.8}),
+    *grid("binned series", ["rows", "repeated rows", "weights", "class-wise", "confidence"]),
+    *grid("grade_table", ["rows", "rare events"], {"bins": 3, "correlation": 0.1, "lights": (0.8, 0.9)}),
+    *grid("grade_table", ["rows", "weights"], {"bins": 3, "correlation": 0.1, "portfolio": "finite"}),
+    *grid("panel", ALL, {"floor": False}),
+    *grid("panel", ["rows", "clusters", "tally"], {"curve": "loess", "level": 0.8}),
+    *grid("segments", [*VECTORS, *TINY, *CLUSTERS, "confidence", "many rows", "wrong certain score"]),
+    *grid("segments", ["rows", "weights", "clusters"], {"crossed": 2, "level": 0.8}),
+    *grid("noise_floor", NO_CLUSTERS, *choices("measure", ["ece", "squared_ece"])),
+    *grid("noise_floor", ["rows", "confidence", "tally"], *choices("measure", ["log_loss"], alternative="two-sided")),
+    *grid("noise_floor", ["rows", "class-wise", "many rows"], *choices("measure", ["smooth_ece", "auc"], level=0.8)),
+    *grid("noise_floor", ["weights", "weighted tally"], {"measure": "ece", "alternative": "less", **IMPORTANCE}),
+    *grid("estimate", ALL, *choices("measure", MEASURES, floor=False)),
+    *grid("estimate", ["rows", "weights", "clusters", "many rows"], *choices("measure", ["ece", "smooth_ece", "ici"])),
+    *grid("estimate", ["rows", "class-wise", "tally"], *choices("measure", ["miscalibration", "tce", "mce", "ks"])),
+    *grid("estimate", ["rows", "repeated rows", "clusters"], {"measure": "own", "method": "bootstrap"}),
+    *grid("estimate", LARGE, *choices("measure", MEASURES, floor=False)),
+    *grid(["prior_shift", "panel", "monotone_band", "cumulative_walk", "equivalence_test"], LARGE),
+    *grid("reliability_bands", LARGE, {"bins": 4, "band": "consistency"}),
+    *grid("curve_band", LARGE, *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.8], band="simultaneous")),
+    *grid("detection power", ["rows", "weights", "rare events", "many rows"], {}, {"effective": 60.0}),
+    *grid("detection power", ["rows", "weights", "rare events"], *choices("clusters", [3.0, 8.0])),
+    *grid(
+        "compare",
+        [*VECTORS[:4], *TINY, *CLUSTERS, *MATRICES],
+        *choices("measure", ["squared_ece", "brier", "log_loss"]),
+    ),
+    *grid("compare", ["rows", "clusters", "class-wise"], *choices("measure", ["brier", "own"], method="bootstrap")),
+    *grid("compare", ["rows"], *choices("resamples", [118, 119], method="bootstrap", measure="brier")),
+    *grid("compare", ["weights", "weighted clusters"], *choices("measure", ["squared_ece", "brier"], **IMPORTANCE)),
+    *grid("calibration_series", [*VECTORS[:5], *MATRICES], {}, {"bins": 4}),
+    *grid("validation_size", [""], *({"prevalence": 0.1, "c_statistic": 0.75, **goal} for goal in GOALS)),
+    *grid("validation_size", [""], *({"scores": [0.1, 0.2, 0.2, 0.7], **goal} for goal in GOALS)),
+    *grid("validation_size", [""], *choices("scores", [[], [0.3], [[0.3]]], oe_width=0.3)),
+    *grid("validation_size", [""], *({"log_odds": (-2.0, 1.0), **goal} for goal in GOALS)),
+]
+BINARY = ["PlattScaling", "BetaCalibration", "TemperatureScaling", "IsotonicCalibration", "HistogramBinning"]
+BINARY += ["ScalingBinning", "BayesianBinning", "SplineCalibration", "QuadraticScaling", "VennAbers", "AutoCalibration"]
+SEVERAL = ["TemperatureScaling", "EnsembleTemperatureScaling", "VectorScaling", "MatrixScaling", "DirichletCalibration"]
+SEVERAL += ["StructuredScaling", "OneVsRest", "TopLabel", "AutoCalibration", "PriorCorrection"]
+SOME = ["rows", "weights"]
+CALIBRATOR_CALLS = [
+    *grid([*BINARY, "PriorCorrection"], MAPS),
+    *grid(SEVERAL, ["three classes", "weighted classes"]),
+    *grid("PlattScaling", SOME, {"targets": "platt"}, {"limits": True}, {"ridge": 1.0}, {"eps": 0.01}),
+    *grid("PlattScaling", SOME, {"from_logits": True}),
+    *grid("BetaCalibration", SOME, *choices("parameters", ["am", "ab"]), {"ridge": 1.0}, {"limits": True}),
+    *grid("TemperatureScaling", SOME, {"limits": True}, {"ridge": 1.0}, {"eps": 0.01}, {"from_logits": True}),
+    *grid("IsotonicCalibration", SOME, *choices("interpolation", ["step", "centred"]), {"prior": 2.0}),
+    *grid("IsotonicCalibration", SOME, {"y_min": 0.1, "y_max": 0.8}),
+    *grid(
+        "HistogramBinning",
+        ["rows", "repeated rows", "weights"],
+        *choices("scheme", ["umd", "randomized", "original", "split", "fixed-width"], n_bins=4),
+    ),
+    *grid("HistogramBinning", ["rows"], {"n_bins": "auto", "epsilon": 0.3}),
+    *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none"}, {"n_bins": 3, "scaler": "identity"}),
+    *grid("SplineCalibration", SOME, {"n_knots": 3}, {"monotone": False}, {"ridge": 0.1, "limits": True}),
+    *grid("QuadraticScaling", SOME, {"signed": True}, {"monotone": False}, {"limits": True}, {"from_logits": True}),
+    *grid("VennAbers", SOME, {"folds": 3}, {"folds": 3, "merge": "brier"}),
+    *grid("AutoCalibration", SOME, {"monotone": False}, {"level": 0.5}),
+    *grid("PriorCorrection", ["rows"], {"weight": 3.0}, {"rate_train": 0.5, "rate_deploy": 0.2}, {"level": 0.8}),
+    *grid("StructuredScaling", ["three classes"], {"structure": "vector"}, {"ridge": 0.1}, {"from_logits": True}),
+    *grid("MatrixScaling", ["three classes"], {"odir": 1.0}, {"l2": 0.1}),
+    *grid("VectorScaling", ["three classes"], {"l2": 0.1, "limits": True}),
+    *grid("DirichletCalibration", ["three classes"], {"odir": 1.0}, {"odir": 1.0, "odir_intercept": 0.1}),
+    *grid("OneVsRest", ["three classes"], {"normalize": False}),
+    *grid("TopLabel", ["three classes"], {"kind": "confidence"}, {"min_rows": 5}),
+    *grid("validity_curve", NO_CLUSTERS, {}, {"bins": 4}),
+    *grid("validity_band", NO_CLUSTERS, {"bins": 4}, {"bins": tn.EqualMass(3), "level": 0.8}),
+    *grid("validity_runs", ["rows", "repeated rows"]),
+    *grid("validate", ["rows", "weights", "clusters"], {"cv": 3}),
+    *grid("bootstrapped", ["rows", "weights", "clusters"], {"method": "bootstrap", "resamples": 5}),
+    *grid("clustered map", ["clusters", "weighted clusters", "repeated clusters", "clustered classes"]),
+    *grid([f"spoilt {name}" for name in [*BINARY, "PriorCorrection"]], ["inner scores"]),
+    *grid([f"spoilt {name}" for name in SEVERAL], ["three classes"]),
+    *grid("CalibratedClassifier", ["rows", "weights"], {"cv": 2}, {"cv": 2, "ensemble": True}),
+    *grid("CalibratedClassifier", ["three classes"], {"cv": 2}),
+    *grid("prior_correction", ["rows"], {"weight": 3.0}, {"rate_train": 0.5, "rate_deploy": 0.1}),
+    *grid("prior_correction", ["three classes"], {"weight": [1.0, 2.0, 0.5]}),
+]
+PLANS = [
+    {"kind": kind, "scheme": scheme, "bound": bound}
+    for kind in ("conditional", "marginal", "expected-ece")
+    for scheme in ("umd", "randomized", "original", "split", "fixed-width")
+    for bound in ("hoeffding", "exact", "clopper-pearson", "bernstein")
+]
+PLANNING_CALLS = [
+    *grid("epsilon", [""], *({"n": 1000, "n_bins": 7, **plan} for plan in PLANS)),
+    *grid("sample_size", [""], *({"n_bins": 4, "epsilon": 0.2, **plan} for plan in PLANS)),
+    *grid("max_bins", [""], *({"n": 700, "epsilon": 0.2, **plan} for plan in PLANS)),
+]
+CALLS = {
+    "_tally": SUM_CALLS,
+    "measure": MEASURE_CALLS,
+    "infer": INFER_CALLS,
+    "recalibrate": [*CALIBRATOR_CALLS, *PLANNING_CALLS],
+}
+
+
+def result_of(name, sample, options):
+    """The result of one call."""
+    rows, more = SAMPLES.get(sample, ((), {}))
+    more, options = dict(more), dict(options)
+    if name in SPECIAL:
+        return SPECIAL[name](rows, more, options)
+    if isinstance(getattr(tn, name), type):
+        return calibrated(getattr(tn, name)(**seeded(name, options)), *rows, more.get("sample_weight"))
+    return getattr(tn, name)(*rows, **more, **seeded(name, options))
+
+
+def seeded(name, options):
+    """The options, with a seed and few draws where the function takes them."""
+    if name in ("HistogramBinning", "ScalingBinning", "VennAbers", "validation_size"):
+        options = {"seed": 0, **options}
+    if (
+        name in ("ece_interval", "calibration_test", "equivalence_test", "panel")
+        and options.get("method") != "analytic"
+    ):
+        options = {"seed": 0, **options}
+        redrawn = [*INTERVALS[2:7], "omnibus"] if name != "calibration_test" else ["omnibus"]
+        if options.get("method", "omnibus" if name == "calibration_test" else "") in redrawn:
+            options = {"resamples": 39, **options}
+    return options
+
+
+def calibrated(calibrator, y, p, weight):
+    """What a calibrator makes of its own scores and of new ones, what it stores, and what it promises."""
+    if getattr(calibrator, "from_logits", False):
+        p = np.log(np.clip(p, 1e-3, 1 - 1e-3))
+        p = p if p.ndim == 2 else p - np.log1p(-np.exp(p))
+    new = np.linspace(0, 1, 9) if p.ndim == 1 else np.vstack([np.eye(3), np.full((1, 3), 1 / 3), [[0.2, 0.3, 0.5]]])
+    fitted = calibrator.fit(p, y, **({} if weight is None else {"sample_weight": weight}))
+    found = {"new": fitted.predict(new), "own": fitted.predict(p), "stored": fitted.to_dict(), "sql": _sql(fitted)}
+    if hasattr(fitted, "guarantee"):
+        for bound in ("hoeffding", "exact", "clopper-pearson", "bernstein"):
+            found[bound] = _unless_refused(lambda: fitted.guarantee(alpha=0.2, bound=bound))  # noqa: B023  # called now
+    return found
+
+
+def _unless_refused(call):
+    try:
+        return call()
+    except tn.InputError:
+        return {}
+
+
+def _sql(fitted):
+    """The numbers in the SQL of a map; none if it has none."""
+    try:
+        text = fitted.to_sql("sqlite", column="p" if fitted.n_classes_ is None else ["a", "b", "c"])
+    except tn.InputError:
+        return {}
+    return [float(one) for one in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", str(text))]
+
+
+def accepted(stored, read):
+    """For each number that is stored: how many of five changes of it are accepted."""
+    found = {}
+    for path, value in list(_leaves(stored)):
+        changed = [value + 1, value - 1, 2 * value + 3, -value - 0.5, value / 2 if isinstance(value, float) else 2**62]
+        for new in changed:
+            spoilt = copy.deepcopy(stored)
+            holder = spoilt
+            for step in path[:-1]:
+                holder = holder[step]
+            holder[path[-1]] = new
+            name = ".".join(map(str, path))
+            found[name] = found.get(name, 0)
+            try:
+                read(spoilt)
+            except tn.InputError:
+                continue
+            found[name] += 1
+    return found
+
+
+def orders(stored, read):
+    """For each list of numbers: whether it is accepted reversed, and whether without its last number."""
+    found = {}
+    for path in {path[:-1] for path, _ in _leaves(stored) if isinstance(path[-1], int)}:
+        for change in (lambda values: values[::-1], lambda values: values[:-1]):
+            spoilt = copy.deepcopy(stored)
+            holder = spoilt
+            for step in path[:-1]:
+                holder = holder[step]
+            holder[path[-1]] = change(holder[path[-1]])
+            name = ".".join(map(str, path))
+            try:
+                read(spoilt)
+            except tn.InputError:
+                found.setdefault(name, []).append(False)
+            else:
+                found.setdefault(name, []).append(True)
+    return dict(sorted(found.items()))
+
+
+def _leaves(value, path=()):
+    """The numbers in nested dicts and lists, with the way to each; of a long list, the first three."""
+    if isinstance(value, dict | list):
+        for step, one in value.items() if isinstance(value, dict) else enumerate(value[:3]):
+            yield from _leaves(one, (*path, step))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def own_measure(tally):
+    """A measure that trueness does not know: the mean score minus the event rate."""
+    return tally.average(lambda cells: float((cells.weight @ cells.score - cells.events.sum()) / cells.weight.sum()))
+
+
+def measure_named(name):
+    """A public measure, or `own_measure`."""
+    return own_measure if name == "own" else getattr(tn, name)
+
+
+def _noise_floor(rows, more, options):
+    measure = measure_named(options.pop("measure"))
+    scores = {} if len(rows) == 1 else {"y_true": rows[0]}
+    return tn.noise_floor(measure, rows[-1], resamples=39, seed=0, progress=False, **scores, **more, **options)
+
+
+def _estimate(rows, more, options):
+    measure = options.pop("measure")
+    return tn.estimate(own_measure if measure == "own" else measure, *rows, seed=0, **more, **options)
+
+
+def _compare(rows, more, options):
+    y, p = rows
+    other = (p + np.roll(p, 1, axis=-1)) / 2 if p.ndim == 2 else p**1.5
+    if options["measure"] == "own":
+        options["measure"] = own_measure
+    models = {"a": p, "b": other, "c": (p + other) / 2}
+    return tn.compare(y, models, seed=0, progress=False, **more, **{"resamples": 199, **options})
+
+
+def _segments(rows, more, options):
+    y, p = rows
+    by = {"letter": np.array(list("aabbbc"))[np.arange(len(y)) % 6], "number": np.arange(len(y)) % 4}
+    return tn.segments(y, p, by, resamples=39, seed=0, **more, **options)
+
+
+def _series(rows, more, options):
+    y, p = rows
+    weight = more.pop("sample_weight", None)
+    make = tn.sketch if "bins" in options else tn.tally
+    sums = {
+        str(i): make(y[part], p[part], sample_weight=None if weight is None else weight[part], **more)
+        for i, part in enumerate(np.array_split(np.arange(len(y)), 6))
+    }
+    return tn.calibration_series(sums, resamples=39, seed=0, progress=False, **options)
+
+
+def _binned_series(rows, more, options):
+    y, p = rows
+    weight = more.pop("sample_weight", None)
+    parts = np.array_split(np.arange(len(y)), 3)
+    sums = {
+        str(i): tn.binned(y[part], p[part], bins=5, sample_weight=None if weight is None else weight[part], **more)
+        for i, part in enumerate(parts)
+    }
+    return tn.calibration_series(sums, bins=5, resamples=39, seed=0, progress=False)
+
+
+def _graded(rows, more, options):
+    y, p = rows
+    return tn.grade_table(y, p, grades=np.array(list("abc"))[(3 * p).astype(int).clip(0, 2)], **more, **options)
+
+
+def _own_test(rows, more, options):
+    def distance(events, n, scores):
+        return np.exp(-np.abs(events / n - scores) * np.sqrt(n))
+
+    return tn.tce(*rows, test=distance, **more, **options)
+
+
+def _detection_power(rows, more, options):
+    (cells,) = tn.tally(*rows, **more).parts
+    effective = options.pop("effective", float(cells.count.sum()))
+    found = detection_power(cells, 0.05, effective, np.random.default_rng(0), **options)
+    return {name: getattr(found, name) for name in ("ratio", "error", "tolerance", "rows", "enough")}
+
+
+def _accumulated(rows, more, options):
+    y, p = rows
+    weight = more.pop("sample_weight", None)
+    sums = tn.Accumulator(options["bins"], by=options.get("by"), **more)
+    for i, part in enumerate(np.array_split(np.arange(len(y)), 4)):
+        extra = {} if weight is None else {"sample_weight": weight[part]}
+        extra |= {"group": np.array(list("ab"))[part % 2]} if "by" in options else {}
+        sums.update(y[part], p[part], position=i, **extra)
+    again = tn.Accumulator.from_bytes(sums.to_bytes())
+    bins = {"bins": options["bins"]} if options["bins"] == 5 else {}
+    if "by" in options:
+        return {"by": again.compute_by(tn.ece, **bins), "all": again.compute(tn.brier)}
+    return {"ece": again.compute(tn.ece, **bins), "brier": again.compute(tn.brier), "position": again.position}
+
+
+def _spoilt_sums(rows, more, options):
+    make = getattr(tn, options["make"])
+    sums = make(*rows, sample_weight=options.get("weights"), **({"bins": 2} if options["make"] == "binned" else {}))
+    stored, read = json.loads(json.dumps(sums.to_dict())), type(sums).from_dict
+    return {"numbers": accepted(stored, read), "lists": orders(stored, read)}
+
+
+def _spoilt_map(name, rows, more, options):
+    y, p = rows
+    seed = {"seed": 0} if name in ("HistogramBinning", "ScalingBinning", "VennAbers") else {}
+    few = {"n_bins": 3} if name in ("HistogramBinning", "ScalingBinning") else {}
+    stored = json.loads(json.dumps(getattr(tn, name)(**few, **seed).fit(p, y).to_dict()))
+    return {"numbers": accepted(stored, _restored), "lists": orders(stored, _restored)}
+
+
+def _clustered_map(rows, more, options):
+    y, p = rows
+    more.pop("kind", None)
+    fitted = tn.AutoCalibration().fit(p, y, **more)
+    return {"own": fitted.predict(p), "gain": [fitted.gain_, fitted.gain_low_, fitted.gain_high_]}
+
+
+def _tested_bins(rows, more, options):
+    (cells,) = rows[0].parts
+    return bins_with_rejections(cells, EqualMass(5), 0.1, options["test"])
+
+
+def _consistency(rows, more, options):
+    (cells,) = rows[0].parts
+    bandwidth = {"bandwidth": 0.1} if options["method"] == "smooth" else {}
+    return consistency_of_curve(cells, resamples=39, seed=0, **bandwidth, **options)
+
+
+def _validity_runs(rows, more, options):
+    y, p = rows
+    options = {**options, **more}
+    calibrator = tn.HistogramBinning(4, seed=0)
+    return tn.validity_runs(calibrator, y, p, n_fit=40, runs=4, seed=0, progress=False, **options)
+
+
+def _features(rows):
+    y, p = rows
+    p = p if p.ndim == 2 else p[:, None]
+    return np.hstack([p, np.cos(7 * p[:, :1])]), y
+
+
+def _validate(rows, more, options):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = _features(rows)
+    if "cluster" in more:
+        more["groups"] = more.pop("cluster")
+    return tn.validate(LogisticRegression(), X, y, floor=False, seed=0, progress=False, **more, **options)
+
+
+def _classifier(rows, more, options):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = _features(rows)
+    return (
+        tn.CalibratedClassifier(LogisticRegression(), tn.TemperatureScaling(), **options)
+        .fit(X, y, **more)
+        .predict_proba(X)
+    )
+
+
+SPECIAL = {
+    "noise_floor": _noise_floor,
+    "estimate": _estimate,
+    "compare": _compare,
+    "segments": _segments,
+    "calibration_series": _series,
+    "consistency": _consistency,
+    "validity_runs": _validity_runs,
+    "validate": _validate,
+    "bootstrapped": _validate,
+    "CalibratedClassifier": _classifier,
+    "bounded": lambda rows, more, options: tn.bounded(measure_named(options.pop("measure")), *rows, **options),
+    "detection power": _detection_power,
+    "binned series": _binned_series,
+    "graded": _graded,
+    "own test": _own_test,
+    "accumulated": _accumulated,
+    "spoilt sums": _spoilt_sums,
+    **{f"spoilt {name}": partial(_spoilt_map, name) for name in {*BINARY, *SEVERAL}},
+    "clustered map": _clustered_map,
+    "tested bins": _tested_bins,
+    "prior_correction": lambda rows, more, options: tn.prior_correction(rows[1], **options),
+}
