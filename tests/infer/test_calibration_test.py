@@ -425,3 +425,11 @@ def test_several_scores_of_zero_and_one_leave_nothing_to_chance(method):
     assert calibration_test([0, 1, 2, 0], P, method=method, k=3, seed=0).pvalue == 1
     assert calibration_test([0, 1, 0, 0], P, method=method, k=3, seed=0).pvalue == 0.001
     assert calibration_test([0, 1, 0, 0], P, method=method, k=2, seed=0).pvalue == 0.001
+
+
+def test_lists_of_two_columns_are_the_binary_problem_of_the_second():
+    y, p = [0, 1, 1, 0, 1, 0], [0.2, 0.7, 0.6, 0.4, 0.9, 0.3]
+    rows = [[1 - one, one] for one in p]
+    as_lists = calibration_test(y, rows, method="cox", seed=0)
+    assert as_lists.pvalue == calibration_test(y, np.array(rows), method="cox", seed=0).pvalue
+    assert as_lists.statistic == pytest.approx(calibration_test(y, p, method="cox").statistic, rel=1e-9)

@@ -319,3 +319,9 @@ def test_parts_with_and_without_whole_weights_are_tested_alike():
     other = tn.tally(Y, P, sample_weight=np.full(300, 0.5))
     mixed = [whole, other, whole]
     assert tce_of_tallies(mixed, bins=5, test="t") == [tn.tce(one, bins=5, test="t") for one in mixed]
+
+
+@pytest.mark.parametrize(("rows", "name"), [({"y_true": Y}, "y_true"), ({"sample_weight": Y + 1.0}, "sample_weight")])
+def test_a_tally_brings_its_own_labels_and_weights(rows, name):
+    with pytest.raises(tn.InputError, match=f"`{name}` must be left out when `y_prob` is a Tally"):
+        noise_floor(tn.ece, tn.tally(Y, P), resamples=19, seed=0, **rows)
