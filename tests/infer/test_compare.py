@@ -526,3 +526,10 @@ def test_two_columns_are_the_binary_problem_of_the_second_unless_a_kind_is_given
     top = tn.compare(y, matrices, kind="confidence")
     assert top.estimates != expected.estimates
     assert "binary" not in top.assumptions
+
+
+@pytest.mark.parametrize(("models", "words"), [(2, "39 for 1 comparison at"), (3, "119 for 3 comparisons at")])
+def test_the_message_about_too_few_resamples_counts_the_comparisons(models, words):
+    some = dict(list(THREE.items())[:models])
+    with pytest.raises(tn.InputError, match=f"must be at least {words} level 0.95"):
+        compare(Y, some, measure="brier", method="bootstrap", resamples=20)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
-from trueness.infer import calibration_test, cumulative_walk
+from trueness.infer import _cumulative, calibration_test, cumulative_walk
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -132,3 +132,11 @@ def test_the_path_starts_at_zero_and_ties_are_pooled():
     assert calibration_test([0, 0], [0.9, 0.95], method="kuiper").statistic == pytest.approx(1.85 / 2)
     # In row order the path of three ties would be 0.5, 1, 0.5.
     assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
+
+
+def test_each_stretch_of_a_long_walk_keeps_its_lowest_and_highest_step(monkeypatch):
+    monkeypatch.setattr(_cumulative, "_STRETCHES", 4)
+    assert _cumulative._kept_steps(np.arange(1.0, 20)).tolist() == [0, 4, 5, 9, 10, 14, 15, 19]
+    peaks = np.array([9.0, 1, 2, 3, 4, 3, -2, 4, 5, 5, 5, 7, 5, 5, 6, 6, 6, 8, 7])
+    assert _cumulative._kept_steps(peaks).tolist() == [0, 1, 7, 9, 10, 12, 15, 18, 19]
+    assert _cumulative._kept_steps(np.arange(1.0, 8)).tolist() == list(range(8))

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import trueness as tn
 from trueness.infer._detection_power import RATIO, _Scores, detection_power
@@ -90,3 +91,17 @@ def test_the_rows_needed_do_not_depend_on_the_unit_of_the_weights():
         cells = tn.tally(np.arange(400) % 2, p, sample_weight=np.full(400, weight)).parts[0]
         needed.append(detection_power(cells, 0.05, 400, np.random.default_rng(0)).rows)
     assert needed[0] == needed[1] == needed[2] > 400
+
+
+def test_clusters_cost_rows_by_the_squared_ratio_of_normal_and_student_quantiles():
+    p = np.random.default_rng(0).uniform(0.1, 0.9, 300)
+    worth = 300 * (stats.norm.ppf(0.025) / stats.t.ppf(0.025, 9)) ** 2
+    ten = detection_power(cells_of(p), 0.05, 300, np.random.default_rng(1), clusters=10)
+    assert ten == detection_power(cells_of(p), 0.05, worth, np.random.default_rng(1))
+
+
+def test_signs_of_five_clusters_cannot_reject_at_5_percent_and_those_of_six_can():
+    p = np.full(100_000, 0.3)
+    five, six = (detection_power(cells_of(p), 0.05, p.size, np.random.default_rng(0), clusters=g) for g in (5, 6))
+    assert (five.ratio, five.error, five.rows) == (0, 0, None)
+    assert six.ratio > 0.9

@@ -303,3 +303,8 @@ def test_equal_mass_has_more_power_than_equal_width_for_confident_scores():
     _, mass = coverage(make, 200)
     _, width = coverage(make, 200, method="analytic")
     assert mass > width + 0.2
+
+
+def test_one_row_has_no_interval():
+    with pytest.raises(tn.InputError, match="No bin holds two rows, so the error cannot be estimated; 1 rows are"):
+        ece_interval([1], [0.4])

@@ -137,3 +137,11 @@ def test_each_limit_misses_as_often_as_it_may(law, n, slope, shift):
 def test_each_limit_of_clustered_rows_misses_as_often_as_it_may(law):
     runs = 1_000
     assert max(misses(runs, 400, law, 0.7, 0.3, clusters=True)) < 0.03 + 4 * math.sqrt(0.025 / runs)
+
+
+def test_clusters_of_one_row_see_the_highest_score_at_its_own_rate():
+    y = np.repeat([0, 1, 0, 1], [15, 5, 4, 16])
+    p = np.repeat([0.2, 0.9], 20)
+    alone = ClusteredRows(Sample(y, p, None), np.arange(40))
+    plain, clustered = (observed_expected_interval(cells_of(y, p), 0.95, rows) for rows in (None, alone))
+    assert clustered[:2] == pytest.approx(plain[:2], rel=0.03)

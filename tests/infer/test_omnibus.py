@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import ks_2samp
 
 import trueness as tn
-from trueness.infer._omnibus import combined_pvalues, omnibus_power, omnibus_test
+from trueness.infer._omnibus import combined_pvalues, extremeness, omnibus_power, omnibus_test, ranks
 from trueness.infer._omnibus_statistics import NAMES, Statistics, evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -377,3 +377,21 @@ def test_a_p_value_below_what_draws_can_give_is_explained():
     assert found.pvalue < min(found.alone.values())
     assert "The p-value, which is smaller, is a proven bound." in found.assumptions
     assert "bound" not in tn.calibration_test(near, p, seed=0).assumptions
+
+
+def test_a_largest_value_has_a_lead_only_over_a_positive_second():
+    """By hand: the lead is the logarithm of the ratio to the second largest value."""
+    values = np.array([[1.0, 4.0, 2.0], [0.0, 5.0, 0.0], [-1.0, -2.0, 3.0]])
+    logs = -np.log([[1, 1 / 3, 2 / 3], [1, 1 / 3, 1], [2 / 3, 1, 1 / 3]])
+    logs[0, 1] += np.log(2)
+    np.testing.assert_allclose(extremeness(values), logs, atol=1e-12)
+
+
+def test_values_that_differ_by_rounding_of_the_largest_are_equal():
+    assert ranks(np.array([0.0, 0.0, 1.0, 1 + 1e-13])).tolist() == [1, 1, 0.5, 0.5]
+    assert ranks(np.array([-1.0, -1 - 1e-13, 0.0, 0.0])).tolist() == [1, 1, 0.5, 0.5]
+    assert ranks(np.array([0.0, 1.0, 1 + 1e-6, np.inf])).tolist() == [1, 0.75, 0.5, 0.25]
+
+
+def test_values_ranked_among_others_count_themselves():
+    assert ranks(np.array([0.5, 2.0, 9.0]), np.array([1.0, 2.0, 3.0])).tolist() == [1, 0.75, 0.25]

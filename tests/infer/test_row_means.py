@@ -125,3 +125,17 @@ def test_limits_cover_the_mean_loss_of_the_population(loss, law, slope, shift):
         held += low <= truth <= high
     # Three standard errors, 0.023, beyond 0.93 to 0.98.
     assert 0.907 <= held / runs <= 0.998
+
+
+def test_scores_without_an_error_have_no_lower_limit_of_the_scaled_score():
+    found = scaled_brier_interval(cells_of([0, 1, 1], [0.0, 1.0, 1.0]), 0.0, 0.95)
+    assert found[:2] == (-math.inf, 1.0)
+
+
+def test_one_event_leaves_one_degree_of_freedom_and_finite_limits():
+    y, p = np.arange(16) == 0, np.linspace(0.02, 0.2, 16)
+    found = scaled_brier_interval(cells_of(y, p), tn.brier(y, p), 0.5)
+    ratio = tn.brier(y, p) * 256 / 15
+    reach = 1.0 * found.standard_error  # the upper quartile of Student's t with one degree of freedom is 1
+    assert found.low == pytest.approx(1 - max(ratio + reach, ratio * math.exp(reach / ratio)))
+    assert found.high == pytest.approx(1 - max(min(ratio - reach, ratio * math.exp(-reach / ratio)), 0))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import trueness as tn
 from trueness.infer._score_law import score_law
 
 
@@ -34,3 +35,9 @@ def test_rows_are_at_quantiles_and_as_many_as_asked_for(n):
     assert count.sum() == n
     assert (np.diff(score) > 0).all()
     assert count @ score / n == pytest.approx(law.prevalence, abs=0.3 / n + 1e-3)
+
+
+def test_a_single_score_is_a_law_and_no_score_is_none():
+    assert score_law(None, None, None, [0.3]).prevalence == pytest.approx(0.3)
+    with pytest.raises(tn.InputError, match=r"`scores` must be a vector of probabilities; got shape \(0,\)"):
+        score_law(None, None, None, [])

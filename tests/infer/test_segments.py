@@ -341,3 +341,15 @@ def test_a_wrong_label_under_a_rounded_score_does_not_flag_a_segment(weight):
     assert "rounded" not in literal.assumptions
     y[7] = 1
     assert not tn.segments(y, p, {"group": group}, seed=0, **rows).flagged.any()
+
+
+def test_the_record_says_when_near_ties_are_drawn_together(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    data = rng.random(200) < p, p, {"a": np.arange(200) % 2}
+    plain = tn.segments(*data, resamples=39, seed=0).assumptions
+    assert "drawn from the scores; rows" in plain
+    monkeypatch.setattr("trueness.infer._segment_tests._MOST_LABELS", 100)
+    assert tn.segments(*data, resamples=39, seed=0).assumptions == plain.replace(
+        "scores;", "scores, near ties together;"
+    )

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 import trueness as tn
+from trueness.infer._series import _Tests
 
 FORMS = {"tally": tn.tally, "sketch": tn.sketch, "binned": partial(tn.binned, bins=10)}
 
@@ -164,3 +165,18 @@ def test_thirty_calibrated_days_rarely_have_a_flag_or_a_change():
     found = [series("sketch", lambda d: 1.0, seed=seed, n=60) for seed in range(runs)]
     false = np.mean([one.flagged.any() or one.change is not None for one in found])
     assert false <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_only_small_p_values_are_drawn_again_and_only_if_the_adjustment_needs_it():
+    rng = np.random.default_rng(0)
+    tests = _Tests({str(d): tn.tally(*rows(rng, 50)) for d in range(3)}, 99, 0)
+    given = np.array([0.01, 0.021, 0.9])
+    refined = tests.refined(given, 0.025, rng)  # 2 · 3 / 0.025 = 240 draws are needed, and 99 were made
+    assert (refined != given).tolist() == [True, False, False]
+    assert refined[0] * 240 == pytest.approx(round(refined[0] * 240))
+    assert tests.refined(given, 0.07, rng).tolist() == given.tolist()
+
+
+def test_the_p_value_of_a_change_between_equal_days_is_one():
+    day = tn.tally([0, 1] * 20, [0.3, 0.7] * 20)
+    assert tn.calibration_series({"a": day, "b": day, "c": day}, resamples=99, seed=0).change_pvalue == 1

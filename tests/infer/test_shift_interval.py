@@ -13,6 +13,7 @@ from scipy.special import expit
 
 import trueness as tn
 from trueness._input.sample import Sample
+from trueness.infer import _shift_interval
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._shift_interval import shift_interval
 
@@ -119,3 +120,20 @@ def test_the_interval_covers_the_shift_as_often_as_stated(n, scale):
     assert missed / runs < 0.05 + tolerance
     if n * scale > 50:  # with two or three expected events there are often none, and the limit is exact
         assert missed / runs > 0.05 - tolerance
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_sums_of_runs_are_those_of_their_rows(monkeypatch, length):
+    monkeypatch.setattr(_shift_interval, "_BLOCK", 6)
+    x, w, e = np.linspace(-3, 3, 13), np.arange(1, 14), np.arange(13) % 3
+    q = expit(x + 0.5)
+    columns = w, e, w * q, w * (1 - q), w * q * (1 - q)
+    expected = [[column[i : i + length].sum() for i in range(0, 13, length)] for column in columns]
+    np.testing.assert_allclose(_shift_interval._run_sums(x, w, e, 0.5, length), expected, rtol=1e-12)
+
+
+def test_two_weighted_rows_have_one_degree_of_freedom():
+    """By hand: log-odds of 0, so that the information is Σw/4 and the meat Σw²/4; Student's t of 1."""
+    cells = cells_of([0, 1], [0.5, 0.5], [0.7, 0.9])
+    found = _shift_interval._precision(np.zeros(1), cells, 0.0, None)
+    assert found == (pytest.approx(0.4**2 / ((0.7**2 + 0.9**2) / 4)), 1.0)

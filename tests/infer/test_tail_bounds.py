@@ -61,3 +61,9 @@ def test_nearly_impossible_labels_give_a_tiny_positive_bound():
     cells = cells_of(y, p)
     found = tail_bound(cells, (WHOLE, np.arange(4)), (np.log(p),))
     assert 0 < found < 1e-150
+
+
+def test_a_direction_in_which_nothing_deviates_has_the_bound_one():
+    assert _bound_of_direction(cells_of([0, 1], [0.4, 0.6]), np.array([1.0, 1.0])) == 1
+    assert _bound_of_direction(cells_of([0, 1, 1], [0.4, 0.6, 0.7]), np.zeros(3)) == 1
+    assert _bound_of_direction(cells_of([0, 1, 1], [0.0, 0.6, 1.0]), np.array([1.0, 0.0, 1.0])) == 1

@@ -53,16 +53,14 @@ class _Method(NamedTuple):
     test: Test
     uses: tuple[str, ...]
     """The options it uses; `seed` goes with `resamples`."""
-    draws: bool = False
-    """Whether labels are redrawn even without `resamples`."""
 
 
 _METHODS: Mapping[str, _Method] = {
-    "omnibus": _Method(omnibus, ("resamples", "k"), draws=True),
-    "exact": _Method(exact, ("bins", "resamples", "k"), draws=True),
+    "omnibus": _Method(omnibus, ("resamples", "k")),
+    "exact": _Method(exact, ("bins", "resamples", "k")),
     "analytic": _Method(analytic, ("bins",)),
-    "t-cal": _Method(t_cal, ("bins", "resamples", "k"), draws=True),
-    "adaptive-t-cal": _Method(adaptive_t_cal, ("resamples",), draws=True),
+    "t-cal": _Method(t_cal, ("bins", "resamples", "k")),
+    "adaptive-t-cal": _Method(adaptive_t_cal, ("resamples",)),
     "ks": _Method(ks, ("resamples",)),
     "kuiper": _Method(kuiper, ("resamples",)),
     "spiegelhalter": _Method(spiegelhalter, ("resamples",)),
