@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import trueness as tn
 from trueness.errors import InputError
-from trueness.recalibrate import AutoCalibration, calibrator_from_dict
+from trueness.recalibrate import AutoCalibration, _auto_matrix, calibrator_from_dict
 
 GRID = np.linspace(0, 1, 201)
 
@@ -201,3 +201,32 @@ def test_a_missing_cluster_is_named():
     p, y = drawn(4)
     with pytest.raises(InputError, match=r"`cluster` must not have missing values; 1 of 4 rows has one, .* at row 2"):
         AutoCalibration().fit(p, y, cluster=["a", "b", None, "a"])
+
+
+def test_a_single_row_gains_nothing_and_the_summary_says_so():
+    with pytest.warns(tn.OneClassWarning):
+        fitted = AutoCalibration().fit([0.3], [1])
+    assert "falls by 0 per row (95 % limits -inf and inf). It may gain nothing" in fitted.summary()
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (0.2, "falls by 0.2 per row (95 % limits 0.1 and 0.3)."),
+        (-0.2, "rises by 0.2 per row (95 % limits 0.1 and 0.3)."),
+    ],
+)
+def test_the_summary_tells_a_gain_from_a_loss(gain, words):
+    fitted = AutoCalibration().fit(*drawn(50))
+    fitted.gain_, fitted.gain_low_, fitted.gain_high_ = gain, gain - 0.1, gain + 0.1
+    assert words in fitted.summary()
+    assert ("leave the scores alone" in fitted.summary()) == (gain < 0)
+
+
+def test_some_rows_of_a_large_matrix_are_worth_their_share(monkeypatch):
+    P, y = classes(400)
+    worth = []
+    monkeypatch.setattr(_auto_matrix, "number_of_deals", lambda rows: worth.append(rows) or 1)
+    monkeypatch.setattr(_auto_matrix, "_MOST_ENTRIES", P.size // 2)
+    AutoCalibration().fit(P, y)
+    assert worth == [pytest.approx(200, abs=4)]

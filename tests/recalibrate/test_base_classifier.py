@@ -16,6 +16,7 @@ from toy_calibrators import Shares
 
 from trueness import InputError, TruenessWarning
 from trueness.recalibrate import CalibratedClassifier, PlattScaling
+from trueness.recalibrate._base_classifier import of_rows
 
 RNG = np.random.default_rng(3)
 N = 240
@@ -152,3 +153,11 @@ def test_a_splitter_of_groups_needs_them(on):
         ),
     ):
         CalibratedClassifier(GaussianNB(), Shares(), cv=GroupKFold(3)).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_arguments_with_one_entry_per_row_are_subset_and_others_kept(kind):
+    passed = {"w": kind([5, 6, 7]), "two": [1, 2], "word": "abc", "number": 3, "none": None, "scalar": np.array(3.0)}
+    found = of_rows(passed, np.array([0, 2]), 3)
+    assert list(found.pop("w")) == [5, 7]
+    assert all(found[name] is passed[name] for name in ("two", "word", "number", "none", "scalar"))

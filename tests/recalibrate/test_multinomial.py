@@ -103,3 +103,11 @@ def test_a_class_without_rows_is_a_warning(kind):
 def test_a_vector_of_scores_is_refused(kind):
     with pytest.raises(InputError, match="must be a matrix, one column per class, for this calibrator"):
         kind().fit([0.1, 0.9], [0, 1])
+
+
+@pytest.mark.parametrize("kind", [VectorScaling, MatrixScaling])
+def test_logits_beyond_a_million_are_refused(kind):
+    fitted = kind(from_logits=True).fit(np.log(np.exp(drawn()[0])), drawn()[1])
+    assert np.isfinite(fitted.predict([[1e6, -1e6, 0.0]])).all()
+    with pytest.raises(InputError, match=r"must lie within ±1e\+06 .* 2 of 3 do not, the first is 1e\+06"):
+        fitted.predict([[1e6 + 0.5, -1e6 - 0.5, 0.0]])

@@ -69,3 +69,13 @@ def test_maps_that_are_no_formula_are_refused(calibrator, reason):
 def test_types_are_named():
     with pytest.raises(tn.InputError, match="`dtype` must be 'float64' or 'float32'; got 'float16'"):
         fitted(tn.PlattScaling()).to_onnx(dtype="float16")
+
+
+@every_type
+@pytest.mark.parametrize("interpolation", ["linear", "step", "centred"])
+def test_scores_outside_the_fitted_ones_have_the_values_of_the_ends(dtype, interpolation):
+    p, y = [0.25, 0.375, 0.5, 0.625, 0.75, 0.875], [0, 1, 0, 1, 0, 1]
+    made = tn.IsotonicCalibration(interpolation=interpolation, prior=1.0).fit(p, y)
+    scores = np.linspace(0, 1, 17).astype(dtype)
+    np.testing.assert_allclose(run(made.to_onnx(dtype=dtype), scores), made.predict(scores), atol=TOLERANCE[dtype])
+    assert made.predict([0.1]) == made.predict([0.25])

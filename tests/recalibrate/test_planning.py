@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import trueness as tn
 from trueness import InputError
 from trueness.recalibrate import epsilon, max_bins, sample_size
-from trueness.recalibrate._planning import usual_bins
+from trueness.recalibrate._planning import DELTA, usual_bins
 
 RANKED = ("umd", "randomized", "original")
 CASES = [
@@ -188,3 +188,9 @@ def test_exact_bounds_that_would_take_minutes_are_refused():
     with pytest.raises(InputError, match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon"):
         sample_size(10, 1e-4, bound="exact")
     assert epsilon(10**9, 10) > 0
+
+
+def test_values_that_may_be_moved_add_the_distance():
+    """By hand: the bound of Theorem 3, and how far the values of bins that share one are moved apart."""
+    for bound in ("hoeffding", "exact"):
+        assert epsilon(900, 3, scheme="randomized", bound=bound) == epsilon(900, 3, bound=bound) + DELTA

@@ -119,3 +119,11 @@ def test_the_scale_of_logits_does_not_matter(factor):
 def test_unknown_targets_are_refused(targets):
     with pytest.raises(InputError, match="`targets` must be 'labels' or 'platt'; got"):
         PlattScaling(targets=targets).fit(*drawn())
+
+
+@pytest.mark.parametrize("score", [1e-5, -1e-30, 3.0])
+def test_equal_logits_of_any_size_leave_the_slope_at_one(score):
+    with pytest.warns(SeparableWarning, match="All scores are equal"):
+        fitted = PlattScaling(from_logits=True).fit([score] * 3, [0, 0, 1])
+    assert fitted.slope_ == 1
+    assert fitted.intercept_ == pytest.approx(logit(1 / 3) - score, rel=1e-12)

@@ -109,6 +109,8 @@ DAMAGES = [
     ("VectorScaling", "scale", array(1.0, 1.0), r"'scale' must be an array of shape \(3,\)"),
     ("VectorScaling", "n_classes", 1, "'n_classes' must be a whole number ≥ 2; got 1"),
     ("VectorScaling", "classes", {"tuple": [0, 1]}, "'classes' must be a tuple of 3 names"),
+    ("VectorScaling", "columns", {"tuple": ["a", "b"]}, "'columns' must be null, or a tuple of names, one per class"),
+    ("VectorScaling", "columns", {"list": ["a", "b", "c"]}, "'columns' must be null, or a tuple of names, one per"),
     ("MatrixScaling", "matrix", array(1.0, 1.0, 1.0), r"'matrix' must be an array of shape \(3, 3\)"),
     ("DirichletCalibration", "intercept", array(1.0), r"'intercept' must be an array of shape \(3,\)"),
     ("OneVsRest", "calibrators", {"list": []}, "'calibrators' must be a list of 3 calibrators"),
@@ -118,6 +120,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("kind", "field", "value", "message"), DAMAGES)
 def test_a_damaged_value_is_refused(kind, field, value, message):
     stored = copy.deepcopy(MADE[kind])
@@ -145,6 +148,7 @@ def test_a_damaged_parameter_is_refused(kind, parameter, value, message):
         calibrator_from_dict(stored)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", sorted(MADE))
 def test_an_undamaged_map_is_read(kind):
     again = calibrator_from_dict(copy.deepcopy(MADE[kind]))
@@ -279,3 +283,39 @@ def test_names_that_are_not_utf_8_are_saved(tmp_path):
     fitted.about_ = {"score": "a\udc80"}
     fitted.save(tmp_path / "map.json")
     assert load_calibrator(tmp_path / "map.json").about_ == fitted.about_
+
+
+EXTREMES = [
+    ("HistogramBinning", "counts", array(0, 1, 2, dtype="int64")),
+    ("HistogramBinning", "values", array(0.0, 0.5, 1.0)),
+    ("HistogramBinning", "edges", array(0.0, 0.5, 0.5, 1.0)),
+    ("HistogramBinning", "n_rows", 1),
+    ("HistogramBinning", "seen", 0),
+    ("BetaCalibration", "a", 0.0),
+    ("PlattScaling", "slope", -3.0),
+    ("TemperatureScaling", "temperature", 1e-300),
+    ("ScalingBinning", "edges", array(0.5, 0.5)),
+]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("kind", "field", "value"), EXTREMES)
+def test_the_most_extreme_value_that_a_fit_can_give_is_read(kind, field, value):
+    """Nothing but the checksum, which comes last, is against it."""
+    stored = copy.deepcopy(MADE[kind])
+    stored["learnt"][field]["value"] = value
+    with pytest.raises(InputError, match="checksum"):
+        calibrator_from_dict(stored)
+
+
+def test_a_single_block_is_a_map():
+    stored = IsotonicCalibration().fit([0.2, 0.4, 0.9], [1, 0, 0]).to_dict()
+    assert calibrator_from_dict(copy.deepcopy(stored)).to_dict() == stored
+
+
+def test_whole_numbers_of_ten_thousand_bits_are_too_long():
+    with pytest.raises(InputError, match="thousands of digits"):
+        calibrator_from_dict({"type": 1 << 10_000})
+    with pytest.raises(InputError, match="must be what") as refused:
+        calibrator_from_dict({"type": (1 << 10_000) - 1})
+    assert "digits" not in str(refused.value)

@@ -353,7 +353,7 @@ class AutoCalibration(LogitMap):
         shares = ", ".join(f"{self.candidates_[i]} {100 * self.weights_[i]:.0f} %" for i in order)
         limits = f"{100 * self.level:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
         gain = f"The log loss of new rows falls by {self.gain_:.3g} per row ({limits})."
-        if not self.gain_ > 0:
+        if self.gain_ < 0:
             limits = f"{100 * self.level:g} % limits {-self.gain_high_:.3g} and {-self.gain_low_:.3g}"
             gain = f"The log loss of new rows does not fall but rises by {-self.gain_:.3g} per row ({limits})."
         advice = " It may gain nothing: leave the scores alone." if self.leave_alone_ else ""

@@ -85,7 +85,7 @@ def accept_rows(
         # Labels and weights are checked beside probabilities of the same shape; the logits themselves stay unchanged.
         logits = _accept_logits(y_prob)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
-        stand_in = np.broadcast_to(1 / max(1, logits.shape[-1]) if logits.ndim == 2 else 0.5, logits.shape)
+        stand_in = np.broadcast_to(0.5, logits.shape)
     sample = read_sample(y_true, stand_in, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
     events = None
     if sample.p.ndim == 1:
