@@ -71,6 +71,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("name", REFUSED.values(), ids=REFUSED)
 def test_what_does_not_come_back_is_refused_at_once(name):
     column = np.empty(1, dtype=object)
@@ -89,6 +90,7 @@ def test_dates_are_written_as_text():
     assert list(kept(days.astype(str)).groups) == ["2026-01-01"]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("first", [1, True, 1.0, "1"])
 @pytest.mark.parametrize("second", [1, True, 1.0, "1"])
 def test_names_of_two_types_are_never_one(first, second):

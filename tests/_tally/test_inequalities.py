@@ -80,6 +80,7 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("stored", "law"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_sums_that_no_rows_have_are_refused_by_name(stored, law):
     kind, data = stored

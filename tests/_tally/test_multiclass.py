@@ -49,6 +49,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sums", SUMS.values(), ids=SUMS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

@@ -119,6 +119,7 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
     assert sizes(tn.BlockIsotonic(8, 8)) == [8]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -48,6 +48,7 @@ STORED = EXAMPLES | ACCUMULATORS
 every_kind = pytest.mark.parametrize("sums", STORED.values(), ids=STORED)
 
 
+@pytest.mark.all_cases
 @every_example
 def test_a_dict_reads_back_to_the_same_bits(sums):
     data = json.loads(json.dumps(sums.to_dict(), ensure_ascii=False))
@@ -55,6 +56,7 @@ def test_a_dict_reads_back_to_the_same_bits(sums):
     assert (data["schema"], data["what"]) == (store.FORMAT, f"trueness.{type(sums).__name__.lower()}")
 
 
+@pytest.mark.all_cases
 @every_kind
 def test_a_file_reads_back_to_the_same_bits(sums, tmp_path):
     sums.save(tmp_path / "x.tally")
@@ -89,6 +91,7 @@ def test_any_matrix_comes_back(make, data):
     assert type(sums).from_bytes(sums.to_bytes()) == sums
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
 @pytest.mark.parametrize("scale", [1e-100, 1e-90, 1.0, 1e90])
 def test_weights_of_any_size_come_back(make, scale):
@@ -237,6 +240,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("spoil", "message"), OTHERS.values(), ids=OTHERS)
 def test_other_and_damaged_files_are_refused_by_name(tmp_path, spoil, message):
     path = tmp_path / "x.tally"
@@ -253,6 +257,7 @@ def test_bytes_may_lie_anyhow():
         tn.Sketch.from_bytes("text")
 
 
+@pytest.mark.all_cases
 @every_kind
 def test_what_is_no_file_is_an_error_of_the_system(sums, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -319,6 +324,7 @@ SPOILT_TALLIES = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("spoil", "message"), SPOILT_TALLIES.values(), ids=SPOILT_TALLIES)
 def test_spoilt_tallies_are_refused(spoil, message):
     data = tn.tally([0, 1], [0.25, 0.5], sample_weight=[0.5, 1]).to_dict()

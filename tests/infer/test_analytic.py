@@ -17,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 Z05, Z10 = 1.6448536269514722, 1.2815515655446004
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("statistic", "deviation", "threshold", "expected"),
     [
@@ -79,6 +80,7 @@ def same_set(found, expected):
     assert found.includes_zero == (zero or high == 0)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.99])
 def test_binary_scores_against_the_transcription(seed, level):
@@ -91,6 +93,7 @@ def test_binary_scores_against_the_transcription(seed, level):
     same_set(found, expected)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("support", ["published", "reachable"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(6))

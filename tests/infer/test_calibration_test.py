@@ -199,6 +199,7 @@ def test_drawn_pvalues_are_those_of_all_label_vectors(method, rows):
     assert found.pvalue == pytest.approx(total, abs=5 * math.sqrt(total * (1 - total) / draws) + 2 / draws)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("method", "how"), WAYS)
 def test_certain_scores_are_right_or_refuted(method, how):
     p = np.repeat([0.0, 1.0], 10)
@@ -306,6 +307,7 @@ def test_other_kinds_are_refused_by_single_tests(kind):
             calibration_test([0, 1], P, kind=kind, method=method)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -345,6 +347,7 @@ def test_the_same_seed_gives_the_same_record_and_a_generator_moves_on():
     assert rng.bit_generator.state != np.random.default_rng(4).bit_generator.state
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("method", "how"), WAYS)
 def test_a_record_becomes_json_and_text(method, how):
     found = calibration_test(*ENUMERATED[0], method=method, **how)

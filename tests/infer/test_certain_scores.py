@@ -10,6 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("scores", "unit"),
     [

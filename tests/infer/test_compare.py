@@ -53,6 +53,7 @@ def logit(p):
     return np.log(p / (1 - p))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("options", EVERY)
 def test_identical_models_do_not_differ(options):
     pair = compare(Y, {"a": A, "again": A.copy()}, seed=1, resamples=99, **options).pairs[0]
@@ -435,6 +436,7 @@ def test_all_simultaneous_intervals_hold_together():
     assert missed / runs < 0.1 + 3 * np.sqrt(0.1 * 0.9 / runs)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [

@@ -139,6 +139,7 @@ def test_a_score_of_one_counts():
     assert found.estimate == pytest.approx(tn.squared_ece(y, p, bins=20))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -226,6 +226,7 @@ def test_progress_is_reported_after_each_batch():
     assert told == [(16, 40), (32, 40), (40, 40)]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -432,6 +432,7 @@ def test_options_of_other_methods_are_refused(options, message, right):
         tn.ece_interval(right.y_true, right.y_prob, **options)
 
 
+@pytest.mark.all_cases
 @every_method
 @pytest.mark.parametrize("k", [2, 3])
 def test_several_scores_per_row_are_resampled(method, k):

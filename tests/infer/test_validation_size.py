@@ -149,6 +149,7 @@ def test_the_record_is_a_table():
     assert "imply a prevalence of 5.23 %" in str(both)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("how", "message"),
     [

@@ -141,6 +141,7 @@ def adversary(n, seed):
     return y, p
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("case", [*CASES, *NAMED])
 @pytest.mark.parametrize("n", [300, 20_000])
 def test_rows_arranged_to_mislead_stay_within_the_limits(case, n):

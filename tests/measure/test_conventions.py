@@ -39,6 +39,7 @@ def test_fewer_rows_than_bins_is_a_warning():
     assert said[0].filename == __file__  # it points at the caller
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -125,6 +125,7 @@ def test_every_arrangement_of_one_sketch_lies_within_its_limits(seed):
             assert result.low <= measure(y, p, bins=bins) <= result.high
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("n", [8, 60])
 @pytest.mark.parametrize("bins", [10, 7, tn.EqualMass(10)], ids=str)

@@ -44,6 +44,7 @@ def test_a_record_can_be_written_as_plain_python():
     assert json.loads(json.dumps(found.to_dict()))["n"] == [1, 1]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("seed", range(20))
 def test_t_tests_of_weighted_rows_with_equal_labels_reject_every_score_but_one(seed):
     """The effective number of events is that of rows, to the last bit."""

@@ -255,6 +255,7 @@ class OddProba(Odd):
         return np.ones((len(X), self.width))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("classifier", "y", "message"),
     [

@@ -115,6 +115,7 @@ def test_one_class_is_accepted(cls, shape):
         assert_probabilities(cls().fit(p, np.full(60, label)).predict(new(shape)), shape)
 
 
+@pytest.mark.all_cases
 @every
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_rows_are_enough_or_refused_with_the_number_needed(cls, shape, n):
@@ -209,6 +210,7 @@ def test_arguments_are_not_modified(cls, shape):
     assert all(np.array_equal(a, b) for a, b in zip((p, y, w, scores), kept, strict=True))
 
 
+@pytest.mark.all_cases
 @every
 def test_json_and_pickle_predict_the_same_bits(cls, shape):
     fitted = seeded(cls).fit(*data(shape))
@@ -255,6 +257,7 @@ def test_a_notebook_shows_the_estimator(cls):
     assert cls.__name__ in cls()._repr_html_()
 
 
+@pytest.mark.all_cases
 @every
 @pytest.mark.parametrize(
     ("spoil", "message"),
@@ -272,6 +275,7 @@ def test_bad_rows_are_refused(cls, shape, spoil, message):
         cls().fit(*spoil(*data(shape)))
 
 
+@pytest.mark.all_cases
 @every
 def test_bad_weights_are_refused(cls, shape):
     with pytest.raises(InputError, match="`sample_weight` must be finite and at least 0"):
@@ -290,6 +294,7 @@ def test_scores_of_another_shape_than_in_fit_are_refused(cls, shape):
             fitted.predict([[0.5, 0.5]])
 
 
+@pytest.mark.all_cases
 @every_class
 def test_a_shape_that_it_does_not_take_is_refused_with_a_way_out(cls):
     if cls._shape == "any":

@@ -102,6 +102,7 @@ def as_matrix(p):
     return np.column_stack([1 - p, p / 2, p - p / 2])
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("calibrator", OF_VECTORS, ids=repr)
 @pytest.mark.parametrize("name", SCORES)
 def test_scores_at_the_ends_have_probabilities(calibrator, name):
@@ -109,6 +110,7 @@ def test_scores_at_the_ends_have_probabilities(calibrator, name):
     assert ((found >= 0) & (found <= 1)).all()
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("calibrator", OF_MATRICES, ids=repr)
 @pytest.mark.parametrize("name", SCORES)
 def test_rows_at_the_corners_have_probabilities(calibrator, name):
@@ -118,6 +120,7 @@ def test_rows_at_the_corners_have_probabilities(calibrator, name):
     assert found.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("parameters", ["abm", "am"])
 @pytest.mark.parametrize("power", [-323, -310, -305, -300, -100, -40, -20, -10])
 def test_beta_calibration_of_tiny_scores_meets_the_event_rate(parameters, power):
@@ -140,6 +143,7 @@ def test_one_score_leaves_beta_calibration_near_the_identity(score):
     assert (fitted.a_, fitted.b_, fitted.c_) == pytest.approx(tuple(nearest), abs=1e-6)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("size", HUGE)
 @pytest.mark.parametrize("calibrator", OF_LOGITS, ids=repr)
 def test_huge_logits_meet_the_event_rates_or_are_refused(calibrator, size):
@@ -160,6 +164,7 @@ def test_a_temperature_that_must_be_huge_is_a_number(size):
     assert found == pytest.approx([0.5, 0.5], abs=1e-6)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("size", HUGE)
 @pytest.mark.parametrize("calibrator", OF_LOGIT_MATRICES, ids=repr)
 def test_huge_logits_of_classes_have_probabilities_or_are_refused(calibrator, size):
@@ -178,6 +183,7 @@ def test_huge_logits_of_classes_have_probabilities_or_are_refused(calibrator, si
     assert found.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("size", [1e3, 1e4, 1e5, 1e6])
 @pytest.mark.parametrize("kind", [DirichletCalibration, MatrixScaling, VectorScaling])
 def test_bold_logits_do_not_end_the_search_before_its_optimum(kind, size):

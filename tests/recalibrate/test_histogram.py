@@ -52,6 +52,7 @@ def some_rows(n, seed=0):
 # ------------------------------------------------------------------------------------- against other writing
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("scheme", ["umd", "original", "randomized"])
 @pytest.mark.parametrize(("n", "B"), [(2, 1), (7, 2), (20, 10), (29, 10), (49, 22), (100, 7), (1_000, 33)])
 def test_bins_are_those_of_the_algorithm_as_printed(scheme, n, B):
@@ -102,6 +103,7 @@ def test_fixed_width_against_netcal():
     np.testing.assert_allclose(HistogramBinning(10, "fixed-width").fit(p, y).predict(new), theirs.transform(new))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("n_edges", [0, 1, 9, 700])
 def test_steps_are_found_as_by_binary_search(dtype, n_edges):
@@ -271,6 +273,7 @@ def test_the_guarantee_is_what_was_planned(scheme, bound):
     assert (found.n, found.n_bins, found.scheme, found.bound, found.alpha) == (2_900, 10, scheme, bound, 0.05)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("bound", ["hoeffding", "exact", "clopper-pearson", "bernstein"])
 def test_a_guarantee_names_its_theorem_and_assumptions(scheme, bound):
@@ -356,6 +359,7 @@ def test_a_fitted_map_survives_json_pickle_and_clone(scheme, tmp_path):
 P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -43,6 +43,7 @@ def test_an_unfitted_calibrator_refuses_to_predict(empty):
             empty.predict_interval([0.5])
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("label", [0, 1])
 def test_one_class_is_a_warning_and_a_probability(empty, label):
     with pytest.warns(OneClassWarning):

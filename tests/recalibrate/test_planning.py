@@ -151,6 +151,7 @@ def test_planning_loads_no_scikit_learn():
 # ------------------------------------------------------------------------------------------------ messages
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -58,6 +58,7 @@ def test_frames_and_float32_are_accepted():
     assert single.tolist() == found.tolist()
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("how", "message"),
     [

@@ -134,6 +134,7 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
     return pytest.param(estimator, X, y, options, message, id=message[:40])
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("estimator", "X", "y", "options", "message"),
     [

@@ -114,6 +114,7 @@ def test_a_distance_that_equals_the_tolerance_but_for_rounding_is_within():
     assert validity_curve([1] * 9, [0.95] * 9)(0.05) == 1
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("n", "p"), list(product([1, 2, 7, 40], [0.0, 1e-9, 0.125, 0.5, 0.9, 1.0])))
 def test_the_expected_area_is_that_of_labels_drawn_from_the_scores(n, p):
     k = np.arange(n + 1)
