@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 import trueness as tn
-from trueness.infer._acceptance_power import acceptance_power
+from trueness.infer._acceptance_power import _bracket, acceptance_power
 from trueness.infer._equivalence import EquivalenceData
 from trueness.infer._score_law import score_law
 
@@ -55,3 +55,19 @@ def test_calibrated_rows_are_accepted_about_as_often_as_planned(criterion, withi
         found = EquivalenceData((rng.random(n) < p).astype(int), p, {}).evidence(criterion, within)
         accepted += found.pvalue <= 0.05
     assert accepted / runs == pytest.approx(0.8, abs=0.05 + 3 * math.sqrt(0.16 / runs))
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [
+        (0, (20, 20)),
+        (125, (31.25, 125)),
+        (126, (125, 500)),
+        (2_000, (500, 2_000)),
+        (2_001, (2_000, 8_000)),
+        (9_999_999, (8_192_000, 10**7)),
+        (10**8, (32_768_000, None)),
+    ],
+)
+def test_the_least_number_of_rows_is_bracketed_by_factors_of_four(least, expected):
+    assert _bracket(lambda n: n >= least) == expected

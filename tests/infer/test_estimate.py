@@ -383,3 +383,12 @@ def test_the_floor_of_the_miscalibration_takes_every_score():
     exact = tn.noise_floor(lambda t: tn.corp(t).miscalibration, calibrated, resamples=9, seed=1, progress=False)
     found = tn.estimate("miscalibration", calibrated, seed=0)
     assert found.floor == pytest.approx(exact.mean, abs=4 * exact.std * math.sqrt(1 / 9 + 1 / 39))
+
+
+def test_the_brier_score_of_two_columns_has_nearly_the_limits_of_a_vector():
+    y, p = some_rows()
+    vector = tn.estimate("brier", y, p, floor=False)
+    columns = tn.estimate("brier", y, np.stack([1 - p, p], axis=1), kind="classwise", floor=False)
+    assert (columns.value, columns.low, columns.high) == pytest.approx(
+        (vector.value, vector.low, vector.high), rel=1e-3
+    )

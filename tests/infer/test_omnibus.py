@@ -395,3 +395,8 @@ def test_values_that_differ_by_rounding_of_the_largest_are_equal():
 
 def test_values_ranked_among_others_count_themselves():
     assert ranks(np.array([0.5, 2.0, 9.0]), np.array([1.0, 2.0, 3.0])).tolist() == [1, 0.75, 0.25]
+
+
+def test_an_impossible_label_has_statistic_and_p_value_zero():
+    found = tn.calibration_test([0, 1, 1, 0], [0.0, 0.31234567, 0.7654321, 1.0], seed=0)
+    assert (found.statistic, found.pvalue, found.strongest) == (0, 0, "labels that are impossible under the scores")

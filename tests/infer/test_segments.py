@@ -353,3 +353,17 @@ def test_the_record_says_when_near_ties_are_drawn_together(monkeypatch):
     assert tn.segments(*data, resamples=39, seed=0).assumptions == plain.replace(
         "scores;", "scores, near ties together;"
     )
+
+
+@pytest.mark.parametrize("weight", [None, np.array([0.5, 2.0])[np.arange(120) % 2]], ids=["rows", "weights"])
+@pytest.mark.parametrize("form", ["distinct", "sketch"])
+def test_sums_of_groups_have_the_segments_of_their_rows(form, weight):
+    rng = np.random.default_rng(0)
+    p = rng.integers(1, 16, 120) / 16
+    y, a = rng.random(120) < p, np.array(list("xyz"))[np.arange(120) % 3]
+    sums = tn.Accumulator(form, by="a")
+    sums.update(y, p, group=a, **({} if weight is None else {"sample_weight": weight}))
+    found, rows = tn.segments(sums, seed=0), tn.segments(y, p, {"a": a}, sample_weight=weight, seed=0)
+    order, other = np.argsort(found.value), np.argsort(rows.value)
+    for name in ("n", "weight", "score", "rate", "gap", "ratio"):
+        np.testing.assert_allclose(getattr(found, name)[order], getattr(rows, name)[other], rtol=1e-6)

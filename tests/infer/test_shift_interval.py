@@ -137,3 +137,17 @@ def test_two_weighted_rows_have_one_degree_of_freedom():
     cells = cells_of([0, 1], [0.5, 0.5], [0.7, 0.9])
     found = _shift_interval._precision(np.zeros(1), cells, 0.0, None)
     assert found == (pytest.approx(0.4**2 / ((0.7**2 + 0.9**2) / 4)), 1.0)
+
+
+def test_runs_with_much_information_are_pooled_score_by_score(monkeypatch):
+    """Ten of 100 scores have nearly all rows: pools must not join them with each other."""
+    monkeypatch.setattr(_shift_interval, "_MANY_SCORES", 20)
+    monkeypatch.setattr(_shift_interval, "_SHORT_RUN", 4)
+    x, w = np.linspace(-2, 2, 101), np.ones(101, dtype=np.int64)
+    w[40:50] = 1_000
+    e = np.round(w * expit(x)).astype(np.int64)
+    pooled, weight, events = _shift_interval._pool(x, w, e, 0.0)
+    assert (weight.sum(), events.sum()) == (w.sum(), e.sum())
+    assert pooled[weight >= 1_000][1:-1] == pytest.approx(x[41:49])
+    assert (np.diff(pooled) > 0).all()
+    assert weight @ expit(pooled) == pytest.approx(w @ expit(x), rel=1e-12)

@@ -213,3 +213,16 @@ def test_with_50_rows_each_limit_misses_as_often_as_it_may(law, slope):
 @pytest.mark.parametrize("law", ["uniform", "bimodal"])
 def test_each_limit_of_clustered_rows_misses_as_often_as_it_may(law):
     assert max(covered(600, 500, LAWS[law], 0.7, clusters=True)) < allowed(600)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_at_the_limit_of_separated_classes_the_likelihood_has_fallen_from_that_of_the_tied_rows(turned):
+    """By hand: as the slope grows, only the 20 of 60 rows on the threshold keep the likelihood below 1."""
+    p, events = np.array([0.2, 0.5, 0.8]), np.array([0, 20, 60])
+    cells = Cells(p, np.full(3, 60), np.full(3, 60), events[::-1] if turned else events)
+    found = slope_interval(cells, 0.95)
+    near, far = (found.slope_high, found.slope_low) if turned else (found.slope_low, found.slope_high)
+    x, e = np.log(p / (1 - p)), cells.events
+    best = -minimize_scalar(lambda a: (np.logaddexp(0, a + near * x) * 60 - e * (a + near * x)).sum()).fun
+    assert best == pytest.approx(20 * math.log(1 / 3) + 40 * math.log(2 / 3) - 1.959964**2 / 2, abs=1e-4)
+    assert far == (-math.inf if turned else math.inf)

@@ -10,6 +10,7 @@ from scipy.special import expit, ndtri
 import trueness as tn
 from trueness.infer._calibration_test import TestMethod
 from trueness.infer._score_law import score_law
+from trueness.infer._validation_size import _Error
 
 Z = float(ndtri(0.975))
 
@@ -181,3 +182,15 @@ def test_the_record_is_a_table():
 def test_what_cannot_be_planned_is_refused(how, message):
     with pytest.raises(tn.InputError, match=message):
         tn.validation_size(**how)
+
+
+def test_widths_that_are_not_given_are_those_of_the_page():
+    given = tn.validation_size(
+        prevalence=0.1, c_statistic=0.8, oe_width=0.2, slope_width=0.2, brier_width=0.02, c_width=0.1
+    )
+    assert tn.validation_size(prevalence=0.1, c_statistic=0.8).to_dict() == given.to_dict()
+
+
+def test_scores_of_0_and_1_are_right_whatever_the_error():
+    law = score_law(None, None, None, [0.0, 0.5, 1.0])
+    assert _Error(law, 0.5, math.log(3)).truth(np.array([0.0, 0.5, 1.0])).tolist() == [0, pytest.approx(0.75), 1]
