@@ -22,6 +22,8 @@ RNG = np.random.default_rng(0)
         (RNG.random(5_000).round(4), 0.0001),
         (np.arange(31) / 30, 1 / 30),
         (np.arange(1, 400) / 399, 1 / 399),
+        (np.arange(1, 999) / 999, 1 / 999),
+        (np.arange(1, 1001) / 1001, None),
         (np.float32(RNG.random(50)).astype(float), 2.0**-24),
         (RNG.random(50), None),
         ([0.0, 0.5, 1.0], None),

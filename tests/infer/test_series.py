@@ -186,3 +186,9 @@ def test_two_days_at_99_draws_draw_more_for_a_small_p_value():
     found = series("tally", lambda d: 0.3 if d == 1 else 1.0, days=2, n=40, seed=1, resamples=99)
     assert found.pvalue[1] == pytest.approx(1 / 160)  # 2 · 2 tests at (1 − 0.95) / 2
     assert found.pvalue[0] == pytest.approx(round(100 * found.pvalue[0]) / 100)
+
+
+def test_two_days_are_enough_for_a_change():
+    found = series("tally", lambda d: -1.0 if d == 1 else 1.0, days=2, n=200, resamples=99)
+    assert found.change_pvalue == pytest.approx(2 / 100)
+    assert found.change.days == 1
