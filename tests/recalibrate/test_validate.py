@@ -1,5 +1,7 @@
 """Validation of an estimator on its training rows: hand-made loops, honest folds, messages."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
 from sklearn.tree import DecisionTreeClassifier
+
+from trueness.recalibrate._validate import _check_folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 TREE = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
@@ -202,3 +206,13 @@ def test_most_of_the_optimism_of_a_regression_is_removed(how):
     # Standard errors of the means: 0.05 and 0.006; folds train on fewer rows, so that they are a little pessimistic.
     assert abs(corrected[0]) < 0.25
     assert abs(corrected[1]) < 0.02
+
+
+@pytest.mark.parametrize("rarer", [0, 1])
+def test_a_training_part_needs_one_row_of_each_class(rarer):
+    events = np.full(12, 1 - rarer)
+    events[[0, 6]] = rarer
+    rows = SimpleNamespace(y=events, events=events, group=None)
+    _check_folds([(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6))], rows)
+    with pytest.raises(tn.InputError, match="fold 1 has one class only"):
+        _check_folds([(np.arange(6), np.arange(6, 12)), (np.arange(7, 12), np.arange(6))], rows)
