@@ -47,12 +47,19 @@ def sketch_with(name, at, number):
     return tn.Sketch, data
 
 
+# One event of score 1 and one non-event of score 0: Σp² is 1.
+BINS = tn.binned([0, 1], [0.0, 1.0], bins=1, sample_weight=[0.5, 0.5]).to_dict()
+
 IMPOSSIBLE = {
     "Σp of 2⁵² from one row": (binned_with(1, 1, 2**52, label=1), "Σp must be at most the number of rows"),
     "Σp beyond the edges": (binned_with(1, 1, 2**24, label=1), "Σwp of a bin must lie within the edges"),
     "lower bits": (binned_with(0, 2, 2**40), "the lower bits"),
     "squares beyond the scores": (binned_with(1, 3, 2**26, label=1), "too large for scores within the edges"),
     "squares below Cauchy-Schwarz": (binned_with(1, 3, 0, label=1), r"\(Σwp\)² of a bin must be at most Σw Σwp²"),
+    "squares below those of events and others": (
+        (tn.Binned, {**BINS, "parts": [{**BINS["parts"][0], "floats": [[2.0, 2.0, 1.0, 1.0, 0.5, 1.0]]}]}),
+        r"Σwp² must be at least \(Σwp\)² / Σw of events plus that of non-events",
+    ),
     "more events than weight": (floats_with(2, 4.0), "Σwy must lie between 0 and Σw"),
     "scores of events": (floats_with(5, 0.0), "Σwp of events must lie within the edges"),
     "Σw² of real weights": (floats_with(1, 1e6), "Σw² must lie between"),

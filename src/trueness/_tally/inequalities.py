@@ -145,14 +145,21 @@ def read_bins(fields: Fields) -> Bins:
 
 
 def _check_event_scores(part: Bins, low: Floats, high: Floats) -> None:
-    """Σwyp of events, and the rest, Σw(1 − y)p, of the others."""
+    """Σwyp of events, and the rest, Σw(1 − y)p, of the others; Σwp² of both is at least what their means have."""
     slack = _SLACK * part.weight
+    least = np.zeros(part.size)
     for name, weight, score in (
         ("events", part.events, part.sum_event_score),
         ("non-events", part.weight - part.events, part.sum_score - part.sum_event_score),
     ):
         within = (score >= low * weight - slack) & (score <= high * weight + slack)
         _require(within, f"Σwp of {name} must lie within the edges")
+        mean = np.divide(score, weight, out=np.zeros(part.size), where=weight > 0)
+        least += mean.clip(0, 1) * score  # clipped, as what rounding leaves of no weight has any mean
+    if part.moments:
+        _require(
+            part.sum_square >= least - slack, "Σwp² must be at least (Σwp)² / Σw of events plus that of non-events"
+        )
 
 
 def read_grid(fields: Fields) -> GridCells:
