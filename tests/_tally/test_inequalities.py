@@ -47,6 +47,19 @@ def sketch_with(name, at, number):
     return tn.Sketch, data
 
 
+def scaled(data, factor):
+    """Stored sums of real weights, with all weights multiplied by a factor."""
+    powers = {"weight": 1, "events": 1, "floats": 1, "squares": 2, "event_squares": 2}
+    parts = [
+        {name: (np.array(v) * factor ** powers[name]).tolist() if name in powers else v for name, v in part.items()}
+        for part in data["parts"]
+    ]
+    for part in parts:
+        if data["what"] == "trueness.binned":  # the second column is Σw²
+            part["floats"] = [[row[0], row[1] * factor, *row[2:]] for row in part["floats"]]
+    return {**data, "parts": parts}
+
+
 # One event of score 1 and one non-event of score 0: Σp² is 1.
 BINS = tn.binned([0, 1], [0.0, 1.0], bins=1, sample_weight=[0.5, 0.5]).to_dict()
 
@@ -105,6 +118,30 @@ def test_classes_that_do_not_hold_the_same_rows_are_refused(make):
     ):
         with pytest.raises(tn.InputError, match=law):
             type(sums).from_dict(type(sums)("classwise", parts, sums.classes).to_dict())
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_classes_whose_scores_sum_to_more_than_those_of_rows_are_refused(make):
+    sums = make([0, 1, 2], np.full((3, 3), 2 / 3), sum_tolerance=1)
+    assert type(sums).from_dict(sums.to_dict()) == sums
+    certain = make([0, 1, 0], [1.0, 1.0, 1.0]).parts  # of each class: a Brier score of 3 − 1
+    with pytest.raises(tn.InputError, match="the scores of a row must sum to at most 2"):
+        type(sums).from_dict(type(sums)("classwise", certain * 3, sums.classes).to_dict())
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_a_class_named_twice_is_refused(make):
+    data = make([0, 1, 2], np.eye(3) * 0.4 + 0.2).to_dict()
+    with pytest.raises(tn.InputError, match="it names a class twice"):
+        type(make(Y, P)).from_dict({**data, "classes": [0, 1, 1]})
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_weights_too_small_for_rows_are_too_small_for_sums(make):
+    sums = make(Y, P, sample_weight=[1e-100, 1e-110, 1e-110])
+    assert type(sums).from_dict(sums.to_dict()) == sums
+    with pytest.raises(tn.InputError, match="some weight must be at least 1e-100"):
+        type(sums).from_dict(scaled(sums.to_dict(), 1e-50))
 
 
 @pytest.mark.parametrize("measure", [tn.ece, tn.ace, tn.brier, tn.log_loss, tn.auc, tn.smooth_ece])

@@ -191,8 +191,18 @@ def read_grid(fields: Fields) -> GridCells:
     return part.settled()
 
 
+def check_weight(parts: tuple[Part, ...]) -> None:
+    """Rows have a largest weight that is not tiny, as :func:`trueness._input.weights.check_weights` demands."""
+    totals = [part.totals for part in parts if part.size]
+    if any(one.rows for one in totals) and max(one.weight for one in totals) < 1 / LARGEST:
+        refuse(f"its columns contradict each other: some weight must be at least {1 / LARGEST:g}")
+
+
 def check_classes(parts: tuple[Part, ...]) -> None:
-    """The parts of a class-wise view: each holds all rows, and each row is an event of one class."""
+    """The parts of a class-wise view: each holds all rows, and each row is an event of one class.
+
+    The scores of a row sum to at most 2, for which `sum_tolerance` has to be 1.
+    """
     if not any(part.size for part in parts):
         return
     totals = [part.totals for part in parts]
@@ -202,3 +212,9 @@ def check_classes(parts: tuple[Part, ...]) -> None:
         refuse("its classes contradict each other: each class must hold all rows")
     if abs(sum(one.events for one in totals) - weight) > slack:
         refuse("its classes contradict each other: each row must be an event of one class")
+    if sum(_sum_of_scores(part) for part in parts) > 2 * weight + slack:
+        refuse("its classes contradict each other: the scores of a row must sum to at most 2")
+
+
+def _sum_of_scores(part: Part) -> float:
+    return float(part.weight @ part.score if isinstance(part, Cells) else part.sum_score.sum())

@@ -24,7 +24,16 @@ from trueness._tally.atomic import Stamp, as_path, read_file, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
-from trueness._tally.inequalities import Fields, Part, check_classes, read_bins, read_cells, read_grid, refuse
+from trueness._tally.inequalities import (
+    Fields,
+    Part,
+    check_classes,
+    check_weight,
+    read_bins,
+    read_cells,
+    read_grid,
+    refuse,
+)
 from trueness._tally.multiclass import View
 from trueness.errors import InputError
 
@@ -310,12 +319,15 @@ def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[
         refuse("its classes do not fit its kind")
     if classes is not None and not all(isinstance(name, str | int | float | bool) for name in classes):
         refuse("its classes are not strings or numbers")
+    if classes is not None and len(set(classes)) < len(classes):
+        refuse("it names a class twice")
     expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
     if len(parts) != expected:
         refuse(f"it should have {expected} parts and has {len(parts)}")
     readers: dict[str, Callable[[Fields], Part]] = {"tally": read_cells, "binned": read_bins, "sketch": read_grid}
     with np.errstate(over="ignore"):
         found = tuple(readers[form](fields) for fields in parts)
+    check_weight(found)
     if kind == "classwise":
         check_classes(found)
     return kind, found, None if classes is None else tuple(classes)
