@@ -39,7 +39,7 @@ def _as_float64(values: NDArray[Any]) -> Floats:
 def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
     """How far from one a row of probabilities may sum."""
     if tolerance is None:
-        return 2e-3 if dtype == np.float16 else 1e-6
+        return 2e-3 if dtype.kind == "f" and dtype.itemsize == 2 else 1e-6  # of either byte order
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 1:
         raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
     return float(tolerance)
