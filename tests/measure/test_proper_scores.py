@@ -1,6 +1,7 @@
 """Brier score and log loss by hand and against scikit-learn."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -101,3 +102,13 @@ def test_small_losses_keep_their_digits(share):
 def test_sums_of_more_rows_than_whole_losses_can_count_are_weighted():
     cells = Cells(np.array([0.25, 0.5]), *(np.array(n) for n in ([2**40, 2**40],) * 2), np.array([2**40, 2**39]))
     assert tn.log_loss(tn.Tally("binary", (cells,))) == pytest.approx(1.5 * math.log(2), rel=1e-15)
+
+
+def test_the_brier_score_of_many_classes_is_off_by_less_than_a_unit_per_class():
+    rng = np.random.default_rng(0)
+    n, n_classes = 20, 300
+    p, y = rng.dirichlet(np.full(n_classes, 0.3), n), rng.integers(0, n_classes, n)
+    labels = np.arange(n_classes)
+    exact = sum((Fraction(float(p[i, k])) - int(k == y[i])) ** 2 for i in range(n) for k in labels) / n
+    error = abs(Fraction(tn.brier(y, p, labels=labels.tolist())) - exact)
+    assert error <= Fraction(n_classes, 2**53) + Fraction(1, 10**15)

@@ -30,7 +30,8 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
     Returns
     -------
     float
-        Between 0 and 1 for two classes, 0 and 2 for more; exact to 1e-15.
+        Between 0 and 1 for two classes, 0 and 2 for more. Accurate to 1e-15 for two classes, and to 1e-15 plus 2⁻⁵³ per
+        class for more.
 
     Notes
     -----
