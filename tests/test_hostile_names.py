@@ -44,6 +44,7 @@ RESULTS = {
     "report": lambda: tn.report(Y, {NAME: P, "b": Q}, title=NAME, intervals=False),
     "report of classes": lambda: tn.report(CLASS, MATRIX, labels=CLASSES, intervals=False),
     "accumulator": lambda: tn.Accumulator(by=NAME),
+    "calibrator": lambda: tn.TemperatureScaling().fit(MATRIX, CLASS),
     "tally": lambda: tn.tally(CLASS, MATRIX, labels=CLASSES),
     "reliability": lambda: plot.ReliabilityDisplay.from_predictions(Y, {NAME: P, "b": Q}),
     "reliability of classes": lambda: plot.ReliabilityDisplay.from_predictions(CLASS, MATRIX, labels=CLASSES),

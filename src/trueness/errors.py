@@ -49,6 +49,19 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def visible_json(text: str) -> str:
+    r"""JSON that means the same, with characters that cannot be seen as escapes.
+
+    Examples
+    --------
+    >>> print(visible_json('"a\u202e\x9b"'))
+    "a\u202e\u009b"
+    """
+    import json  # only here, as `import trueness` reads this file
+
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
 class Place(NamedTuple):
     """Where a bad value is: its row, and its column in a matrix. Both count from 0."""
 

@@ -1,6 +1,5 @@
 """Strings made safe and made to fit: unseen characters, Markdown, JSON, spreadsheets, width of a terminal."""
 
-import json
 import math
 import re
 import textwrap
@@ -10,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from trueness.errors import visible as visible
+from trueness.errors import visible_json as visible_json
 
 _LONG_NAME = 60
 _NARROWEST = 40
@@ -22,17 +22,6 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 def visible_lines(text: str) -> str:
     """The text with such characters spelled out, and its line breaks kept."""
     return text if text.isprintable() else "\n".join(map(visible, text.split("\n")))
-
-
-def visible_json(text: str) -> str:
-    r"""JSON that means the same, with characters that cannot be seen as escapes.
-
-    Examples
-    --------
-    >>> print(visible_json('"a\u202e\x9b"'))
-    "a\u202e\u009b"
-    """
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def spreadsheet_text(text: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 import trueness.cli._options as opt
-from trueness._text.strings import visible_json
 from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, read_rows
@@ -76,10 +75,10 @@ def command(
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
     fitted = _fit_map(unfitted, rows)
     if output is None or output == "-":
-        click.echo(visible_json(fitted.to_json()), nl=False)
+        click.echo(fitted.to_json(), nl=False)
         note(*_remarks(fitted))
     else:
-        write(output, visible_json(fitted.to_json()))
+        write(output, fitted.to_json())
         note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.", *_remarks(fitted))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trueness._keywords import suggests_keywords
 from trueness._tally.atomic import as_path, replace_file
 from trueness._version import __version__
-from trueness.errors import InputError
+from trueness.errors import InputError, visible_json
 from trueness.recalibrate._fitted_state import COMMON, Field
 
 SCHEMA = 1
@@ -70,7 +70,7 @@ class Savable:
 
     def to_json(self) -> str:
         """The text that :meth:`save` writes."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return visible_json(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the fitted map to a JSON file; if that fails, an existing file is left unchanged."""
