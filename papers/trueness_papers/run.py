@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from trueness import __version__
 from trueness._progress import Progress, reporter
 from trueness._tally.atomic import replace_file
+from trueness.cli._interrupt import RaiseInterrupt
 from trueness.errors import InputError
 from trueness_papers.experiment import Experiment, Picture, Piece, Size, data_file
 from trueness_papers.page import TIMINGS, section
@@ -153,9 +154,9 @@ def _interrupts_queued(queue: "SimpleQueue[Any]") -> Iterator[None]:
     An exception could be raised anywhere, also while the locks of a future are taken, which then stay locked: the
     thread that manages the processes would wait for them, and Python for this thread, forever.
     """
-    if threading.current_thread() is not threading.main_thread() or (
-        signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
+    before = signal.getsignal(signal.SIGINT)
+    raises = before is signal.default_int_handler or isinstance(before, RaiseInterrupt)
+    if threading.current_thread() is not threading.main_thread() or not raises:
         yield
         return
     pressed: list[None] = []
@@ -168,7 +169,7 @@ def _interrupts_queued(queue: "SimpleQueue[Any]") -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
     if pressed:  # after the last result
         raise KeyboardInterrupt
 

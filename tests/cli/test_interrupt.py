@@ -106,6 +106,25 @@ main(["gate", "--help"])
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("then", ["pass", "raise ImportError('partly loaded')"])
+def test_an_interrupt_that_code_loses_or_makes_an_error_of_still_ends_the_command(then):
+    code = f"""
+import os, signal
+from trueness.cli._interrupt import end_on_interrupt, interruptible
+end_on_interrupt()
+try:
+    with interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            {then}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
 AT = """
 import os, signal, sys
 import trueness

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
 _SOON = 0.01
 
 
@@ -28,15 +30,36 @@ def end_on_interrupt() -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside, Ctrl-C is a KeyboardInterrupt, also after :func:`end_on_interrupt`."""
+    """Inside, Ctrl-C is a KeyboardInterrupt, also after :func:`end_on_interrupt`.
+
+    Code that is interrupted may make an error of its own of it, as unfinished imports do, or lose it: the end is a
+    KeyboardInterrupt all the same.
+    """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    handler = RaiseInterrupt()
+    signal.signal(signal.SIGINT, handler)
     try:
         yield
+    except Exception as error:
+        if handler.pressed and getattr(error, "exit_code", None) != INTERRUPTED:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if handler.pressed:
+        raise KeyboardInterrupt
+
+
+class RaiseInterrupt:
+    """A handler of Ctrl-C that raises a KeyboardInterrupt, as Python's own does, and remembers it."""
+
+    pressed = False
+
+    def __call__(self, number: int, frame: Any) -> None:
+        self.pressed = True
+        signal.default_int_handler(number, frame)
 
 
 def open_closed_streams() -> None:

@@ -13,7 +13,7 @@ import click
 
 from trueness._lazy import deferred
 from trueness._version import __version__
-from trueness.cli._interrupt import discard_output, interruptible
+from trueness.cli._interrupt import INTERRUPTED, discard_output, interruptible
 from trueness.cli._messages import errors_as_messages
 
 # In the order in which one meets them.
@@ -31,7 +31,6 @@ _VERBS = (
     "apply",
     "reproduce",
 )
-_INTERRUPTED = 130
 _CLOSED_PIPE = 141  # what a shell reports of a program that writes to a closed pipe
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
@@ -107,7 +106,7 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
             yield
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
-        raise click.exceptions.Exit(_INTERRUPTED) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
     except OSError as reason:
         if reason.errno != errno.EPIPE or debug:
             raise
