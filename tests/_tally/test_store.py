@@ -208,6 +208,12 @@ def test_any_bytes_are_refused(noise):
                 kind.from_bytes(hostile)
 
 
+def test_sums_that_commands_cannot_read_are_told_apart_with_the_way_out():
+    saved = tn.tally([0, 1], [0.2, 0.7]).to_bytes()
+    with pytest.raises(tn.InputError, match=r"holds a trueness tally.*`Accumulator.save` and `trueness tally` write"):
+        tn.Accumulator.from_bytes(saved)
+
+
 OTHERS = {
     "another kind": (
         lambda _: tn.sketch([0], [0.5]).to_bytes(),

@@ -21,9 +21,9 @@ _WIDEST_CELL = 2.0**-8
 _SQUARES_BELOW = "Σw² must lie between (Σw)² / rows and (Σw)²"
 
 
-def refuse(reason: str) -> NoReturn:
+def refuse(reason: str, remedy: str = "") -> NoReturn:
     """Raise because sums cannot be read."""
-    raise InputError("", f"The sums cannot be read: {reason}") from None
+    raise InputError("", f"The sums cannot be read: {reason}", remedy=remedy) from None
 
 
 def _require(fact: Any, law: str) -> None:
