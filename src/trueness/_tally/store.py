@@ -206,8 +206,9 @@ def unpack(data: bytes, what: str) -> Fields:
         header = json.loads(text, parse_constant=_refuse_constant)
         found = header["what"]
         if found != what:
-            remedy = "`Accumulator.save` and `trueness tally` write what commands read." if what == "accumulator" else ""
-            refuse(f"it holds a trueness {found}, which `{found.capitalize()}.load` reads", remedy)
+            commands = "`Accumulator.save` and `trueness tally` write what commands read."
+            reason = f"it holds a trueness {found}, which `{found.capitalize()}.load` reads"
+            refuse(reason, commands if what == "accumulator" else "")
         return _with_columns(header, body[_LENGTH.size + length :])
 
 
