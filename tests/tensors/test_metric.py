@@ -319,7 +319,7 @@ def changed(column, by, *, weighted=False):
         (lambda: changed(0, -1000), "sums must not be below 0"),
         (lambda: changed(0, 2**62), "a cell with whole sums must have at most"),
         (lambda: changed(1, 2**52), "Σp must be at most the number of rows"),
-        (lambda: changed(1, 2**26), "Σwp of a bin must lie within the edges"),
+        (lambda: changed(1, 2**26), r"\(Σwp\)² of a bin must be at most Σw Σwp²"),
         (lambda: changed(0, 0.5, weighted=True), "the rows of a bin must be a whole number"),
         (lambda: changed(0, float("nan"), weighted=True), "the rows of a bin must be a whole number"),
         (lambda: changed(1, float("inf"), weighted=True), "'floats' must be finite"),
