@@ -229,7 +229,7 @@ def load(mutant: Mutant) -> None:
     def get_code(self: Any, fullname: str) -> Any:
         return compile(tree, path, "exec") if self.path == path else read(self, fullname)
 
-    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]  # the mutant in its place
 
 
 def run(tests: tuple[str, ...], mutant: Mutant | None = None) -> tuple[str, tuple[str, ...]]:
