@@ -13,10 +13,11 @@ import torch
 import triton
 import triton.language as tl
 
-from trueness.torch._launch import launch
+from trueness.torch._cell_kernel import _place, _whole_parts
+from trueness.torch._copies_kernel import copied
+from trueness.torch._launch import launch, processors
 from trueness.torch._logit_kernel import _finite_or_zero, _power, tops, vector_of, wide_type
 from trueness.torch._rows import Layout, TensorRows, as_bytes
-from trueness.torch._score_kernel import _place, _whole_parts, processors
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, Sums, no_sums, sift
 
 _CLASS_PROGRAMS = 32  # for each multiprocessor
@@ -86,17 +87,18 @@ def _read_twice(rows: TensorRows, layout: Layout, sums: Sums) -> None:
     tile = min(128, max(32, triton.next_power_of_2(k)))
     tiles = triton.cdiv(k, tile)
     shares = max(1, min(triton.cdiv(n, 16), triton.cdiv(processors(logits.device.index) * _CLASS_PROGRAMS, tiles)))
-    with torch.cuda.device(logits.device):
+    with torch.cuda.device(logits.device), copied(sums.table) as tables:
         _class_tiles[(tiles, shares)](
             logits,
             rows.y,
             top,
             share,
             ruler.limits(confidence.dtype, logits.device),
-            sums.table,
+            tables,
             sums.faults,
             n,
             k,
+            len(tables),
             B=ruler.size,
             UNIFORM=ruler.uniform and logits.dtype != torch.float64 and ruler.size < 1 << 22,
             STEPS=max(0, (ruler.size - 1).bit_length()),
@@ -172,10 +174,11 @@ def _class_tiles(
     top,
     share,
     limits,
-    table,
+    tables,
     faults,
     n,
     k,
+    copies,
     B: tl.constexpr,
     UNIFORM: tl.constexpr,
     STEPS: tl.constexpr,
@@ -190,6 +193,7 @@ def _class_tiles(
     """
     column = tl.program_id(0) * TILE + tl.arange(0, TILE)
     within = column < k
+    table = tables + (tl.program_id(1) % copies).to(tl.int64) * (B * 10) * k
     to = table + column.to(tl.int64) * (B * 10)
     none = tl.zeros((TILE,), tl.int64)
     zero = tl.zeros((TILE,), tl.int32)

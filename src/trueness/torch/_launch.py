@@ -7,6 +7,7 @@ those of a language model, wait for that.
 # mypy: ignore-errors
 # Triton has no types.
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -37,3 +38,9 @@ def launch(kernel: Any, programs: int, arguments: tuple, constants: dict[str, An
         own = list(constants.values())[: len(kernel.arg_names) - len(arguments)]
         compiled[(programs, 1, 1)](*arguments, *own)
     return None
+
+
+@lru_cache(maxsize=64)
+def processors(device: int) -> int:
+    """How many multiprocessors there are."""
+    return torch.cuda.get_device_properties(device).multi_processor_count

@@ -15,17 +15,17 @@ import torch
 import triton
 import triton.language as tl
 
-from trueness.torch._launch import launch
+from trueness.torch._cell_kernel import shape_of
+from trueness.torch._copies_kernel import _add_globally
+from trueness.torch._launch import launch, processors
 from trueness.torch._rows import Layout, TensorRows, as_bytes
 from trueness.torch._score_kernel import (
-    _add_globally,
     _add_rows,
     _clear_common,
     _report_common,
     common_table,
-    processors,
+    part_sums,
     score_sums,
-    shape_of,
 )
 from trueness.torch._sums import Sums, no_sums
 from trueness.torch._sums import score_sums as sums_by_operations
@@ -58,7 +58,10 @@ def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Su
     if layout.kind == "confidence" and layout.ruler.size <= MOST_BINS:
         return weighted_score_sums(correct, confidence, rows.w, layout.ruler, layout.moments, skipped=skipped)
     part, parts = (None, 1) if layout.kind == "confidence" else (top, rows.p.shape[1])
-    tops_of_rows = TensorRows(correct, confidence, rows.w, skipped).with_wide_weights()
+    tops_of_rows = TensorRows(correct, confidence, rows.w, skipped)
+    if rows.w is None:
+        return part_sums(tops_of_rows, top, parts, layout)
+    tops_of_rows = tops_of_rows.with_wide_weights()
     return sums_by_operations(tops_of_rows, layout, part, parts)
 
 

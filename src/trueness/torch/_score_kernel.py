@@ -7,7 +7,6 @@ for that, rows are added to copies of the table in global memory.
 """
 
 # mypy: ignore-errors
-# ruff: noqa: SIM108
 # Triton's language has the syntax of Python, not its types; what a branch tests is known to its compiler.
 
 from functools import lru_cache
@@ -16,16 +15,17 @@ import torch
 import triton
 import triton.language as tl
 
+from trueness.torch._cell_kernel import _cell, _score, _whole_parts, shape_of
+from trueness.torch._copies_kernel import add_to_copies
 from trueness.torch._edges import Ruler
-from trueness.torch._launch import launch
-from trueness.torch._rows import as_bytes
+from trueness.torch._launch import launch, processors
+from trueness.torch._rows import Layout, TensorRows, as_bytes
 from trueness.torch._sums import Sums, no_sums
 
 _SHARED = 48_000  # bytes of static shared memory that a program may declare, a little for reductions left aside
 _SHARED_OF_ALL = 230_000  # bytes of a multiprocessor
 _ROWS_PER_THREAD = 65_000  # Σhi has 42 bits: 26 for one row, 16 for this number of rows
 _ROWS_PER_TABLE = 250_000  # pieces of 14 bits: 18 are left for the rows
-_COPIED_WORDS = 1 << 22
 _VECTOR = 8  # rows that a thread reads at once
 _SHARERS = 256  # threads with one table
 _OTHER_CELLS = 4  # after those of the bins: three faults, and rows that do not count
@@ -53,7 +53,7 @@ def score_sums(
     limits = ruler.limits(p.dtype, p.device)
     shape = shape_of(ruler, p.dtype, moments, skipped)
     if plan is None:
-        _launch_copies(y, p, limits, sums, shape)
+        add_to_copies(y, p, limits, sums, shape)
         return sums
     kernel, resident, rows, constants = plan
     programs = max(min(-(-n // constants["BLOCK"]), processors(p.device.index) * resident), -(-n // rows))
@@ -61,16 +61,14 @@ def score_sums(
     return sums
 
 
-def shape_of(ruler: Ruler, score: torch.dtype, moments: bool, skipped: int | None) -> dict[str, object]:
-    """Constants of every kernel that bins scores."""
-    size = ruler.size
-    return {
-        "B": size,
-        "UNIFORM": ruler.uniform and score != torch.float64 and size < 1 << 22,
-        "STEPS": (size - 1).bit_length(),
-        "MOMENTS": moments,
-        "SKIPPED": skipped,
-    }
+def part_sums(rows: TensorRows, part: torch.Tensor, parts: int, layout: Layout) -> Sums:
+    """Sums of scores without weights whose rows belong to several parts, such as the predicted classes."""
+    sums = no_sums(parts, layout.ruler.size, rows.p.device)
+    if rows.p.shape[0] > 0:
+        limits = layout.ruler.limits(rows.p.dtype, rows.p.device)
+        shape = shape_of(layout.ruler, rows.p.dtype, layout.moments, rows.skipped)
+        add_to_copies(rows.y, rows.p, limits, sums, shape, part)
+    return sums
 
 
 @lru_cache(maxsize=64)
@@ -119,23 +117,6 @@ def _resident(shared: int, most: int) -> int:
 
 def _declare(shared: int) -> str:
     return f".shared .align 16 .b8 tn_cells[{shared}]; mov.u32 $0, $1;"
-
-
-def _launch_copies(y, p, limits, sums, shape) -> None:
-    words = sums.table.numel()
-    copies = max(1, min(64, _COPIED_WORDS // words))
-    tables = torch.zeros((copies, words), dtype=torch.int64, device=p.device)
-    n = p.shape[0]
-    programs = min(-(-n // 1_024), processors(p.device.index) * 16)
-    constants = {**shape, "BLOCK": 1_024, "num_warps": 4}
-    launch(_copies, programs, (p, y, limits, tables, sums.faults, n, words, copies), constants)
-    sums.table.copy_(tables.sum(dim=0).view_as(sums.table))
-
-
-@lru_cache(maxsize=64)
-def processors(device: int) -> int:
-    """How many multiprocessors there are."""
-    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def _address(words: int, threads: int) -> str:
@@ -205,88 +186,6 @@ def _read_pieces_asm(pieces: int) -> str:
             f" cvt.u64.u32 w, u; shl.b64 w, w, {bits}; add.u64 ${i + 1}, v, w;"
         )
     return f"{_piece_address(pieces, f'${parts + 1}')} .reg .u64 v, w;{body} }}"
-
-
-@triton.jit
-def _place(p, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr):
-    """The bin of each score, as binary search on the edges would find it."""
-    if UNIFORM:
-        # p·B + 2²³ rounded down has ⌊p·B⌋ in its last bits. A score of 24 bits is at or above the float64 nearest to
-        # b/B if and only if it is at or above b/B itself, so this is exact.
-        scale = tl.full(p.shape, B, tl.float32)
-        sum = tl.inline_asm_elementwise(
-            "fma.rz.f32 $0, $1, $2, 0f4B000000;", "=r,r,r", [p, scale], dtype=tl.float32, is_pure=True, pack=1
-        )
-        place = sum.to(tl.int32, bitcast=True) & 0x7FFFFF
-        place = tl.minimum(place, B - 1)
-    else:
-        place = tl.zeros(p.shape, tl.int32)
-        for step in tl.static_range(STEPS):
-            further = place + (1 << (STEPS - 1 - step))
-            there = further < B
-            limit = tl.load(limits + further, mask=there, other=2.0)
-            place = tl.where(there & (p >= limit), further, place)
-    return place
-
-
-@triton.jit
-def _whole_parts(p, MOMENTS: tl.constexpr):
-    """Upper and lower bits of ⌊2⁵³ p⌋ and, if requested, of ⌊2⁵³ p²⌋."""
-    if p.dtype == tl.float64:
-        q = (p * 9007199254740992.0).to(tl.int64)
-        s = (p * p * 9007199254740992.0).to(tl.int64)
-        hi = (q >> 27).to(tl.uint32)
-        lo = (q & 0x7FFFFFF).to(tl.uint32)
-        hi2 = (s >> 27).to(tl.uint32)
-        lo2 = (s & 0x7FFFFFF).to(tl.uint32)
-    else:
-        bits = p.to(tl.uint32, bitcast=True)
-        mantissa = (bits << 8) | 0x80000000
-        below = 132 - (bits >> 23).to(tl.int32)
-        wide = (mantissa.to(tl.uint64) << 32) >> tl.minimum(below, 63).to(tl.uint64)
-        hi = (wide >> 32).to(tl.uint32)
-        lo = wide.to(tl.uint32) >> 5
-        hi2 = hi
-        lo2 = lo
-        if MOMENTS:
-            square = mantissa.to(tl.uint64) * mantissa.to(tl.uint64)
-            square = square >> tl.minimum(2 * below - 1, 63).to(tl.uint64)
-            square = tl.where(below > 32, 0, square)  # a shift by 64 or more, which no machine has
-            hi2 = (square >> 27).to(tl.uint32)
-            lo2 = (square & 0x7FFFFFF).to(tl.uint32)
-    return hi, lo, hi2, lo2
-
-
-@triton.jit
-def _cell(p, y, limits, B: tl.constexpr, UNIFORM: tl.constexpr, STEPS: tl.constexpr, SKIPPED: tl.constexpr):
-    """The cell of each row; faults, and rows that do not count, have cells of their own after those of the bins."""
-    place = _place(p, limits, B, UNIFORM, STEPS)
-    label = y.to(tl.int32)
-    cell = place * 2 + label
-    if not UNIFORM:
-        outside = (p < tl.load(limits)) | (p > tl.load(limits + B))
-        cell = tl.where(outside, 2 * B + 2, cell)
-    if y.dtype == tl.uint8:
-        fair = y <= 1
-    else:
-        fair = (y >= 0) & (y <= 1)
-    cell = tl.where(fair, cell, 2 * B + 1)
-    if p.dtype == tl.float64:
-        valid = (p >= 0) & (p <= 1)
-    else:
-        valid = p.to(tl.uint32, bitcast=True) <= 0x3F800000
-    cell = tl.where(valid, cell, 2 * B)
-    if SKIPPED is not None:
-        cell = tl.where(y == SKIPPED, 2 * B + 3, cell)
-    return cell
-
-
-@triton.jit
-def _score(p):
-    """-0.0 becomes 0.0; all but float64 become float32."""
-    if p.dtype != tl.float64:
-        p = p.to(tl.float32)
-    return p + 0.0
 
 
 @triton.jit
@@ -455,63 +354,3 @@ def _common(
         y = tl.load(y_rows + at, mask=keep, other=0, eviction_policy="evict_first")
         _add_rows(p, y, limits, keep, ADD, True, B, UNIFORM, STEPS, MOMENTS, SKIPPED)
     _report_common(sums, each, B, MOMENTS, READ)
-
-
-@triton.jit
-def _add_globally(
-    table,
-    faults,
-    p,
-    y,
-    limits,
-    keep,
-    B: tl.constexpr,
-    UNIFORM: tl.constexpr,
-    STEPS: tl.constexpr,
-    MOMENTS: tl.constexpr,
-    SKIPPED: tl.constexpr,
-):
-    """Add rows to a table in global memory."""
-    p = _score(p)
-    cell = _cell(p, y, limits, B, UNIFORM, STEPS, SKIPPED)
-    hi, lo, hi2, lo2 = _whole_parts(p, MOMENTS)
-    good = keep & (cell < 2 * B)
-    for fault in tl.static_range(3):
-        bad = tl.sum((keep & (cell == 2 * B + fault)).to(tl.int64))
-        if bad > 0:
-            tl.atomic_add(faults + fault, bad, sem="relaxed")
-    to = table + cell.to(tl.int64) * 5
-    tl.atomic_add(to, tl.full(cell.shape, 1, tl.int64), mask=good, sem="relaxed")
-    tl.atomic_add(to + 1, hi.to(tl.int64), mask=good, sem="relaxed")
-    tl.atomic_add(to + 2, lo.to(tl.int64), mask=good & (lo != 0), sem="relaxed")
-    if MOMENTS:
-        tl.atomic_add(to + 3, hi2.to(tl.int64), mask=good, sem="relaxed")
-        tl.atomic_add(to + 4, lo2.to(tl.int64), mask=good, sem="relaxed")
-
-
-@triton.jit
-def _copies(
-    p_rows,
-    y_rows,
-    limits,
-    tables,
-    faults,
-    n,
-    words,
-    copies,
-    B: tl.constexpr,
-    UNIFORM: tl.constexpr,
-    STEPS: tl.constexpr,
-    MOMENTS: tl.constexpr,
-    SKIPPED: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    rows = tl.arange(0, BLOCK)
-    first = tl.program_id(0).to(tl.int64)
-    table = tables + (first % copies) * words
-    for b in range(first, tl.cdiv(n, BLOCK), tl.num_programs(0)):
-        at = b * BLOCK + rows
-        keep = at < n
-        p = tl.load(p_rows + at, mask=keep, other=0.0)
-        y = tl.load(y_rows + at, mask=keep, other=0)
-        _add_globally(table, faults, p, y, limits, keep, B, UNIFORM, STEPS, MOMENTS, SKIPPED)

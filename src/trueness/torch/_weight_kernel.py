@@ -15,10 +15,10 @@ import torch
 import triton
 import triton.language as tl
 
+from trueness.torch._cell_kernel import _place, _score, shape_of
 from trueness.torch._edges import Ruler
-from trueness.torch._launch import launch
+from trueness.torch._launch import launch, processors
 from trueness.torch._rows import as_bytes
-from trueness.torch._score_kernel import _place, _score, processors, shape_of
 from trueness.torch._sums import Sums, no_sums
 from trueness.torch._weights import LARGEST
 
