@@ -14,7 +14,8 @@ a function of that file. Tests that check the library in a process of their own 
 
 A mutant is killed if a test fails that passes without the change, or takes far longer than usual (a minute and 20
 times). It has survived if all these tests pass. Results go to `mutants.jsonl`, a line each. The interval is Clopper and
-Pearson's, 95 %. Left out are annotations, `raise` statements (words of messages), `TYPE_CHECKING` blocks and overloads.
+Pearson's, 95 %. Left out are annotations, `raise` statements (words of messages), `TYPE_CHECKING` blocks, overloads,
+`strict=` of `zip` (the lengths agree anyway) and `copy=False` (a copy gives the same numbers).
 """
 
 import argparse
@@ -105,6 +106,8 @@ def mutate(node: Any, kind: str) -> None:
 
 def no_behaviour(node: ast.AST) -> list[ast.AST]:
     """The parts of a node whose changes no caller could notice, and `raise` statements."""
+    if isinstance(node, ast.keyword) and ast.unparse(node) in ("strict=True", "strict=False", "copy=False"):
+        return [node]
     if isinstance(node, ast.Raise) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
         return [node]
     if isinstance(node, ast.FunctionDef) and any(ast.unparse(one).endswith("overload") for one in node.decorator_list):

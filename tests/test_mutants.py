@@ -54,6 +54,11 @@ def test_annotations_messages_and_type_checking_are_left_alone():
     assert {before for before, _, _ in changed(LIBRARY)} == {"2", "n > 2", "n * 3", "3", "n - 1", "1"}
 
 
+def test_what_only_checks_lengths_or_saves_a_copy_is_left_alone():
+    source = "def f(a, b): return zip(a, b, strict=True), a.astype(int, copy=False), b.astype(int, copy=True)"
+    assert [(before, after) for before, after, _ in changed(source)] == [("True", "False")]
+
+
 def test_a_change_belongs_to_all_lines_of_its_statement_and_a_default_to_none():
     where = {(before, after): lines for before, after, lines in changed(LIBRARY)}
     assert where["n * 3", "n / 3"] == [14, 15]
