@@ -1,7 +1,12 @@
 """A number that decides how much is computed or stored is refused before anything is allocated, or does not matter."""
 
 import gzip
+import importlib
+import inspect
 import itertools
+import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +20,7 @@ from trueness.sources import _compression
 Y, P = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
 MATRIX = [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]]
 HUGE = 10**12
+WHOLE = re.compile(r"\bint\b")
 
 REFUSED = {
     "bins": [
@@ -52,11 +58,32 @@ REFUSED = {
     "count": [lambda: tn.simulate.Steps(HUGE)],
     "classes": [lambda: tn.simulate.LabelNoise(0.1).matrix(10**5)],
     "folds": [lambda: tn.VennAbers(folds=HUGE).fit(P, Y)],
+    "k": [lambda: tn.squared_ece([2, 0, 1], MATRIX, k=HUGE)],
+    "cycles": [lambda: tn.simulate.Oscillation(cycles=HUGE)],
+    "height": [lambda: tn.plot.unicode_diagram(tn.binned(Y, P), height=HUGE)],
+    "width": [
+        lambda: tn.plot.unicode_diagram(tn.binned(Y, P), width=HUGE),
+        lambda: tn.ece(Y, P, bins=tn.MassAndWidth(mass=3, width=HUGE)),
+    ],
+    "mass": [lambda: tn.ece(Y, P, bins=tn.MassAndWidth(mass=HUGE, width=3))],
+    "knots": [lambda: tn.curve_band(Y, P, knots=HUGE)],
+    "n_knots": [lambda: tn.SplineCalibration(n_knots=HUGE).fit(P, Y)],
+    "n_min": [lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=HUGE, n_max=HUGE))],
+    "n_fit": [lambda: tn.validity_runs(tn.HistogramBinning(2), Y, P, n_fit=HUGE)],
+    "n_test": [lambda: tn.validity_runs(tn.HistogramBinning(2), Y, P, n_fit=2, n_test=HUGE)],
+    "runs": [lambda: tn.validity_runs(tn.HistogramBinning(2), Y, P, n_fit=2, runs=HUGE)],
     "n_jobs": [
         lambda: tn.CalibratedClassifier(LogisticRegression(), n_jobs=HUGE).fit(MATRIX * 2, [0, 1, 1, 0, 1, 0]),
         lambda: tn.validate(LogisticRegression(), MATRIX * 2, [0, 1, 1, 0, 1, 0], n_jobs=10**5),
     ],
 }
+HARMLESS = {
+    "crossed": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], crossed=HUGE),
+    "min_rows": lambda: tn.TopLabel(tn.PlattScaling(), min_rows=HUGE).fit(MATRIX, [2, 0, 1]),
+    "n_max": lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=1, n_max=HUGE)),
+    "n_rows": lambda: tn.EqualMass(5).ranks(HUGE),
+}
+NO_SIZES = {"seed", "progress", "promise", "i", "chosen"}
 LEVELS = {
     "segments": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], level=0.99999),
     "report": lambda: tn.report(Y, P, level=0.99999),
@@ -74,8 +101,31 @@ def _display(**options):
 @pytest.mark.parametrize("name", REFUSED)
 def test_too_large_a_number_is_refused_by_name(name):
     for call in REFUSED[name]:
-        with pytest.raises(InputError, match=rf"`?{name}`? must be .*(at most|to) [\d,]+"):
+        with pytest.raises(InputError, match=rf"`?{name}`? must (be .*(at most|to) [\d,]+|leave rows)"):
             call()
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_large_number_that_costs_nothing_is_taken(name):
+    HARMLESS[name]()
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_every_whole_number_that_a_caller_may_choose_was_tried():
+    chosen: set[str] = set()
+    for module, names in json.loads(Path(__file__).with_name("public_api.json").read_text(encoding="utf-8")).items():
+        if module in ("results", "errors", "torch"):  # records are made by the library; torch has tests of its own
+            continue
+        for name in (name for name, signature in names.items() if signature):
+            found = importlib.import_module(f"trueness.{module}".rstrip("."))
+            for part in name.split("."):
+                found = getattr(found, part)
+            if not (inspect.isclass(found) and found.__module__.startswith(("trueness.results", "trueness.errors"))):
+                signature = inspect.signature(found)
+                chosen |= {one.name for one in signature.parameters.values() if WHOLE.search(str(one.annotation))}
+    assert len(chosen) > 20
+    assert chosen - NO_SIZES == REFUSED.keys() | HARMLESS.keys()
 
 
 @pytest.mark.parametrize("name", LEVELS)
