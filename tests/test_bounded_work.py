@@ -9,13 +9,14 @@ import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import trueness as tn
 from trueness.errors import InputError
 from trueness.recalibrate import _venn_abers
-from trueness.sources import _compression
+from trueness.sources import _compression, _question
 
 Y, P = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
 MATRIX = [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]]
@@ -150,6 +151,25 @@ def test_a_display_and_a_table_hold_as_much_as_can_be_looked_at():
         sizes(range(4, 10**18))
     with pytest.raises(InputError, match="`n_bins` must have at most 100 values for 100 numbers of rows; got 101"):
         sizes(range(300, 400), n_bins=range(2, 103))
+
+
+@pytest.mark.parametrize("rows_of_a_group", [1, 2_000])
+def test_the_bins_of_all_groups_are_counted(rows_of_a_group):
+    n = 100 * rows_of_a_group
+    rows = pl.DataFrame({"y": [0] * n, "p": [0.1] * n, "q": [0.9] * n, "day": list(range(100)) * rows_of_a_group})
+    for scores, most in (("p", 671_088), (["q", "p"], 335_544)):
+        refused = rf"`bins` must be at most {most:,} with 100 groups, 67,108,864 for all of them; got 1,048,576"
+        with pytest.raises(InputError, match=refused):
+            tn.scan_groups(rows, by="day", label="y", score=scores, bins=1 << 20)
+    assert len(tn.scan_groups(rows, by="day", label="y", score=["q", "p"], kind="confidence", bins=1000)) == 100
+
+
+def test_more_groups_than_can_be_stored_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(_question, "_MOST_GROUP_BINS", 99)
+    rows = pl.DataFrame({"y": [0] * 50, "p": [0.1] * 50, "q": [0.9] * 50, "day": range(50)})
+    assert len(tn.scan_groups(rows, by="day", label="y", score="p", bins=1)) == 50
+    with pytest.raises(InputError, match="`by` must have at most 49 groups; it has 50"):
+        tn.scan_groups(rows, by="day", label="y", score=["q", "p"], bins=1)
 
 
 def test_pairs_of_many_folds_are_not_laid_side_by_side(monkeypatch):

@@ -25,7 +25,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._gather import Group, group_order, refuse_overflow
-from trueness.sources._question import Question, Rule
+from trueness.sources._question import Question, Rule, check_group_bins
 from trueness.sources._rows import MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
 
 _BATCH_ROWS = 1 << 20
@@ -200,6 +200,7 @@ class _Sums:
         self.by_group: dict[Group, list[Tally | Binned | Sketch]] = {}
         self.tables: dict[Group, Any] = {}
         self.keys: list[Group] = []
+        self.seen: set[Group] = set()
         self.stack: Any = ()
         self.rows = self.dropped = 0
         self.heaviest: dict[Group, float] = {}
@@ -216,6 +217,9 @@ class _Sums:
             batch = batch._replace(y=batch.y.astype(np.int64, copy=False))
         if batch.w is not None and not (float(batch.w.max()) <= MOST_WEIGHT and batch.w.min() >= 0):
             raise _NeedsGroupByError
+        self.seen.update(batch.keys)
+        one = self.classes is None or self.question.view == "confidence"
+        check_group_bins(self.rule, 1 if one else len(self.question.scores), len(self.seen))
         # Without weights, sums are integers in small tables, and one pass can sum all groups.
         fixed = self.edges is not None and batch.w is None and self.question.binary
         if fixed and len(batch.keys) * self.edges.size <= _MOST_CELLS:

@@ -12,6 +12,7 @@ from trueness.errors import InputError
 from trueness.typing import Kind, Missing
 
 Rule: TypeAlias = BinRule | Literal["sketch"]
+_MOST_GROUP_BINS = 1 << 26  # 80 bytes each
 
 
 class Question(NamedTuple):
@@ -95,6 +96,17 @@ def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:
         demand = "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None"
         raise InputError("bins", demand, f"got {bins!r}")
     return "sketch"
+
+
+def check_group_bins(rule: Rule, parts: int, groups: int) -> None:
+    """Raise if the bins of all groups are too many to store."""
+    edges = None if isinstance(rule, str) else rule.fixed_edges
+    if edges is None or (edges.size - 1) * parts * groups <= _MOST_GROUP_BINS:
+        return
+    most, total = _MOST_GROUP_BINS // (parts * groups), f"{_MOST_GROUP_BINS:,} for all of them"
+    if most == 0:
+        raise InputError("by", f"must have at most {_MOST_GROUP_BINS // parts:,} groups", f"it has {groups:,}")
+    raise InputError("bins", f"must be at most {most:,} with {groups:,} groups, {total}", f"got {edges.size - 1:,}")
 
 
 def _name(value: Any, argument: str) -> str:

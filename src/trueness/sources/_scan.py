@@ -49,7 +49,7 @@ from trueness.sources._group_by import (
     distinct_query,
     grid_query,
 )
-from trueness.sources._question import Question, Rule, check_bins, check_question, column_error
+from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
 from trueness.sources._rows import Rows, check_columns, rows_of
 from trueness.sources._table import is_plain_integer
 from trueness.typing import Ints, Kind, Missing
@@ -338,6 +338,7 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
 def _bin_groups(rows: Rows, rule: BinRule) -> dict[Group, Any]:
     numbers, groups = _answer(binned_query(rows, bin_of_score(rule)), rows)
     refuse_outside(numbers, rule, rows)
+    check_group_bins(rule, rows.n_parts, len(set(groups)))
     return _sums_of_groups(numbers, groups, rows, lambda part: bins_of(part, rule))
 
 
