@@ -7,7 +7,7 @@ from scipy import stats
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness.measure._tce import bins_with_rejections
+from trueness.measure._tce import bins_with_rejections, tce_of_tallies
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -117,3 +117,203 @@ def test_blocks_without_a_least_size():
         assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, n_max)).n.tolist() == sizes
     assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [1] * 7  # ⌊7/5⌋ rows at most
     assert tn.bin_table([1], [0.5], bins=tn.BlockIsotonic(0)).n.tolist() == [1]
+
+
+# ----------------------------------------------------------------------------------------- the columns of the record
+
+
+def rows_with_gaps(seed, n=240):
+    """Scores with two decimals in [0, 0.4) and [0.75, 1], labels that contradict some of them, and weights 1 to 3."""
+    rng = np.random.default_rng(seed)
+    p = np.concatenate([rng.integers(0, 40, n // 2), rng.integers(75, 101, n - n // 2)]) / 100
+    return (rng.random(n) < 0.15 + 0.5 * p).astype(int), p, rng.integers(1, 4, n)
+
+
+def test_each_bin_of_the_record_has_the_sums_of_its_rows():
+    y, p, w = rows_with_gaps(1)
+    edges = np.arange(6) / 5
+    found = bins_with_rejections(tn.tally(y, p, sample_weight=w).parts[0], tn.EqualWidth(5), 0.2, "binomial")
+    filled = [b for b in range(5) if ((p >= edges[b]) & (p < edges[b + 1])).any()]
+    assert filled == [0, 1, 3, 4]
+    assert found.low_edge.tolist() == [edges[b] for b in filled]
+    assert found.high_edge.tolist() == [edges[b + 1] for b in filled]
+    total = 0
+    for row, b in enumerate(filled):
+        here = (p >= edges[b]) & ((p < edges[b + 1]) | (b == 4))
+        events, n = int(w[here] @ y[here]), int(w[here].sum())
+        rejected = np.array([stats.binomtest(events, n, score).pvalue <= 0.2 for score in p[here]])
+        assert found.n[row] == here.sum()
+        assert found.weight[row] == n
+        assert found.rejected[row] == w[here][rejected].sum()
+        assert found.rate[row] == pytest.approx(events / n, rel=1e-14)
+        assert found.score[row] == pytest.approx(np.average(p[here], weights=w[here]), rel=1e-14)
+        total += w[here][rejected].sum()
+    assert 0 < total < w.sum()
+    assert found.tce == pytest.approx(100 * total / w.sum(), rel=1e-14)
+    assert (found.alpha, found.test, found.bins) == (0.2, "binomial", "EqualWidth(n=5)")
+
+
+def reflected_density(score, weight):
+    """64 bars from the smallest to the largest score; each smooths to both sides and is reflected at both ends."""
+    low, high = score.min(), score.max()
+    bars, edges = np.histogram((score - low) / (high - low), bins=64, range=(0, 1), weights=weight)
+    at = (edges[1:] + edges[:-1]) / 2
+    mean = np.average(at, weights=bars)
+    deviation = np.sqrt(np.average((at - mean) ** 2, weights=bars))
+    rows = max(weight.sum(), 1)
+    width = max(0.9 * deviation / rows ** (1 / 5), 1 / 64)
+    density = np.zeros(64)
+    for bar, place in zip(bars, at, strict=True):
+        for centre in (place, -place, 2 - place):
+            density += bar * stats.norm.pdf(at, centre, width)
+    return low + at * (high - low), density / density.max()
+
+
+@pytest.mark.parametrize("scale", [1, 1.5 / 120, 0.4 / 120])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_density_of_a_bin_is_a_kernel_mean_reflected_at_both_ends(seed, scale):
+    rng = np.random.default_rng(seed)
+    p = np.concatenate([rng.beta(2, 5, 60) * 0.5, 0.5 + 0.4 * rng.beta(0.7, 0.7, 60)])
+    w = rng.uniform(0.5, 1.5, 120) * scale
+    cells = tn.tally(rng.integers(0, 2, 120), p, sample_weight=w).parts[0]
+    found = bins_with_rejections(cells, tn.EqualWidth(2), 0.05, "t")
+    assert found.places.shape == found.density.shape == (2, 64)
+    for b, here in enumerate((p < 0.5, p >= 0.5)):
+        places, density = reflected_density(p[here], w[here])
+        assert found.places[b] == pytest.approx(places, abs=1e-12)
+        assert found.density[b] == pytest.approx(density, abs=1e-9)
+
+
+def test_a_narrow_peak_is_never_narrower_than_a_bar():
+    p = np.concatenate([np.full(5000, 0.2), [0.4]])
+    found = bins_with_rejections(tn.tally(np.arange(5001) % 2, p).parts[0], tn.EqualWidth(1), 0.05, "t")
+    density = reflected_density(p, np.ones(5001))[1]
+    assert found.density[0] == pytest.approx(density, abs=1e-9)
+    assert density[1] == pytest.approx(np.exp(-0.5) * (1 + np.exp(-1.5)) / (1 + np.exp(-0.5)), rel=1e-3)
+
+
+@pytest.mark.parametrize(("apart", "flat"), [(1e-13, True), (1e-9, False)])
+def test_scores_of_a_bin_that_all_but_agree_have_one_place(apart, flat):
+    found = bins_with_rejections(tn.tally([0, 1], [0.3, 0.3 + apart]).parts[0], tn.EqualWidth(1), 0.05, "t")
+    assert (np.ptp(found.places[0]) == 0) == flat
+    assert (set(found.density[0]) == {1.0}) == flat
+
+
+def test_a_record_names_the_test_that_was_used():
+    cells = tn.tally([0, 1], [0.2, 0.9]).parts[0]
+    record = [
+        bins_with_rejections(cells, tn.EqualWidth(2), 0.05, test).test for test in ("t", lambda k, n, p: p, all_one)
+    ]
+    assert record == ["t", "<lambda>", "all_one"]
+
+
+def all_one(events, n, scores):
+    return np.ones(scores.size)
+
+
+# ------------------------------------------------------------------------------------------- parts, weights and tests
+
+
+def t_pvalues(events, n, scores):
+    """Student's t test of a mean of n labels, with n − 1 in the variance."""
+    rate = events / n
+    error = np.sqrt(rate * (1 - rate) / (n - 1))
+    return 2 * stats.t.sf(np.abs(rate - scores) / error, n - 1)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_the_t_test_of_weighted_rows_has_their_effective_number(alpha, norm):
+    y, p, w = rows_with_gaps(4)
+    w = w + np.random.default_rng(4).random(w.size)
+    bins = (p * 4).astype(int).clip(0, 3)
+    percentages, weights = [], []
+    for b in np.unique(bins):
+        here = bins == b
+        n = w[here].sum() ** 2 / (w[here] ** 2).sum()
+        rejected = t_pvalues(n * np.average(y[here], weights=w[here]), n, p[here]) <= alpha
+        percentages.append(100 * w[here][rejected].sum() / w[here].sum())
+        weights.append(w[here].sum())
+    expected = np.average(np.power(percentages, 1 if norm == "l1" else 2), weights=weights) ** (
+        1 if norm == "l1" else 0.5
+    )
+    assert 0 < expected < 100
+    for test in ("t", t_pvalues):
+        found = tn.tce(y, p, sample_weight=w, bins=4, alpha=alpha, norm=norm, test=test)
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_t_test_of_the_published_code_takes_the_variance_for_the_deviation():
+    y, p, _ = rows_with_gaps(5)
+    rejected = 0
+    for b in range(4):
+        here = (p >= b / 4) & ((p < (b + 1) / 4) | (b == 3))
+        n = here.sum()
+        if n:
+            rate = y[here].mean()
+            variance = rate * (1 - rate) * n / (n - 1)
+            t = np.abs(rate - p[here]) / (variance / np.sqrt(n))
+            rejected += (2 * stats.t.sf(t, n - 1) <= 0.05).sum()
+    assert tn.tce(y, p, bins=4, test="t-variance-for-deviation") == pytest.approx(100 * rejected / y.size, rel=1e-14)
+    assert tn.tce(y, p, bins=4, test="t-variance-for-deviation") != tn.tce(y, p, bins=4, test="t")
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_parts_of_unlike_weights_are_tested_each_by_itself(norm):
+    """Whole weights where class 0 was predicted, others where class 1 or 2 was."""
+    rng = np.random.default_rng(6)
+    P = rng.dirichlet([1, 1, 1], 300)
+    y, top = rng.integers(0, 3, 300), P.argmax(axis=1)
+    w = np.where(top == 0, rng.integers(1, 4, 300), rng.uniform(0.5, 2, 300))
+    options = {"bins": 3, "test": "t", "norm": norm}
+    each = [tn.tce(y[top == k] == k, P[top == k].max(axis=1), sample_weight=w[top == k], **options) for k in range(3)]
+    shares = [w[top == k].sum() for k in range(3)]
+    found = tn.tce(y, P, kind="top-label", sample_weight=w, **options)
+    assert found == pytest.approx(np.average(each, weights=shares), rel=1e-12)
+    assert len({round(x, 6) for x in each}) == 3
+
+
+def test_tallies_tested_together_are_those_tested_alone():
+    rng = np.random.default_rng(7)
+    tallies = []
+    for n in (30, 80, 55):
+        p = rng.random(n).round(2)
+        tallies.append(tn.tally((rng.random(n) < p**2).astype(int), p))
+    for options in ({}, {"bins": 3}, {"bins": 7, "alpha": 0.3, "test": "t", "norm": "l2"}):
+        alone = [tn.tce(one, **options) for one in tallies]
+        assert tce_of_tallies(tallies, **options) == alone
+        assert max(alone) > 0
+
+
+def test_the_default_level_is_5_percent():
+    """One event in 20 rows: p-values of a score of 0.2 and 0.25 are 0.092 and 0.039."""
+    y = np.arange(20) == 0
+    assert tn.tce(y, np.full(20, 0.2), bins=1) == 0
+    assert tn.tce(y, np.full(20, 0.25), bins=1) == 100
+    cells = [tn.tally(y, np.full(20, p)) for p in (0.2, 0.25)]
+    assert tce_of_tallies(cells, bins=1) == [0, 100]
+
+
+@pytest.mark.parametrize("p_value", [0.0, 1.0])
+def test_p_values_of_exactly_0_and_1_are_taken(p_value):
+    def test(events, n, scores):
+        return np.full(scores.size, p_value)
+
+    assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=0.05) == 100 * (p_value == 0)
+    assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=p_value) == 100  # rejected at its own level
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [lambda p: p[:-1], lambda p: p + 1j, lambda p: 2 * np.ones(p.size), lambda p: -p, lambda p: p.astype(str)],
+)
+def test_a_test_that_returns_something_else_is_refused(returned):
+    with pytest.raises(tn.InputError, match="must return a p-value between 0 and 1 for each score"):
+        tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=lambda events, n, scores: returned(scores))
+
+
+def test_a_t_test_of_one_row_refutes_no_score():
+    """One label has no variance, but no degree of freedom either."""
+    assert tn.tce([1], [0.4], bins=1, test="t", alpha=0) == 0
+    assert tn.tce([1, 1], [0.4, 0.4], bins=1, test="t", alpha=0) == 100
+    assert tn.tce([1, 1], [1.0, 1.0], bins=1, test="t", alpha=0) == 0
