@@ -162,6 +162,7 @@ def test_default_cells():
     assert default_cells(2, 5, 10) == 2
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("n", "k", "classes", "s", "cells"),
     [
@@ -303,6 +304,7 @@ def joined_by_hand(scores, angle):
     return found
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("angle", [0.05, 0.3, np.pi / 2, 2.0])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("ascending", [True, False])
