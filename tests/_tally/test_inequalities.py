@@ -1,5 +1,6 @@
 """Stored sums satisfy the inequalities that the sums of rows obey, or are refused by the name of the one they break."""
 
+import copy
 import time
 
 import numpy as np
@@ -171,3 +172,307 @@ def test_a_million_classes_are_refused_at_once():
     with pytest.raises(tn.InputError, match="at most 262,144 classes can be written or read; these have 1,000,000"):
         tn.Sketch.from_dict(data)
     assert time.process_time() - began < 1
+
+
+# ----------------------------------------------------- each law at its very limit, and a little beyond it: 1 ± 10⁻⁶
+
+BEYOND, BELOW = 1 + 1e-6, 1 - 1e-6
+MOST_ROWS, MOST_EXACT, UNIT = 2**53, 2**36, 2**26
+LAST_CELL = 7683
+
+
+def changed(data, changes):
+    """Stored sums with other values at some places of their first part."""
+    data = copy.deepcopy(data)
+    for (name, *at), value in changes.items():
+        if not at:
+            data["parts"][0][name] = value
+            continue
+        values = data["parts"][0][name]
+        for i in at[:-1]:
+            values = values[i]
+        values[at[-1]] = value
+    return data
+
+
+# Two rows of weight 2.5 and score 0.2, one of them an event; one of weight 4 and score 0.6, an event.
+REAL = ([0, 1, 1], [0.2, 0.2, 0.6]), {"sample_weight": [2.5, 2.5, 4.0]}
+# Whole weights: 2 and 3 rows of score 0.2, one of score 0.6.
+WHOLE = ([0, 1, 1], [0.2, 0.2, 0.6]), {"sample_weight": [2, 3, 1]}
+COUNTS = ([0, 1, 1], [0.2, 0.2, 0.6]), {}
+
+
+def stored(make, rows, **options):
+    (y, p), weights = rows
+    return make(y, p, **weights, **options).to_dict()
+
+
+TALLY = {name: stored(tn.tally, rows) for name, rows in (("real", REAL), ("whole", WHOLE), ("counts", COUNTS))}
+BINNED = {
+    name: stored(tn.binned, rows, bins=2) for name, rows in (("real", REAL), ("whole", WHOLE), ("counts", COUNTS))
+}
+SKETCH = {name: stored(tn.sketch, rows) for name, rows in (("real", REAL), ("whole", WHOLE), ("counts", COUNTS))}
+
+SQUARES = r"Σw² must lie between \(Σw\)² / rows and \(Σw\)²"
+TALLY_LAWS = [
+    # Form, the place, a value at the limit (None: there is none), a value beyond it, and the law.
+    ("real", {("squares", 0): 12.5}, {("squares", 0): 12.5 * BELOW}, SQUARES),
+    ("real", {("squares", 0): 25.0}, {("squares", 0): 25 * BEYOND}, SQUARES),
+    ("real", {("events", 0): 5.0}, {("events", 0): 5 * BEYOND}, "Σwy must lie between 0 and Σw"),
+    ("real", {("events", 0): 0.0}, {("events", 0): -1e-6}, "Σwy must lie between 0 and Σw"),
+    ("real", {("event_squares", 0): 12.5}, {("event_squares", 0): 12.5 * BEYOND}, "Σw²y must lie between 0 and Σw²"),
+    ("real", {("event_squares", 0): 0.0}, {("event_squares", 0): -1e-6}, "Σw²y must lie between 0 and Σw²"),
+    ("real", {("score", 0): 0.0}, {("score", 0): -1e-9}, r"scores must lie in \[0, 1\]"),
+    ("real", {("score", 1): 1.0}, {("score", 1): 1 + 1e-9}, r"scores must lie in \[0, 1\]"),
+    ("real", {("score", 0): np.nextafter(0.6, 0)}, {("score", 0): 0.6}, "scores must ascend"),
+    ("real", {("count", 1): 1}, {("count", 1): 0}, "each score must have rows"),
+    ("real", {}, {("weight", 1): 0.0, ("events", 1): 0.0}, "a cell has rows if and only if it has weight"),
+    (
+        "real",
+        {("weight", 0): 2e100, ("squares", 0): 2e200},
+        {("weight", 0): 2e100 * BEYOND, ("squares", 0): 2e200},
+        r"no weight may exceed 1e\+100, which fails in cell 0",
+    ),
+    ("whole", {("count", 0): 5}, {("count", 0): 6}, "whole weights must be at least 1, which fails in cell 0"),
+    (
+        "whole",
+        {("weight", 1): MOST_ROWS - 5, ("squares", 1): 2.0**106},
+        {("weight", 1): MOST_ROWS - 3, ("squares", 1): 2.0**106},
+        "whole weights must sum to at most 9,007,199,254,740,992",
+    ),
+    (
+        "counts",
+        {("count", 0): MOST_ROWS - 1, ("weight", 0): MOST_ROWS - 1},
+        {("count", 0): MOST_ROWS + 3, ("weight", 0): MOST_ROWS + 3},
+        "there must be at most 9,007,199,254,740,992 rows",
+    ),
+    ("counts", {}, {("weight", 0): 3}, "without 'squares', rows must have weight 1"),
+    ("counts", {}, {("count", 0): -2, ("weight", 0): -2}, "each score must have rows"),
+    ("counts", {}, {("events",): [1]}, "columns must have one length"),
+    ("real", {}, {("squares", 1): float("inf")}, "'squares' must be finite"),
+]
+EVENTS_WITHIN = "Σwp of events must lie within the edges"
+OTHERS_WITHIN = "Σwp of non-events must lie within the edges"
+# Floats of a bin: Σw, Σw², Σwy, Σwp, Σwp², Σwyp. `real` has (5, 12.5, 2.5, 1, 0.2, 0.5) and (4, 16, 4, 2.4, 1.44, 2.4).
+BINNED_LAWS = [
+    ("real", {("floats", 0, 1): 12.5}, {("floats", 0, 1): 12.5 * BELOW}, SQUARES),
+    ("real", {("floats", 0, 1): 25.0}, {("floats", 0, 1): 25 * BEYOND}, SQUARES),
+    ("real", {}, {("floats", 0, 5): -1e-6}, "sums must not be below 0"),
+    (
+        "real",
+        {("edges",): [0.0, 0.2, 0.6]},
+        {("edges",): [0.0, 0.2 * BELOW, 0.6]},
+        "Σwp of a bin must lie within the edges",
+    ),
+    (
+        "real",
+        {("edges",): [0.2, 0.5, 1.0]},
+        {("edges",): [0.2 * BEYOND, 0.5, 1.0]},
+        "Σwp of a bin must lie within the edges",
+    ),
+    ("real", {("edges",): [0.0, 0.5, 1.0]}, {("edges",): [-1e-9, 0.5, 1.0]}, r"edges must lie in \[0, 1\]"),
+    ("real", {("edges",): [0.0, 0.5, 1.0]}, {("edges",): [0.0, 0.5, 1 + 1e-9]}, r"edges must lie in \[0, 1\]"),
+    ("real", {}, {("edges",): [0.9, 0.5, 1.0]}, "edges must ascend"),
+    ("real", {}, {("edges",): [0.0, 1.0]}, "columns must have one length"),
+    ("real", {}, {("edges",): [0.0, 0.3, 0.5, 1.0]}, "columns must have one length"),
+    (  # Σwp² of both rows of bin 0 at their mean, 0.2
+        "real",
+        {("floats", 0, 4): 0.2},
+        {("floats", 0, 4): 0.2 - 1e-6},
+        r"\(Σwp\)² of a bin must be at most Σw Σwp²",
+    ),
+    (  # no score of bin 1 is below 1/2 − 2⁻⁸ or above 1
+        "real",
+        {("floats", 1, 4): (1.5 - 2**-8) * 2.4 - (0.5 - 2**-8) * 4},
+        {("floats", 1, 4): (1.5 - 2**-8) * 2.4 - (0.5 - 2**-8) * 4 + 1e-6},
+        "Σwp² of a bin is too large for scores within the edges",
+    ),
+    (  # events of bin 0 at 1/2 + 2⁻⁸, the others where Σwp leaves them: a cell of a sketch may cross an edge
+        "real",
+        {("floats", 0, 3): 1.5, ("floats", 0, 4): 0.7, ("floats", 0, 5): 2.5 * (0.5 + 2**-8)},
+        {("floats", 0, 3): 1.5, ("floats", 0, 4): 0.7, ("floats", 0, 5): 2.5 * (0.5 + 2**-8) + 1e-6},
+        EVENTS_WITHIN,
+    ),
+    (
+        "real",
+        {("floats", 0, 3): 1.5, ("floats", 0, 4): 0.7, ("floats", 0, 5): 1.5 - 2.5 * (0.5 + 2**-8)},
+        {("floats", 0, 3): 1.5, ("floats", 0, 4): 0.7, ("floats", 0, 5): 1.5 - 2.5 * (0.5 + 2**-8) - 1e-6},
+        OTHERS_WITHIN,
+    ),
+    (  # events of bin 1, with an equal weight of others: at 1/2 − 2⁻⁸, and at 1
+        "real",
+        {("floats", 1, 2): 2.0, ("floats", 1, 4): 1.5, ("floats", 1, 5): 2 * (0.5 - 2**-8)},
+        {("floats", 1, 2): 2.0, ("floats", 1, 4): 1.5, ("floats", 1, 5): 2 * (0.5 - 2**-8) - 1e-6},
+        EVENTS_WITHIN,
+    ),
+    (
+        "real",
+        {("floats", 1, 2): 2.0, ("floats", 1, 3): 3.0, ("floats", 1, 4): 2.5, ("floats", 1, 5): 2.0},
+        {("floats", 1, 2): 2.0, ("floats", 1, 3): 3.0, ("floats", 1, 4): 2.5, ("floats", 1, 5): 2 + 1e-6},
+        EVENTS_WITHIN,
+    ),
+    (  # Σwp² of events at 0.1 and others at 0.3: 2.5 · 0.01 + 2.5 · 0.09
+        "real",
+        {("floats", 0, 4): 0.25, ("floats", 0, 5): 0.25},
+        {("floats", 0, 4): 0.25 - 1e-6, ("floats", 0, 5): 0.25},
+        r"Σwp² must be at least \(Σwp\)² / Σw of events plus that of non-events",
+    ),
+    (
+        "whole",
+        {("floats", 0, 1): 5.0},
+        {("floats", 0, 1): 5 * BELOW},
+        r"Σw² of whole weights must lie between Σw and \(Σw\)²",
+    ),
+    (
+        "whole",
+        {("floats", 0, 1): 25.0},
+        {("floats", 0, 1): 25 * BEYOND},
+        r"Σw² of whole weights must lie between Σw and \(Σw\)²",
+    ),
+    ("whole", {("count", 0): 5}, {("count", 0): 6}, "whole weights must be at least 1, which fails in cell 0"),
+    ("counts", {}, {("whole",): False}, "whole sums need whole weights"),
+    ("counts", {}, {("table", 0, 1, 1): UNIT + 1}, "Σp must be at most the number of rows"),
+    ("counts", {}, {("table", 0, 1, 3): UNIT + 1}, "Σp must be at most the number of rows"),
+    ("counts", {}, {("table", 0, 1, 2): 2 * UNIT + 1}, "the lower bits of Σp must be fewer than 28 per row"),
+    ("counts", {}, {("table", 0, 1, 4): 2 * UNIT + 1}, "the lower bits of Σp must be fewer than 28 per row"),
+    ("counts", {}, {("table", 0, 0, 4): -1}, "sums must not be below 0"),
+    ("counts", {}, {("count", 0): -2}, "rows must not be below 0"),
+    ("counts", {}, {("count", 0): 0}, "a cell has rows if and only if it has weight"),
+]
+# Floats of a cell: label 0, then label 1: Σw, Σwp, Σwp². Cell 0 of `real`: (2.5, 0.5, 0.1) each.
+WIDE = {("ends", 0): [0.2, 0.2001]}
+SKETCH_LAWS = [
+    ("real", {("cell", 1): 4098}, {("cell", 1): LAST_CELL + 1}, "cells must be numbers from 0 to 7,683"),
+    ("real", {}, {("cell", 0): -1}, "cells must be numbers from 0 to 7,683"),
+    ("real", {}, {("cell", 1): "cell 0"}, "cells must ascend"),
+    ("real", {}, {("count", 1): 0}, "each cell must have rows"),
+    ("real", {}, {("ends", 0): [0.2, 0.2 * BELOW]}, r"'ends' must ascend within \[0, 1\]"),
+    ("real", {}, {("ends", 0): [0.2, 0.3]}, "'ends' must lie in their cell"),
+    ("real", {}, {("ends", 0): [0.1, 0.2]}, "'ends' must lie in their cell"),
+    ("real", {}, {("floats", 0, 0, 2): -1e-6}, "sums must not be below 0"),
+    ("real", {("squares", 0): [6.25, 6.25]}, {("squares", 0): [6.25, 6.25 * BELOW]}, SQUARES),
+    ("real", {("squares", 0): [12.5, 12.5]}, {("squares", 0): [12.5, 12.5 * BEYOND]}, SQUARES),
+    ("real", {}, {("squares", 1): [8.0, 8.0]}, "Σw² of non-events needs non-events, which fails in cell 1"),
+    (
+        "real",
+        WIDE | {("floats", 0, 1): [2.5, 0.50025, 0.50025**2 / 2.5]},
+        WIDE | {("floats", 0, 1): [2.5, 0.50025 + 1e-6, 0.1001]},
+        EVENTS_WITHIN,
+    ),
+    ("real", WIDE, WIDE | {("floats", 0, 0): [2.5, 0.5 - 1e-6, 0.1]}, OTHERS_WITHIN),
+    ("real", {}, {("floats", 0, 1): [2.5, 0.5, 0.1 - 1e-6]}, r"\(Σwp\)² of events must be at most Σw Σwp²"),
+    (
+        "real",
+        {},
+        {("floats", 0, 0): [2.5, 0.5, 0.1 + 1e-6]},
+        "Σwp² of non-events is too large for scores within the edges",
+    ),
+    (  # as much weight at each end
+        "real",
+        WIDE | {("floats", 0, 1): [2.5, 0.500125, 1.25 * (0.2**2 + 0.2001**2)]},
+        WIDE | {("floats", 0, 1): [2.5, 0.500125, 1.25 * (0.2**2 + 0.2001**2) + 1e-6]},
+        "Σwp² of events is too large for scores within the edges",
+    ),
+    ("whole", {("count", 0): 5}, {("count", 0): 6}, "whole weights must be at least 1, which fails in cell 0"),
+    ("counts", {}, {("count", 0): 1}, "without 'squares', rows must have weight 1"),
+    ("counts", {}, {("table", 0, 1, 1): UNIT + 1}, "Σp must be at most the number of rows"),
+    ("counts", {}, {("table", 0, 0, 3): UNIT + 1}, "Σp must be at most the number of rows"),
+    ("counts", {}, {("table", 0, 1, 4): 2 * UNIT + 1}, "the lower bits of Σp must be fewer than 28 per row"),
+    ("counts", {}, {("count",): [2]}, "columns must have one length"),
+]
+LAWS = [
+    *((tn.Tally, TALLY[form], *rest) for form, *rest in TALLY_LAWS),
+    *((tn.Binned, BINNED[form], *rest) for form, *rest in BINNED_LAWS),
+    *((tn.Sketch, SKETCH[form], *rest) for form, *rest in SKETCH_LAWS),
+]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("kind", "data", "at", "beyond", "law"), LAWS, ids=[f"{law[0].__name__}: {law[-1]}" for law in LAWS]
+)
+def test_sums_at_the_limit_of_a_law_are_read_and_those_beyond_are_refused(kind, data, at, beyond, law):
+    beyond = {place: data["parts"][0]["cell"][0] if value == "cell 0" else value for place, value in beyond.items()}
+    at = {place: data["parts"][0]["cell"][1] if place == ("cell", 1) else value for place, value in at.items()}
+    assert kind.from_dict(changed(data, at)).n > 0
+    with pytest.raises(tn.InputError, match=f"its columns contradict each other: .*{law}"):
+        kind.from_dict(changed(data, beyond))
+
+
+@pytest.mark.parametrize("make", [tn.binned, tn.sketch])
+def test_a_table_holds_as_many_rows_as_its_sums_can(make):
+    """Scores of 0: Σp is 0 whatever the number of rows."""
+    data = make([0, 1], [0.0, 0.0], **({"bins": 1} if make is tn.binned else {})).to_dict()
+    kind, both = (tn.Binned, 2**35) if make is tn.binned else (tn.Sketch, 2**36)
+    for rows, law in ((both, ""), (both + 1, "has at most 68,719,476,736 rows|must have at most 68,719,476,736 rows")):
+        table = [[[rows, 0, 0, 0, 0], [both, 0, 0, 0, 0]]]
+        made = changed(data, {("table",): table, ("count",): [rows + both]})
+        if law:
+            with pytest.raises(tn.InputError, match=law):
+                kind.from_dict(made)
+        else:
+            assert kind.from_dict(made).n == 2 * both
+    lone = changed(data, {("table",): [[[0, 0, 0, 0, 0], [2**36, 0, 0, 0, 0]]], ("count",): [2**36]})
+    assert kind.from_dict(lone).n == 2**36
+
+
+def test_columns_beside_empty_ones_are_refused():
+    empty = {"exact": True, "score": [], "count": [], "weight": [], "events": []}
+    data = tn.tally([], []).to_dict()
+    assert data["parts"] == [empty]
+    for part, law in (
+        (empty | {"exact": False}, "weights that are not whole numbers need 'squares'"),
+        (empty | {"squares": [1.0], "event_squares": [0.0]}, "columns must have one length"),
+        (empty | {"score": [0.5]}, "columns must have one length"),
+    ):
+        with pytest.raises(tn.InputError, match=law):
+            tn.Tally.from_dict({**data, "parts": [part]})
+    for name in ("score", "squares"):
+        real = empty | {"exact": False, "squares": [], "event_squares": []}
+        assert tn.Tally.from_dict({**data, "parts": [real]}).n == 0
+        with pytest.raises(tn.InputError, match="columns must have one length"):
+            tn.Tally.from_dict({**data, "parts": [real | {name: [0.5]}]})
+    sketch = tn.sketch([], []).to_dict()
+    assert tn.Sketch.from_dict(sketch).n == 0
+    with pytest.raises(tn.InputError, match="columns must have one length"):
+        tn.Sketch.from_dict(changed(sketch, {("squares",): [[1.0, 1.0]]}))
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_sums_without_rows_and_of_the_smallest_weights_come_back(make):
+    for rows in (([], []), ([0, 1], [0.2, 0.7], [1e-100, 0]), ([0, 1, 1], [0.2, 0.7, 0.8], [1, 1e-160, 3e-160])):
+        y, p, *w = rows
+        sums = make(y, p, **({"sample_weight": w[0]} if w else {}))
+        assert type(sums).from_dict(sums.to_dict()) == sums
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_weights_of_classes_agree_to_nine_digits(make):
+    P = np.array([[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6], [0.2, 0.2, 0.6]])
+    options = {"bins": 1} if make is tn.binned else {}
+    sums = make([0, 1, 2, 2], P, sample_weight=[20.5, 11, 12, 13], **options)
+    other = make([0, 1, 2, 2], P, sample_weight=np.array([20.5, 11, 12, 13]) * BEYOND, **options)
+    assert type(sums).from_dict(sums.to_dict()) == sums
+    fewer = make([0, 1, 2], P[:3], sample_weight=[20.5, 11, 25], **options)  # the same weight on fewer rows
+    for parts, law in (
+        (sums.parts[:2] + other.parts[2:], "each class must hold all rows"),
+        (fewer.parts[:1] + sums.parts[1:], "each class must hold all rows"),
+    ):
+        with pytest.raises(tn.InputError, match=law):
+            type(sums).from_dict(type(sums)("classwise", parts, sums.classes).to_dict())
+    moved = make([0, 1, 2, 2, 1], P[[0, 1, 2, 3, 3]], sample_weight=[20.5, 11, 12, 13 - 1e-4, 1e-4], **options)
+    four = make([0, 1, 2, 2, 2], P[[0, 1, 2, 3, 3]], sample_weight=[20.5, 11, 12, 13 - 1e-4, 1e-4], **options)
+    with pytest.raises(tn.InputError, match="each row must be an event of one class"):
+        type(sums).from_dict(type(sums)("classwise", moved.parts[:2] + four.parts[2:], sums.classes).to_dict())
+
+
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_scores_of_classes_sum_to_two_at_most(make):
+    options = {"bins": 1} if make is tn.binned else {}
+    w = [20.5, 11.0, 12.0]
+    sums = [make([k == 0, k == 1, k == 2], np.full(3, 2 / 3), sample_weight=w, **options).parts[0] for k in range(3)]
+    more = [make([k == 0, k == 1, k == 2], np.full(3, 2 / 3 * BEYOND), sample_weight=w, **options) for k in range(3)]
+    form = type(more[0])
+    assert form.from_dict(form("classwise", tuple(sums), (0, 1, 2)).to_dict()).n == 3
+    with pytest.raises(tn.InputError, match="the scores of a row must sum to at most 2"):
+        form.from_dict(form("classwise", tuple(one.parts[0] for one in more), (0, 1, 2)).to_dict())
