@@ -1,11 +1,14 @@
 """Bin rules by hand."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
+from trueness._tally.rules import as_rule, check_class_bins
 
 Y = [0, 1, 0, 1, 1, 0, 1, 1]
 P = [0.05, 0.1, 0.1, 0.3, 0.3, 0.3, 0.9, 1.0]
@@ -193,3 +196,164 @@ def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights)
     units = {j * int(reached[-1]) // n for j in range(1, n)} - {0}
     first = {sum(int(r) < unit for r in reached) + 1 for unit in units}
     assert tn.EqualMass(n).first_cells(reached).tolist() == sorted({0, *(i for i in first if i < reached.size)})
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("accepted", "refused", "message"),
+    [
+        (lambda: tn.EqualWidth(1), lambda: tn.EqualWidth(0), "`bins` must be a whole number ≥ 1"),
+        (lambda: tn.EqualWidth(2**20), lambda: tn.EqualWidth(2**20 + 1), "at most 1,048,576; got 1,048,577"),
+        (lambda: tn.EqualMass(1), lambda: tn.EqualMass(0), "`EqualMass` bins must be a whole number ≥ 1"),
+        (lambda: tn.EqualMass(2**24), lambda: tn.EqualMass(2**24 + 1), "at most 16,777,216; got 16,777,217"),
+        (lambda: tn.MassAndWidth(1, 1), lambda: tn.MassAndWidth(0, 1), "`mass` must be a whole number ≥ 1"),
+        (lambda: tn.MassAndWidth(2, 1), lambda: tn.MassAndWidth(2, 0), "`width` must be a whole number ≥ 1"),
+        (lambda: tn.MassAndWidth(2**24, 1), lambda: tn.MassAndWidth(2**24 + 1, 1), "`mass` must be at most 16,777,216"),
+        (lambda: tn.MassAndWidth(1, 2**20), lambda: tn.MassAndWidth(1, 2**20 + 1), "`width` must be at most 1,048,576"),
+        (lambda: tn.BlockIsotonic(0, 1), lambda: tn.BlockIsotonic(0, 0), "`n_max` must be a whole number ≥ 1"),
+        (lambda: tn.Edges([0, 1]), lambda: tn.Edges([[0, 1]]), r"at least 2 numbers; got shape \(1, 2\)"),
+        (lambda: tn.Edges([0, 1]), lambda: tn.Edges([0, 1 + 1e-9]), "increase strictly inside"),
+        (lambda: tn.Edges([0.2, 0.8]), lambda: tn.Edges([0.8, 0.2]), "increase strictly inside"),
+        (lambda: tn.Edges([False, True]), lambda: tn.Edges([0, 1j]), "as edges must be numbers"),
+        (
+            lambda: as_rule(np.int8(3)),
+            lambda: as_rule(3.0),
+            "must be a whole number ≥ 1, a sequence of edges or a bin rule",
+        ),
+        (
+            lambda: as_rule((0, 1)),
+            lambda: as_rule(None),
+            "must be a whole number ≥ 1, a sequence of edges or a bin rule",
+        ),
+        (lambda: as_rule((0, 1)), lambda: as_rule({0, 1}.__iter__()), "a sequence of edges or a bin rule"),
+        (lambda: as_rule(1), lambda: as_rule(True), "must be a whole number ≥ 1, a sequence of edges or a bin rule"),
+        (lambda: as_rule(1), lambda: as_rule("10"), "must be a whole number ≥ 1, a sequence of edges or a bin rule"),
+        (
+            lambda: check_class_bins(2**20, 8),
+            lambda: check_class_bins(2**20, 9),
+            "at most 932,067 with 9 classes, 8,388,608",
+        ),
+        (
+            lambda: check_class_bins(2**22, 2),
+            lambda: check_class_bins(2**22 + 1, 2),
+            "at most 4,194,304 with 2 classes",
+        ),
+        (lambda: check_class_bins(2**24, 1), lambda: check_class_bins(2**24, 2), "got 16,777,216"),
+    ],
+)
+def test_the_limit_of_a_rule_is_accepted_and_one_more_refused(accepted, refused, message):
+    accepted()
+    with pytest.raises(tn.InputError, match=message):
+        refused()
+
+
+def test_edges_are_equal_if_their_numbers_are():
+    assert tn.Edges([0, 0.5, 1]) == tn.Edges((0.0, 0.5, 1.0))
+    assert tn.Edges([0, 0.5, 1]) != tn.Edges([0, 0.6, 1])
+    assert tn.Edges([0, 0.5, 1]) != tn.Edges([0, 1])
+    assert tn.Edges([0, 0.5, 1]) != tn.EqualWidth(2)
+    assert hash(tn.Edges([-0.0, 1])) == hash(tn.Edges([0.0, 1]))
+    assert str(tn.Edges([-0.0, 1]).edges[0]) == "0.0"
+
+
+def test_edges_cannot_be_changed():
+    for rule in (tn.Edges([0, 0.5, 1]), tn.EqualWidth(7)):
+        with pytest.raises(ValueError, match="read-only"):
+            rule.fixed_edges[0] = 0.1
+
+
+def test_a_rule_knows_how_many_bins_were_asked_for():
+    rules = [tn.EqualWidth(3), tn.EqualMass(4), tn.Edges([0, 0.2, 0.5, 1]), tn.Distinct(), tn.Isotonic()]
+    assert [rule.n_requested for rule in rules] == [3, 4, 3, 0, 0]
+    with pytest.warns(tn.FewRowsWarning, match=r"fewer rows \(2\) than bins \(3\)"):
+        tn.ece([0, 1], [0.1, 0.9], bins=[0, 0.2, 0.5, 1])
+    tn.ece([0, 1, 1], [0.1, 0.9, 0.9], bins=[0, 0.2, 0.5, 1])
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("sums", [tn.tally, lambda y, p: (y, p)])
+@pytest.mark.parametrize(
+    ("p", "bad"), [([0.1, 0.95], 0.95), ([0.05, 0.9], 0.05), ([0.2, 0.3, 0.95], 0.95), ([0.05, 0.06, 0.5], 0.05)]
+)
+def test_a_score_in_no_bin_is_named(sums, p, bad):
+    found = sums(np.arange(len(p)) % 2, p)
+    rows = found if isinstance(found, tuple) else (found,)
+    with pytest.raises(tn.InputError, match=f"its edges run from 0.1 to 0.9 and a score is {bad}"):
+        tn.ece(*rows, bins=[0.1, 0.5, 0.9])
+    inside = sums([0, 1, 1], [0.1, 0.5, 0.9])
+    assert tn.bin_table(*(inside if isinstance(inside, tuple) else (inside,)), bins=[0.1, 0.5, 0.9]).n.tolist() == [
+        1,
+        2,
+    ]
+
+
+def test_equal_mass_of_real_weights_cuts_by_weight_even_if_they_sum_to_the_number_of_rows():
+    p, w = [0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.5, 0.5, 2.5])
+    assert sizes(tn.EqualMass(2), [0, 1, 0, 1], p, sample_weight=w) == [4]  # half of the weight is inside the last row
+    assert sizes(tn.EqualMass(2), [0, 1, 0, 1], p, sample_weight=w[::-1]) == [1, 3]
+    assert sizes(tn.EqualMass(4), [0, 1, 0, 1], p, sample_weight=w) == [2, 2]  # at 1, 2 and 3 of 4: after rows 2 and 4
+
+
+def mass_bins(p, w, n):
+    """The bin of each row: how many cuts lie before its score; cut j lies after the row that contains unit jW/n."""
+    order = np.argsort(p, kind="stable")
+    reached = np.cumsum(w[order])
+    cuts = [
+        p[order][np.flatnonzero(reached >= unit)[0]] for unit in (j * reached[-1] // n for j in range(1, n)) if unit > 0
+    ]
+    return (p[:, None] > np.array(cuts)).sum(axis=1) if cuts else np.zeros(p.size, int)
+
+
+@pytest.mark.all_cases
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("mass", "width"), [(1, 1), (1, 4), (3, 1), (3, 4), (5, 9)])
+def test_mass_and_width_cut_wherever_either_does(mass, width, weighted):
+    rng = np.random.default_rng(mass * width)
+    for top in (1.0, 0.6):
+        p = (rng.beta(0.6, 2, 80) * top).round(2)
+        w = rng.integers(1, 5, 80) if weighted else np.ones(80, int)
+        by_width = np.searchsorted(np.arange(1, width) / width, p, side="right")
+        pairs = sorted(zip(by_width, mass_bins(p, w, mass), strict=True))
+        expected = [pairs.count(pair) for pair in sorted(set(pairs))]
+        assert sizes(tn.MassAndWidth(mass, width), rng.integers(0, 2, 80), p, sample_weight=w) == expected
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("n_min", "n_max", "rows", "limits"),
+    [
+        (None, None, 100, (5, 20)),
+        (None, None, 39, (1, 7)),
+        (None, None, 40, (2, 8)),
+        (None, None, 1, (1, 1)),
+        (None, None, 19, (1, 3)),
+        (3, None, 10, (3, 5)),  # 2 · 3 − 1
+        (3, None, 25, (3, 5)),
+        (3, None, 30, (3, 6)),  # ⌊30/5⌋
+        (0, None, 4, (0, 1)),
+        (0, None, 14, (0, 2)),
+        (None, 5, 100, (5, 5)),
+        (7, 9, 7, (7, 9)),
+    ],
+)
+def test_block_limits_by_the_number_of_rows(n_min, n_max, rows, limits):
+    assert tn.BlockIsotonic(n_min, n_max).limits(rows) == limits
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fused_blocks_are_neighbours_of_equal_rate(seed):
+    rng = np.random.default_rng(seed)
+    p, y = np.sort(rng.random(60)), np.tile([0, 1], 30)
+    y[40:] = rng.integers(0, 2, 20)
+    plain, fused = [], []
+    for n in sizes(tn.BlockIsotonic(2, 6), y, p):
+        begin = sum(count for count, _ in plain)
+        plain.append((n, int(y[begin : begin + n].sum())))
+    for n, events in plain:
+        if fused and Fraction(fused[-1][1], fused[-1][0]) == Fraction(events, n):
+            fused[-1] = fused[-1][0] + n, fused[-1][1] + events
+        else:
+            fused.append((n, events))
+    assert sizes(tn.BlockIsotonic(2, 6, fuse=True), y, p) == [n for n, _ in fused]
+    assert len(fused) < len(plain)
