@@ -227,7 +227,7 @@ def l1_limits(cells, where, n_bins):
     return shortest, longest
 
 
-RULES_THAT_CUT = [10, [0, 0.1, 0.10005, 0.1001, 0.6, 1], [0, 0.44, 0.9, 1], tn.EqualMass(3), tn.EqualMass(8)]
+RULES_THAT_CUT = [10, [0, 0.1, 0.10005, 0.1001, 0.6, 1], [0, 0.03, 0.44, 0.95, 1], tn.EqualMass(3), tn.EqualMass(8)]
 cutting = pytest.mark.parametrize("rule", RULES_THAT_CUT, ids=str)
 weighted = pytest.mark.parametrize("weights", ["none", "whole", "any"])
 
@@ -419,3 +419,48 @@ def test_limits_of_a_matrix_are_those_of_its_binary_problems(kind):
         for side in ("low", "high"):
             expected = factor * np.average([getattr(one, side) for one in each], weights=shares)
             assert getattr(found, side) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bins_that_no_edge_cuts_have_their_value(weighted):
+    """Bins of no, one, two and three rows; two of these rows share a cell with different scores."""
+    p = np.array([0.1, 0.3, 0.3004, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95])
+    y = np.array([1, 0, 1, 1, 0, 0, 1, 0, 1])
+    w = np.array([1, 1, 1, 1, 1, 2, 1, 1, 1]) if weighted else np.ones(9, int)
+    sketch = tn.sketch(y, p, sample_weight=w)
+    for measure, options in (
+        (tn.ece, {}),
+        (tn.ece, {"norm": "l2"}),
+        (tn.mce, {}),
+        (tn.squared_ece, {}),
+        (tn.gce, {"loss": "squared"}),
+    ):
+        for bins in ([0, 0.25, 0.5, 0.625, 0.6875, 0.75, 1], 16, 1):
+            exact = measure(np.repeat(y, w), np.repeat(p, w), bins=bins, **options)
+            found = tn.bounded(measure, sketch, bins=bins, **options)
+            assert (found.low, found.value, found.high) == pytest.approx((exact, exact, exact), abs=1e-9)
+    if not weighted:  # the only pair contradicts itself
+        assert tn.bounded(tn.squared_ece, sketch, bins=16).high < 0
+
+
+def test_one_pair_inside_a_cell_may_be_in_order_or_not():
+    found = tn.bounded(tn.auc, tn.sketch([0, 1], [0.3, 0.3001]))
+    assert (found.low, found.high) == pytest.approx((0, 1), abs=1e-9)
+    alone = tn.bounded(tn.auc, tn.sketch([1, 1], [0.3, 0.3001]))
+    assert math.isnan(alone.value)
+    assert math.isnan(alone.low)
+    assert math.isnan(alone.high)
+
+
+@pytest.mark.parametrize("edges", [[0.3002, 0.5, 1], [0, 0.5, 0.7002]])
+def test_edges_that_leave_out_a_part_of_a_cell_are_refused_at_either_end(edges):
+    sketch = tn.sketch([0, 1, 0, 1], [0.3, 0.3004, 0.7, 0.7004])
+    with pytest.raises(tn.InputError, match=r"must cover every (cell|score)"):
+        tn.bounded(tn.ece, sketch, bins=edges)
+    assert tn.bounded(tn.ece, sketch, bins=[0.3, 0.5, 0.7004]).error < 1e-9
+
+
+def test_no_events_and_scores_of_nearly_zero_leave_the_ratio_between_zero_and_zero():
+    for p in ([0.3, 0.3001, 0.7], [0.0, 0.0, 0.7]):
+        found = tn.bounded(tn.observed_expected, tn.sketch([0, 0, 0], p))
+        assert (found.low, found.value, found.high) == pytest.approx((0, 0, 0), abs=1e-9)
