@@ -273,7 +273,15 @@ def test_a_rule_knows_how_many_bins_were_asked_for():
 @pytest.mark.all_cases
 @pytest.mark.parametrize("sums", [tn.tally, lambda y, p: (y, p)])
 @pytest.mark.parametrize(
-    ("p", "bad"), [([0.1, 0.95], 0.95), ([0.05, 0.9], 0.05), ([0.2, 0.3, 0.95], 0.95), ([0.05, 0.06, 0.5], 0.05)]
+    ("p", "bad"),
+    [
+        ([0.1, 0.95], 0.95),
+        ([0.05, 0.9], 0.05),
+        ([0.9, 0.05], 0.05),
+        ([0.6, 0.95], 0.95),
+        ([0.2, 0.3, 0.95], 0.95),
+        ([0.05, 0.06, 0.5], 0.05),
+    ],
 )
 def test_a_score_in_no_bin_is_named(sums, p, bad):
     found = sums(np.arange(len(p)) % 2, p)
