@@ -19,7 +19,6 @@ from trueness.typing import Bools, Floats, Ints
 _ENTRIES = 1 << 18
 _ROUNDS = 8  # up to this many of the largest are picked one by one
 _KEYS = 2**62
-_SHORT = 2**16
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
         raise InputError("sample_weight", demand)
     start = rule.group(cells).start
     first = start[:-1][start[1:] > start[:-1]]
-    count, hits = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
+    count, hits = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
     return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, bins_in_words(rule, first.size))
 
 
@@ -183,7 +182,7 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
         hits = hits * count[:, None]
     m = default_cells(float(count.sum()), k, classes, smoothness) if bins is None else bins
     cell = _simplices(z, m) if k == classes else _cubes(z, m)
-    if cell.max() < _SHORT:  # numbers of 16 bits are sorted by counting them
+    if cell.max() <= np.iinfo(np.uint16).max:  # numbers of 16 bits are sorted by counting them
         cell = cell.astype(np.uint16)
     order = np.argsort(cell, kind="stable")
     cell, z, hits = np.take(cell, order), np.take(z, order, axis=0), np.take(hits, order, axis=0)

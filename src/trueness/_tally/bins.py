@@ -90,8 +90,7 @@ class Bins:
     @property
     def count(self) -> Ints:
         """Rows of positive weight."""
-        count = self.weight if self._count is None else self._count
-        return count.astype(np.int64, copy=False)
+        return np.asarray(self.weight if self._count is None else self._count, dtype=np.int64)
 
     @property
     def totals(self) -> Totals:

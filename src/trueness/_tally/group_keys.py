@@ -89,7 +89,7 @@ def _of_numbers(keys: NDArray[Any]) -> tuple[list[Any], Ints]:
 
 def _of_objects(keys: list[Any]) -> tuple[list[Any], Ints]:
     """The same for objects, whose names must be of one type."""
-    of_type = dict(zip(map(type, keys), keys, strict=True))
+    of_type = {type(key): key for key in keys}
     if not of_type.keys() <= {str, int, bool}:
         _refuse_missing(np.fromiter(map(is_missing, keys), bool, len(keys)))
     plain = [plain_group(key) for key in of_type.values()]

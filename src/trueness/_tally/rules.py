@@ -430,19 +430,16 @@ class BlockIsotonic(BinRule):
             demand = "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows"
             raise InputError("sample_weight", demand, "others need bins that do not, such as `EqualMass(10)`")
         n_min, n_max = self.limits(int(cells.weight.sum()))
-        weight, events = (column.astype(np.int64, copy=False) for column in (cells.weight, cells.events))
+        weight, events = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
         start = _kernels.block_pava(weight, events, n_min, n_max)
         return _groups_from(cells, _fused(cells, start) if self.fuse else start)
 
 
 def _fused(cells: Cells, start: Ints) -> Ints:
     weight, events = np.add.reduceat(cells.weight, start), np.add.reduceat(cells.events, start)
-    # Python ints: the products can pass 2**63.
-    change = [
-        int(e1) * int(w0) != int(e0) * int(w1)
-        for e0, w0, e1, w1 in zip(events[:-1], weight[:-1], events[1:], weight[1:], strict=True)
-    ]
-    return np.asarray(start[np.concatenate([[True], np.array(change, dtype=bool)])])
+    weight, events = weight.astype(object), events.astype(object)  # Python ints: the products can pass 2**63
+    change = events[1:] * weight[:-1] != events[:-1] * weight[1:]
+    return np.asarray(start[np.concatenate([[True], change])])
 
 
 def _groups_from(cells: Cells, first: Any) -> Groups:

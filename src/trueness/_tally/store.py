@@ -180,7 +180,7 @@ def pack(header: Fields) -> bytes:
         for name, value in fields.items():
             if isinstance(value, np.ndarray):
                 dtype = value.dtype.newbyteorder("<")
-                streams.setdefault((name, dtype.str), []).append(value.astype(dtype, copy=False))
+                streams.setdefault((name, dtype.str), []).append(np.asarray(value, dtype))
         return {name: len(v) if isinstance(v, np.ndarray) else v for name, v in fields.items()}
 
     described = _with_parts(header, lengths)

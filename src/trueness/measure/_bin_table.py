@@ -85,7 +85,7 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
     def column(values: Callable[[Bins], Any]) -> Any:
         return np.concatenate([values(part) for part in binned.parts])
 
-    low, high = (np.concatenate(side) for side in zip(*ends, strict=True))
+    low, high = np.concatenate(ends, axis=1)
     return {
         "low_edge": column(lambda bins: bins.edges[:-1]),
         "high_edge": column(lambda bins: bins.edges[1:]),

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from trueness._tally.grid import GridCells
 from trueness._tally.rules import BinRule, BlockIsotonic, BySize, EqualMass, Isotonic, as_rule
 from trueness._tally.sketch import Sketch
@@ -180,7 +182,7 @@ def _brier(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001  # all l
 def _log_loss(sketch: Sketch, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
     if sketch.kind == "classwise":
         sums = [_limits.log_loss(part, events_only=True) for part in sketch.parts]
-        return Limits(*(sum(ends) / sketch.weight for ends in zip(*sums, strict=True)))
+        return Limits(*(np.sum(sums, axis=0) / sketch.weight).tolist())
     return _over_parts(sketch, lambda part: Limits(*(x / float(part.weight.sum()) for x in _limits.log_loss(part))))
 
 

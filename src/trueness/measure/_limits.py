@@ -146,9 +146,9 @@ def norm(part: GridCells, rule: BinRule, loss: int, degree: float) -> Limits:
 
 def _shortest(windows: _Range) -> float:
     """The length of the shortest walk through the windows: all places in [a, b] are reached at the same, least cost."""
-    low, high = (end.tolist() for end in windows)
-    length, a, b = 0.0, low[0], high[0]
-    for c, d in zip(low[1:], high[1:], strict=True):
+    (a, b), *others = np.transpose(windows).tolist()
+    length = 0.0
+    for c, d in others:
         if c > b:
             length, a, b = length + c - b, c, c
         elif d < a:
@@ -160,9 +160,9 @@ def _shortest(windows: _Range) -> float:
 
 def _longest(windows: _Range) -> float:
     """The length of the longest walk, which turns at ends of the windows because its length is convex."""
-    low, high = (end.tolist() for end in windows)
-    at_low, at_high, a, b = 0.0, 0.0, low[0], high[0]
-    for c, d in zip(low[1:], high[1:], strict=True):
+    (a, b), *others = np.transpose(windows).tolist()
+    at_low = at_high = 0.0
+    for c, d in others:
         to_low = max(at_low + abs(c - a), at_high + abs(c - b))
         to_high = max(at_low + abs(d - a), at_high + abs(d - b))
         at_low, at_high, a, b = to_low, to_high, c, d

@@ -3,6 +3,7 @@
 import math
 import reprlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -207,8 +208,8 @@ def _own_rejections(
     test: Callable[..., Any], k: Numbers, n: Numbers, first: Ints, score: Floats, alpha: float
 ) -> Bools:
     parts = np.split(score, first[1:])
-    pvalues = [_own_pvalues(test, *one) for one in zip(k.tolist(), n.tolist(), parts, strict=True)]
-    return np.concatenate(pvalues) <= alpha
+    pvalues = map(partial(_own_pvalues, test), k.tolist(), n.tolist(), parts)
+    return np.concatenate(list(pvalues)) <= alpha
 
 
 def _own_pvalues(test: Callable[..., Any], events: float, n: float, scores: Floats) -> Floats:
