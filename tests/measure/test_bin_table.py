@@ -47,3 +47,70 @@ def test_without_expected_events_the_ratio_is_infinite_or_undefined():
     table = tn.bin_table([0, 1, 0, 1, 1], [0.0, 0.0, 0.0, 0.6, 0.7], bins=2)
     assert (table.ratio[0], table.ratio_low[0], table.ratio_high[0]) == (np.inf,) * 3
     assert "inf" not in str(table)
+
+
+def test_real_weights_have_the_intervals_of_their_effective_rows():
+    """Clopper and Pearson's by the beta law, of (Σw)²/Σw² rows; an empty bin has none."""
+    beta = pytest.importorskip("scipy.stats").beta
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.uniform(0, 0.25, 40), rng.uniform(0.5, 1, 40)])
+    y, w = (rng.random(80) < p).astype(int), rng.uniform(0.1, 2, 80)
+    table = tn.bin_table(y, p, bins=4, level=0.9, sample_weight=w)
+    assert table.interval == "exact, of effective counts"
+    for b in range(4):
+        here = (p >= b / 4) & (p < (b + 1) / 4)
+        if not here.any():
+            assert (table.n[b], table.weight[b]) == (0, 0)
+            assert np.isnan([table.low[b], table.high[b], table.rate[b]]).all()
+            continue
+        n = w[here].sum() ** 2 / (w[here] ** 2).sum()
+        k = n * np.average(y[here], weights=w[here])
+        assert table.low[b] == pytest.approx(beta.ppf(0.05, k, n - k + 1), rel=1e-9)
+        assert table.high[b] == pytest.approx(beta.ppf(0.95, k + 1, n - k), rel=1e-9)
+    assert (table.n == 0).any()
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("level", [0, 1, -0.5, 2, True, "95 %", None])
+def test_a_level_lies_strictly_between_0_and_1(level):
+    with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
+        tn.bin_table([0, 1], [0.2, 0.7], bins=2, level=level)
+
+
+def test_defaults_are_ten_bins_at_95_percent():
+    rng = np.random.default_rng(1)
+    y, p = rng.integers(0, 2, 50), rng.random(50)
+    table = tn.bin_table(y, p)
+    assert (len(table), table.level, table.interval) == (10, 0.95, "exact")
+    assert tn.estimation_error(y, p) == tn.estimation_error(y, p, bins=10)
+    for method in (None, "wald", 3):
+        with pytest.raises(tn.InputError, match="`interval` must be 'exact', 'wilson' or 'jeffreys'"):
+            tn.bin_table(y, p, interval=method)
+
+
+@pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
+def test_bins_of_a_matrix_name_their_class(kind):
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet([1, 1, 1], 40)
+    table = tn.bin_table(np.array(["a", "b", "c"])[rng.integers(0, 3, 40)], P, bins=2, kind=kind)
+    assert table.kind == kind
+    assert table.label == (None if kind == "confidence" else ("a", "a", "b", "b", "c", "c"))
+    assert len(table) == (2 if kind == "confidence" else 6)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_variance_of_labels_within_bins_over_rows_and_over_bins():
+    """Two events in four rows, one in three, none in one, and an empty bin; weights repeat rows."""
+    y, p = np.array([0, 1, 0, 1, 0, 0, 1, 0]), np.array([0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.9])
+    found = tn.estimation_error(y, p, bins=4)
+    assert found.total == pytest.approx((4 / 4 + 3 * 2 / 9) / 8, rel=1e-14)
+    assert found.average == pytest.approx((1 / 4 + 2 / 9 + 0) / 3, rel=1e-14)
+    assert found.n_bins == 3
+    w = np.array([1, 2, 1, 0, 3, 1, 1, 2])
+    assert tn.estimation_error(y, p, bins=4, sample_weight=w).total == pytest.approx(
+        (4 / 4 + 5 * 4 / 25) / 11, rel=1e-14
+    )
+    P = np.column_stack([1 - p, p])
+    both = tn.estimation_error(y, P, bins=4)
+    assert both.n_bins == 3 + tn.estimation_error(1 - y, 1 - p, bins=4).n_bins
+    assert both.total == pytest.approx((found.total + tn.estimation_error(1 - y, 1 - p, bins=4).total) / 2, rel=1e-14)

@@ -78,3 +78,91 @@ def test_many_rows_with_certain_scores_in_any_order_give_the_bits_of_their_tally
     with pytest.warns(tn.CertainScoresWarning, match=message):
         assert found == measure(tn.tally(y, p))
     assert found == measure(y[:50_000], p[:50_000])
+
+
+def log_odds_fit(y, p, w):
+    """Slope and intercept by Newton's method; and the intercept with the slope fixed at 1."""
+    x, line, shift = np.log(p / (1 - p)), np.zeros(2), 0.0
+    design = np.column_stack([x, np.ones(x.size)])
+    for _ in range(50):
+        q = 1 / (1 + np.exp(-design @ line))
+        line += np.linalg.solve((design.T * (w * q * (1 - q))) @ design, design.T @ (w * (y - q)))
+        q = 1 / (1 + np.exp(-(x + shift)))
+        shift += (w @ (y - q)) / (w @ (q * (1 - q)))
+    return line[0], shift
+
+
+@pytest.mark.all_cases
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("weights", ["none", "whole", "any"])
+@pytest.mark.parametrize("kind", ["binary", "classwise", "confidence", "top-label"])
+def test_slope_and_intercept_are_those_of_newtons_method_in_every_view(weights, kind):
+    rng = np.random.default_rng(3)
+    P = rng.dirichlet([1, 1, 1], 400)
+    P[:4] = [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0], [0, 0.25, 0.75]]
+    y, top = (P.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 2), P.argmax(axis=1)
+    given = {"none": None, "whole": rng.integers(0, 4, 400), "any": rng.uniform(0.1, 2, 400)}[weights]
+    w = np.ones(400) if given is None else given
+    every, largest = np.ones(400, bool), P.max(axis=1)
+    problems = {
+        "binary": [(y == 1, P[:, 1], every)],
+        "classwise": [(y == k, P[:, k], every) for k in range(3)],
+        "confidence": [(y == top, largest, every)],
+        "top-label": [(y == top, largest, top == k) for k in range(3)],
+    }[kind]
+    fits, shares = [], []
+    for label, score, rows in problems:
+        used = rows & (score > 0) & (score < 1) & (w > 0)
+        fits.append(log_odds_fit(label[used], score[used], w[used]))
+        shares.append(w[used].sum() if kind == "top-label" else 1)
+    expected = np.average(fits, axis=0, weights=shares)
+    data = (y == 1, P[:, 1]) if kind == "binary" else (y, P)
+    options = {"sample_weight": given} | ({} if kind == "binary" else {"kind": kind})
+    for measure, value in zip((tn.calibration_slope, tn.calibration_intercept), expected, strict=True):
+        assert measure(*data, **options) == pytest.approx(value, rel=1e-6)
+        assert measure(tn.tally(*data, **options)) == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("measure", [tn.calibration_slope, tn.calibration_intercept])
+@pytest.mark.parametrize("sums", [False, True])
+def test_certain_scores_are_counted_with_those_that_are_wrong(measure, sums):
+    y, p = [1, 0, 1, 0], [0.3, 0.7, 0.6, 0.4]
+    for more, scores, message in (
+        ([1, 1, 0], [0.0, 0.0, 0.0], r"3 of 7 scores .* 2 of them contradict their label"),
+        ([0, 0, 1], [1.0, 1.0, 1.0], r"3 of 7 scores .* 2 of them contradict their label"),
+        ([0, 1], [0.0, 1.0], r"2 of 6 scores .* 0 of them contradict their label"),
+        ([1, 0], [0.0, 1.0], r"2 of 6 scores .* 2 of them contradict their label"),
+        ([0], [1.0], r"1 of 5 scores .* 1 of them contradicts its label"),
+        ([1], [0.0], r"1 of 5 scores .* 1 of them contradicts its label"),
+    ):
+        rows = ([*y, *more], [*p, *scores])
+        with pytest.warns(tn.CertainScoresWarning, match=message):
+            found = measure(tn.tally(*rows)) if sums else measure(*rows)
+        assert found == pytest.approx(measure(y, p), rel=1e-9)
+
+
+def test_large_and_broken_amounts_of_certain_scores_are_written_out():
+    y, p = [1, 0, 1, 0, 1], [0.3, 0.7, 0.6, 0.4, 1.0]
+    with pytest.warns(tn.CertainScoresWarning, match="2,500,000 of 2,500,004 scores .* 0 of them"):
+        tn.calibration_slope(y, p, sample_weight=[1, 1, 1, 1, 2_500_000])
+    with pytest.warns(tn.CertainScoresWarning, match=r"0\.25 of 4\.25 scores .* 0 of them"):
+        tn.calibration_slope(y, p, sample_weight=[1, 1, 1, 1, 0.25])
+
+
+def test_observed_over_expected_in_every_view():
+    rng = np.random.default_rng(4)
+    P = rng.dirichlet([1, 1, 1], 50)
+    y, top, w = rng.integers(0, 3, 50), P.argmax(axis=1), rng.uniform(0.5, 2, 50)
+    largest, right = P.max(axis=1), y == top
+    expected = {
+        "classwise": np.mean([(w @ (y == k)) / (w @ P[:, k]) for k in range(3)]),
+        "confidence": (w @ right) / (w @ largest),
+        "top-label": np.average(
+            [(w @ (right & (top == k))) / (w @ (largest * (top == k))) for k in range(3)],
+            weights=[w[top == k].sum() for k in range(3)],
+        ),
+    }
+    for kind, value in expected.items():
+        assert tn.observed_expected(y, P, kind=kind, sample_weight=w) == pytest.approx(value, rel=1e-12)
+        binned = tn.binned(y, P, kind=kind, sample_weight=w, bins=4)
+        assert tn.observed_expected(binned) == pytest.approx(value, rel=1e-12)
