@@ -111,3 +111,92 @@ def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
         assert alone.weight.tolist() == np.diff(np.concatenate([[0], cuts, [n]])).tolist()
         assert twice.weight.tolist() == (2 * alone.weight).tolist()
         assert twice.score == pytest.approx(alone.score, rel=1e-14)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("weights", ["none", "whole", "real"])
+@pytest.mark.parametrize("ends", [0, 1, 5])
+@pytest.mark.parametrize("most", [1, 2, 7, 30])
+def test_pools_end_where_the_weight_reaches_each_share_and_leave_the_outermost_cells_alone(weights, ends, most):
+    rng = np.random.default_rng(4)
+    p, y = np.sort(rng.random(60)), rng.integers(0, 2, 60)
+    w = {"none": None, "whole": rng.integers(1, 9, 60), "real": rng.uniform(0.1, 3, 60)}[weights]
+    cells = tn.tally(y, p, sample_weight=w).parts[0]
+    one = np.ones(60) if w is None else w
+    first = {*range(ends + 1), *range(60 - ends, 60)}  # the first cell after those at the low end begins a pool
+    for j in range(1, most):
+        reached = next(i for i in range(60) if one[: i + 1].sum() >= j * one.sum() / most * (1 - 1e-12))
+        first.add(reached + 1)
+    starts = sorted(start for start in first if start < 60)
+    found = pool_cells(cells, most, ends=ends)
+    for i, (a, b) in enumerate(zip(starts, [*starts[1:], 60], strict=True)):
+        assert found.count[i] == b - a
+        assert found.weight[i] == pytest.approx(one[a:b].sum(), rel=1e-12)
+        assert found.events[i] == pytest.approx((one * y)[a:b].sum(), rel=1e-12)
+        assert found.score[i] == pytest.approx(np.average(p[a:b], weights=one[a:b]), rel=1e-12)
+    assert found.size == len(starts)
+    assert found.score[:ends].tolist() == p[:ends].tolist()
+    assert found.score[found.size - ends :].tolist() == p[60 - ends :].tolist()
+
+
+def test_pools_are_remembered_by_their_number_and_ends():
+    rng = np.random.default_rng(5)
+    cells = tn.tally(rng.integers(0, 2, 50), rng.random(50)).parts[0]
+    sizes = {(most, ends): pool_cells(cells, most, ends=ends).size for most in (5, 9) for ends in (0, 2)}
+    assert sizes == {(5, 0): 5, (9, 0): 9, (5, 2): 9, (9, 2): 13}
+    assert pool_cells(cells, 5) is pool_cells(cells, 5)
+    assert pool_cells(cells, 5, np.array([0, 3])).size == 6  # not the one that is remembered
+    assert pool_cells(cells, 5).size == 5
+    assert pool_cells(cells, 50) is cells
+    assert pool_cells(cells, 49) is not cells
+
+
+def test_sums_hold_as_many_rows_as_floats_can_count():
+    data = tn.tally([0], [0.5]).to_dict()
+
+    def many(rows):
+        return tn.Tally.from_dict({**data, "parts": [{**data["parts"][0], "count": [rows], "weight": [rows]}]})
+
+    assert (many(2**52) + many(2**52)).n == 2**53
+    with pytest.raises(tn.InputError, match="hold at most 9,007,199,254,740,992 rows"):
+        many(2**52) + many(2**52 + 2)
+
+
+@pytest.mark.parametrize("weights", ["none", "whole", "real"])
+def test_tallies_of_every_kind_of_weight_add_to_the_tally_of_all_rows(weights):
+    rng = np.random.default_rng(6)
+    p, y = rng.random(40).round(1), rng.integers(0, 2, 40)
+    w = {"none": np.ones(40), "whole": rng.integers(1, 4, 40), "real": rng.uniform(0.1, 2, 40)}[weights]
+    other = tn.tally(y[:15], p[:15])  # without weights: each row weighs 1
+    w[:15] = 1
+    for several in (
+        other + tn.tally(y[15:], p[15:], sample_weight=w[15:]),
+        tn.tally(y[15:], p[15:], sample_weight=w[15:]) + other,
+    ):
+        (cells,) = several.parts
+        assert cells.score.tolist() == np.unique(p).tolist()
+        for i, at in enumerate(cells.score):
+            here = p == at
+            assert cells.count[i] == here.sum()
+            for name, values in (("weight", w), ("events", w * y), ("squares", w * w), ("event_squares", w * w * y)):
+                assert getattr(cells, name)[i] == pytest.approx(values[here].sum(), rel=1e-12)
+        assert cells.exact == (weights != "real")
+        assert cells.totals == pytest.approx((40, w.sum(), w @ y), rel=1e-12)
+
+
+def test_rows_of_no_cells_change_neither_sums_nor_their_form():
+    empty = {"whole": tn.tally([], []), "real": tn.tally([0], [0.5], sample_weight=[0.5])}
+    real_empty = tn.Tally.from_dict(
+        {
+            **empty["whole"].to_dict(),
+            "parts": [
+                {"exact": False}
+                | {name: [] for name in ("score", "count", "weight", "events", "squares", "event_squares")}
+            ],
+        }
+    )
+    for sums in (tn.tally([0, 1], [0.2, 0.7]), tn.tally([0, 1], [0.2, 0.7], sample_weight=[2, 3]), empty["real"]):
+        assert sums + empty["whole"] == sums == empty["whole"] + sums
+        for added in (sums + real_empty, real_empty + sums):
+            assert not added.parts[0].exact
+            assert (added.n, added.weight) == (sums.n, sums.weight)

@@ -198,13 +198,8 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
         return cells
     if starts is None and (most, ends) in cells._pools:
         return cells._pools[most, ends]
-    outermost = np.r_[:ends, cells.size - ends : cells.size] if ends else np.zeros(0, np.int64)
-    firsts = [
-        np.zeros(1, np.int64),
-        _equal_mass_starts(cells, most),
-        outermost,
-        outermost if starts is None else starts,
-    ]
+    outermost = np.r_[: ends + 1, cells.size - ends : cells.size]
+    firsts = [_equal_mass_starts(cells, most), outermost, outermost if starts is None else starts]
     start = np.unique(np.concatenate(firsts))
     found = pool_runs(cells, start[(start >= 0) & (start < cells.size)].astype(np.int64))
     if starts is None:
