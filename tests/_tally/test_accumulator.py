@@ -510,3 +510,72 @@ def test_bytes_with_a_right_checksum_and_wrong_content_are_refused(data, message
     with pytest.raises(tn.InputError, match=f"The sums cannot be read: .*{message}") as caught:
         tn.Accumulator.from_bytes(data)
     assert not str(caught.value).endswith("..")
+
+
+def test_labels_of_earlier_batches_are_named_only_where_labels_are_wrong():
+    (seen,) = pieces(["yes", "no"], pos_label="yes")
+    for y, p, message in (
+        (["yes", "no"], [0.5, 1.5], "`y_prob` must lie in"),
+        (["yes", None], [0.5, 0.5], "`y_true` must not have missing values"),
+        (["yes", "no"], [0.5], "must have one entry per row"),
+    ):
+        with pytest.raises(tn.InputError, match=message) as raised:
+            seen.update(y, p)
+        assert "earlier" not in str(raised.value)
+    with pytest.raises(tn.InputError, match="the labels of earlier batches are 'yes' and 'no'"):
+        seen.update(["yes", "no", "maybe"], [0.5, 0.5, 0.5])
+    fresh = tn.Accumulator(pos_label="yes")
+    with pytest.raises(tn.InputError) as raised:
+        fresh.update(["yes", "no", "maybe"], [0.5, 0.5, 0.5])
+    assert "earlier" not in str(raised.value)
+    named = tn.Accumulator(pos_label="yes", labels=["no", "yes"])
+    named.update(["yes", "no"], [0.5, 0.5])
+    with pytest.raises(tn.InputError) as raised:
+        named.update(["yes", "no", "maybe"], [0.5, 0.5, 0.5])
+    assert "earlier" not in str(raised.value)
+
+
+def test_rows_are_read_as_elsewhere_unless_options_say_otherwise():
+    for options, p, message in (
+        ({}, [0.5, 1.000001], "must lie in"),
+        ({}, [50.0, 20.0], "must lie in"),
+        ({}, [-2.0, 2.0], "must lie in"),
+    ):
+        with pytest.raises(tn.InputError, match=message):
+            tn.Accumulator(**options).update([0, 1], p)
+    for options, p, same in (
+        ({"clip_tolerance": 0.01}, [0.5, 1.000001], [0.5, 1.0]),
+        ({"percent": True}, [50.0, 20.0], [0.5, 0.2]),
+        ({"from_logits": True}, [0.0, np.log(3)], [0.5, 0.75]),
+    ):
+        seen = tn.Accumulator("distinct", **options)
+        seen.update([0, 1], p)
+        assert seen.compute(tn.brier) == pytest.approx(tn.brier([0, 1], same), rel=1e-12)
+        again = tn.Accumulator.from_bytes(seen.to_bytes())
+        again.update([0, 1], p)
+        assert again.n == 4
+
+
+def test_notes_and_positions_that_json_would_change_are_refused():
+    for bad in (float("inf"), float("nan"), (1, 2), {1: 2}, {"a": {1, 2}}, object()):
+        with pytest.raises(tn.InputError, match="`about` must be ready for JSON"):
+            tn.Accumulator(about={"x": bad})
+        with pytest.raises(tn.InputError, match="`position` must be ready for JSON"):
+            tn.Accumulator().update([0, 1], [0.2, 0.7], position=[bad])
+    seen = tn.Accumulator(about={"pair": "\ud83d\ude00"})  # two bytes that are no UTF-8, not one character
+    seen.update([0, 1], [0.2, 0.7], position="\ud83d\ude00")
+    again = tn.Accumulator.from_bytes(seen.to_bytes())
+    assert (again.about, again.position) == (seen.about, seen.position)
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 4, [0.0, 0.3, 1.0]])
+def test_an_accumulator_says_what_it_holds(bins):
+    seen = tn.Accumulator(bins)
+    seen.update([0, 1], [0.2, 0.7])
+    assert repr(seen) == f"Accumulator({bins!r}, 2 rows)"
+    by = tn.Accumulator(bins, by="day")
+    by.update([0, 1, 1], [0.2, 0.7, 0.8], group=["b", "a", "b"])
+    assert repr(by) == f"Accumulator({bins!r}, 3 rows, 2 groups by 'day')"
+    assert list(by.groups) == ["a", "b"]
+    assert by.compute_by(lambda sums: sums.n) == {"a": 1, "b": 2}
+    assert by.total.n == 3

@@ -394,3 +394,49 @@ def test_spoilt_sketches_are_refused(spoil):
     spoil(data)
     with pytest.raises(tn.InputError, match="its columns contradict each other"):
         tn.Sketch.from_dict(data)
+
+
+def test_every_cut_of_the_bytes_is_refused_in_words():
+    data = EXAMPLES["tally"].to_bytes()
+    for length in range(len(data)):
+        with pytest.raises(tn.InputError, match="The sums cannot be read") as raised:
+            tn.Tally.from_bytes(data[:length])
+        if 8 <= length < 17:  # less than name, number of the format and length
+            assert "it is cut off" in str(raised.value)
+
+
+def test_bytes_after_the_packed_ones_are_refused():
+    whole = EXAMPLES["tally"].to_bytes()
+    for more in (b"x", b"xxxxx"):
+        longer = whole[:-4] + more
+        with pytest.raises(tn.InputError, match="its length is not what it says"):
+            tn.Tally.from_bytes(longer + zlib.crc32(longer).to_bytes(4, "little"))
+
+
+def test_as_many_classes_as_can_be_read_can_be_written():
+    parts = {"kind": "classwise", "classes": None, "parts": [{}] * 2**18}
+    assert len(store.to_dict("tally", parts)["parts"]) == 2**18
+    with pytest.raises(tn.InputError, match="at most 262,144 classes can be written or read; these have 262,145"):
+        store.to_dict("tally", parts | {"parts": [{}] * (2**18 + 1)})
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("kind", "classes", "message"),
+    [
+        ("classwise", None, "its classes do not fit its kind"),
+        ("confidence", None, "its classes do not fit its kind"),
+        ("binary", [0, 1, 2], "its classes do not fit its kind"),
+        ("classwise", "abc", "its classes do not fit its kind"),
+        ("classwise", [0, 1, None], "its classes are not strings or numbers"),
+        ("classwise", [0, 1, 1], "it names a class twice"),
+        ("classwise", [0, 1], "it should have 2 parts and has 3"),
+        ("top-label", [0, 1, 2, 3], "it should have 4 parts and has 3"),
+        ("confidence", [0, 1, 2], "it should have 1 parts and has 3"),
+    ],
+)
+def test_classes_that_do_not_fit_the_parts_are_refused(kind, classes, message):
+    for make in (tn.tally, tn.binned, tn.sketch):
+        sums = make([0, 1, 2], np.eye(3) * 0.4 + 0.2)
+        with pytest.raises(tn.InputError, match=message):
+            type(sums).from_dict({**sums.to_dict(), "kind": kind, "classes": classes})

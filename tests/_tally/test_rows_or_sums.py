@@ -1,0 +1,175 @@
+"""The first arguments of a measure: rows, or sums in place of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness._tally.multiclass import has_two_columns
+from trueness._tally.rows_or_sums import as_sums
+
+RNG = np.random.default_rng(3)
+P = RNG.random(50)
+Y = RNG.integers(0, 2, 50)
+M = np.column_stack([1 - P, P / 2, P / 2])
+every_form = pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+
+DEFAULTS = {
+    "labels": None,
+    "pos_label": None,
+    "sample_weight": None,
+    "missing": "raise",
+    "clip_tolerance": 0.0,
+    "sum_tolerance": None,
+    "from_logits": False,
+    "percent": False,
+}
+OTHERS = {
+    "labels": [0, 1],
+    "pos_label": 1,
+    "sample_weight": np.ones(50),
+    "missing": "drop",
+    "clip_tolerance": 0.1,
+    "sum_tolerance": 1e-3,
+    "from_logits": True,
+    "percent": True,
+}
+
+
+@every_form
+def test_sums_take_options_of_rows_only_at_their_defaults(make):
+    sums = make(Y, P)
+    assert tn.ece(sums, **DEFAULTS) == tn.ece(sums, kind="classwise") == tn.ece(sums)
+    for name, value in OTHERS.items():
+        with pytest.raises(tn.InputError, match=f"`{name}` describes rows; this {type(sums).__name__} already holds"):
+            tn.ece(sums, **{name: value})
+
+
+@every_form
+def test_a_view_of_sums_is_the_one_they_were_made_with(make):
+    for kind in ("classwise", "confidence", "top-label"):
+        sums = make(Y, M, kind=kind, labels=[0, 1, 2])
+        assert tn.ece(sums, kind=kind) == tn.ece(sums)
+        for other in {"classwise", "confidence", "top-label"} - {kind}:
+            with pytest.raises(tn.InputError, match=f"`kind` is '{other}', but this .* was made with kind='{kind}'"):
+                tn.ece(sums, kind=other)
+    with pytest.raises(tn.InputError, match="made with kind='binary'"):
+        tn.ece(make(Y, P), kind="confidence")
+
+
+def test_a_vector_has_no_view_but_its_own():
+    assert tn.ece(Y, P, kind="classwise") == tn.ece(Y, P)
+    for kind in ("confidence", "top-label"):
+        with pytest.raises(tn.InputError, match=f"`kind='{kind}'` needs a matrix of scores"):
+            tn.ece(Y, P, kind=kind)
+
+
+@pytest.mark.parametrize("rule", [tn.EqualWidth(4), tn.EqualMass(4)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_rows_are_kept_by_score_and_more_by_bin(rule, weighted):
+    w = np.full(50, 2) if weighted else None
+    weight, options = (100, {"sample_weight": w}) if weighted else (50, {})
+    tally = tn.tally(Y, P, sample_weight=w)
+    for few in (weight, weight + 1, np.inf):
+        for found, used in (as_sums(Y, P, rule, options, few=few), as_sums(tally, None, rule, {}, few=few)):
+            assert (found, used) == (tally, rule)
+    for found, used in (as_sums(Y, P, rule, options, few=weight - 1), as_sums(tally, None, rule, {}, few=weight - 1)):
+        assert used == rule
+        assert isinstance(found, tn.Binned)
+        assert found.parts[0].weight.tolist() == tally.coarsen(rule).parts[0].weight.tolist()
+        assert found.parts[0].sum_square == pytest.approx(tally.coarsen(rule).parts[0].sum_square, rel=1e-12)
+    sketch = tn.sketch(Y, P, sample_weight=w)
+    assert isinstance(as_sums(sketch, None, rule, {}, few=weight)[0], tn.Tally)
+    assert isinstance(as_sums(sketch, None, rule, {}, few=weight - 1)[0], tn.Binned)
+
+
+def test_bins_at_hand_stay_bins_unless_every_score_is_needed():
+    bins = tn.binned(Y, P, bins=4)
+    assert as_sums(bins, None, tn.EqualWidth(2), {}, few=10**6)[0] == bins.coarsen(2)
+    with pytest.raises(tn.InputError, match="needs every distinct score"):
+        as_sums(bins, None, tn.EqualWidth(2), {}, few=np.inf)
+
+
+def test_as_many_bins_as_rows_are_no_reason_to_warn():
+    tn.ece([0, 1, 1], [0.1, 0.5, 0.9], bins=3)
+    tn.tce([0, 1, 1], [0.1, 0.5, 0.9], bins=3)
+    tn.tce([0, 1, 1], [0.1, 0.5, 0.9])  # a rule that asks for no number of bins
+    for measure in (tn.ece, tn.tce):
+        with pytest.warns(tn.FewRowsWarning, match=r"There are fewer rows \(3\) than bins \(4\)\."):
+            measure([0, 1, 1], [0.1, 0.5, 0.9], bins=4)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [([1], "There is one label: the measure sees"), ([0, 0], "All 2 labels are equal: the measure sees")],
+)
+def test_one_class_is_counted_in_the_warning(y, message):
+    P2 = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])[: len(y)]
+    for rows in ((y, P2[:, 0]), (y, P2)):
+        with pytest.warns(tn.OneClassWarning, match=message):
+            tn.ece(*rows, bins=1, **({"labels": [0, 1, 2]} if rows[1].ndim == 2 else {}))
+    for kind in ("confidence", "top-label"):
+        for measure in (tn.ece, tn.brier, tn.log_loss, tn.tally, tn.sketch):
+            options = {"bins": 1} if measure is tn.ece else {}
+            with pytest.warns(tn.OneClassWarning, match=message):
+                measure(y, P2, kind=kind, labels=[0, 1, 2], **options)
+
+
+def test_pieces_of_an_accumulator_may_hold_one_class():
+    for bins in ("sketch", "distinct", 4):
+        for kind in ("classwise", "confidence", "top-label"):
+            seen = tn.Accumulator(bins, kind=kind, labels=[0, 1, 2])
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                seen.update([0, 0], M[:2])
+                seen.update([1, 1], M[2:4])
+            assert seen.n == 4
+
+
+def test_dropped_rows_are_counted_among_all():
+    with pytest.warns(tn.DroppedRowsWarning, match=r"2 of 5 rows have a missing value and were dropped\."):
+        found = tn.ece([0, 1, None, 1, 0], [0.1, 0.5, 0.4, None, 0.9], bins=2, missing="drop")
+    assert found == tn.ece([0, 1, 0], [0.1, 0.5, 0.9], bins=2)
+
+
+def test_no_rows_make_empty_sums_only_where_bins_need_none():
+    assert tn.tally([], []).n == tn.sketch([], []).n == tn.binned([], [], bins=[0, 0.5, 1]).n == 0
+    for rule in (tn.EqualMass(2), tn.Isotonic()):
+        with pytest.raises(tn.InputError):
+            tn.binned([], [], bins=rule)
+
+
+def test_binned_has_ten_bins_of_equal_width_by_default():
+    assert tn.binned(Y, P) == tn.binned(Y, P, bins=10) == tn.tally(Y, P).coarsen(tn.EqualWidth(10))
+
+
+def test_logits_have_the_measures_of_their_softmax():
+    Z = RNG.normal(size=(60, 3))
+    y = RNG.integers(0, 3, 60)
+    S = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
+    for measure, options in (
+        (tn.ece, {}),
+        (tn.brier, {}),
+        (tn.log_loss, {}),
+        (tn.calibration_slope, {"kind": "confidence"}),
+        (tn.squared_ece, {"k": 2, "bins": 3}),
+        (tn.squared_ece, {"k": 3, "bins": 3}),
+        (tn.tce, {"bins": 3, "kind": "top-label"}),
+    ):
+        assert measure(y, Z, from_logits=True, **options) == pytest.approx(measure(y, S, **options), rel=1e-9)
+
+
+def test_a_matrix_of_two_columns_is_told_from_other_scores():
+    for scores in ([[0.1, 0.9], [0.2, 0.8]], np.zeros((5, 2)), [(0.5, 0.5)]):
+        assert has_two_columns(scores)
+    for scores in (
+        None,
+        [0.1, 0.9],
+        np.zeros(2),
+        np.zeros((2, 3)),
+        [[0.1, 0.2, 0.7]] * 2,
+        np.zeros((2, 2, 2)),
+        [[1.0], [1.0]],
+    ):
+        assert not has_two_columns(scores)
