@@ -1,5 +1,6 @@
 """The limits of a measure of a sketch include the measure of the rows."""
 
+import dataclasses
 import math
 import warnings
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from strategies import arrays, labels, scores
 
 import trueness as tn
+from trueness._kernels.grid import cell_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -389,3 +391,84 @@ def test_cuts_of_equal_mass_hold_where_millions_of_small_weights_are_lost_in_a_r
     assert tn.ece([0, 1], [0.1, 0.9], bins=2) == pytest.approx(0.1)
     found = tn.bounded(tn.ace, tn.sketch(y, p, sample_weight=w), bins=2)
     assert found.low <= of_rows <= found.high
+
+
+def cut_rows(n=120):
+    """Rows in cells that edges of ten bins cut."""
+    rng = np.random.default_rng(9)
+    p = rng.choice([0.1, 0.2, 0.3, 0.6, 0.9], n) + rng.uniform(-2e-4, 2e-4, n)
+    return rng.integers(0, 2, n), p
+
+
+def test_limits_by_default_are_those_of_the_measures_default_bins():
+    y, p = cut_rows()
+    sketch = tn.sketch(y, p)
+    for measure, bins in ((tn.ece, 10), (tn.ace, 10), (tn.ace, tn.EqualMass(10)), (tn.mce, 10), (tn.gce, 10)):
+        assert tn.bounded(measure, sketch) == tn.bounded(measure, sketch, bins=bins)
+    assert tn.bounded(tn.squared_ece, sketch) == tn.bounded(tn.squared_ece, sketch, bins=7)  # 120^0.4
+    assert tn.bounded(tn.gce, sketch) == dataclasses.replace(tn.bounded(tn.ece, sketch), measure="gce")
+    for bins in (9, 11):
+        for measure in (tn.ece, tn.ace, tn.mce, tn.gce):
+            assert tn.bounded(measure, sketch, bins=bins).high != tn.bounded(measure, sketch).high
+
+
+def test_the_error_is_the_distance_to_the_farther_limit():
+    y, p = cut_rows()
+    for measure, options in ((tn.ece, {}), (tn.mce, {}), (tn.auc, {}), ("ks", {}), ("kuiper", {}), (tn.log_loss, {})):
+        found = tn.bounded(measure, tn.sketch(y, p), **options)
+        assert found.low < found.high
+        assert found.low <= found.value <= found.high
+        assert found.error == max(found.value - found.low, found.high - found.value)
+        assert found.n == 120
+
+
+def test_the_room_for_rounding_grows_with_the_value():
+    """A value of 1e20 keeps its first twelve digits; the limits of whole weights leave room for those."""
+    found = tn.bounded(tn.observed_expected, tn.sketch([1, 1], [1e-20, 1e-20]))
+    assert found.high - found.low == pytest.approx(2e-12 * 1e20, rel=1e-3)
+    small = tn.bounded(tn.observed_expected, tn.sketch([0, 1, 1], [0.25, 0.5, 0.75]))
+    assert small.high - small.low == pytest.approx(2e-12 * 4 / 3, rel=1e-3)
+    below = tn.bounded(tn.ece, tn.sketch([0, 1], [0.25, 0.5]), bins=1)
+    assert below.high - below.low == pytest.approx(2e-12, rel=1e-3)
+    other = tn.bounded(tn.ece, tn.sketch([0, 1], [0.25, 0.5], sample_weight=[0.5, 0.7]), bins=1)
+    assert other.high - other.low == pytest.approx(2e-10, rel=1e-3)
+
+
+def test_walks_are_of_one_problem_with_rows():
+    rng = np.random.default_rng(10)
+    p = rng.random(30)
+    P, y = np.column_stack([1 - p, p]), rng.integers(0, 2, 30)
+    for name in ("ks", "kuiper"):
+        with pytest.raises(tn.InputError, match=f"must be of a binary problem or of the top label .* for '{name}'"):
+            tn.bounded(name, tn.sketch(y, P))
+        with pytest.raises(tn.InputError, match="An empty Sketch has no calibration error"):
+            tn.bounded(name, tn.sketch([], []))
+        with pytest.raises(tn.InputError, match=f"`options` must be empty for '{name}'; got bins"):
+            tn.bounded(name, tn.sketch(y, p), bins=3)
+        assert tn.bounded(name, tn.sketch([1], [0.3])).value == pytest.approx(0.7)
+        top = tn.bounded(name, tn.sketch(y, P, kind="confidence"))
+        alone = tn.bounded(name, tn.sketch(y == P.argmax(axis=1), P.max(axis=1)))
+        assert (top.low, top.value, top.high) == (alone.low, alone.value, alone.high)
+
+
+def test_the_log_loss_of_classes_has_the_limits_of_the_labels_own_probability():
+    """Given the mean of the scores of a class in a cell: all there, or all at the ends of the cell."""
+    rng = np.random.default_rng(11)
+    centre = rng.choice([0.2, 0.3, 0.45], (200, 2))
+    P = centre + rng.uniform(-2e-4, 2e-4, (200, 2))
+    P = np.column_stack([P, 1 - P.sum(axis=1)])
+    y, w = rng.integers(0, 3, 200), rng.uniform(0.5, 2, 200)
+    for weights in (None, w):
+        one = np.ones(200) if weights is None else weights
+        low = high = 0
+        for k in range(3):
+            number = cell_of(P[:, k])
+            for cell in np.unique(number):
+                ends, of = P[number == cell, k], (number == cell) & (y == k)
+                if of.any():
+                    n, mean = one[of].sum(), np.average(P[of, k], weights=one[of])
+                    share = (ends.max() - mean) / np.ptp(ends) if np.ptp(ends) else 0
+                    low -= n * np.log(mean)
+                    high -= n * (share * np.log(ends.min()) + (1 - share) * np.log(ends.max()))
+        found = tn.bounded(tn.log_loss, tn.sketch(y, P, sample_weight=weights))
+        assert (found.low, found.high) == pytest.approx((low / one.sum(), high / one.sum()), abs=1e-9)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.measure._flexible_curve import distances, fit_curve
+from trueness.measure._flexible_curve import curve_places, distances, few_cells, fit_curve
 
 DATA = Path(os.environ.get("TRUENESS_DATA", "../shared/data"))
 CLINICAL = DATA / "clinical_r.json"
@@ -149,3 +149,67 @@ def test_quantiles_are_in_order_for_any_weights(curve, law):
         mean, *ranks = (m(y, p, curve=curve, sample_weight=w) for m in MEASURES.values())
         assert ranks == sorted(ranks)
         assert 0 <= mean <= ranks[-1] * (1 + 1e-9)
+
+
+def test_places_are_even_in_scores_and_in_log_odds():
+    rng = np.random.default_rng(6)
+    for p in (
+        rng.uniform(0.02, 0.7, 300),
+        np.concatenate([[0.0, 1.0], rng.uniform(0.02, 0.7, 300)]),
+        np.array([0.2, 0.9]),
+    ):
+        inside = p[(p > 0) & (p < 1)]
+        ends = np.log(inside / (1 - inside))
+        even = 1 / (1 + np.exp(-np.linspace(ends.min(), ends.max(), 256)[1:-1]))
+        expected = np.unique(np.concatenate([np.linspace(p.min(), p.max(), 258), even]))
+        found = curve_places(tn.tally(np.arange(p.size) % 2, p).parts[0])
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert found.size == 512
+    assert curve_places(tn.tally([0, 1], [0.3, 0.3]).parts[0]).tolist() == [0.3]
+    certain = curve_places(tn.tally([0, 1], [0.0, 1.0]).parts[0])
+    assert certain == pytest.approx(np.linspace(0, 1, 258), abs=1e-12)
+
+
+def test_up_to_32768_scores_are_used_as_they_are_and_more_are_pooled_but_for_the_outermost():
+    p = np.arange(1, 32_771) / 32_771
+    at = tn.tally(np.arange(32_768) % 2, p[:32_768]).parts[0]
+    assert few_cells(at) is at
+    more = few_cells(tn.tally(np.arange(32_769) % 2, p[:32_769]).parts[0])
+    assert more.weight.sum() == 32_769
+    assert 3500 < more.size <= 4100
+    assert more.score[:256].tolist() == p[:256].tolist()
+    assert more.score[-256:].tolist() == p[32_769 - 256 : 32_769].tolist()
+    assert more.weight[300:-300].min() > 1
+
+
+@pytest.mark.parametrize("measure", [tn.ici, tn.e50, tn.e90, tn.emax])
+def test_the_default_is_a_spline_with_five_knots(measure):
+    rng = np.random.default_rng(7)
+    p = rng.random(400)
+    y = (rng.random(400) < p**2).astype(int)
+    assert measure(y, p) == measure(y, p, curve="spline", knots=5)
+    assert measure(y, p) != measure(y, p, knots=6)
+    for knots in (2, 8, True, 4.0, "5"):
+        with pytest.raises(tn.InputError, match="`knots` must be a whole number from 3 to 7"):
+            measure(y, p, knots=knots)
+    measure(y, p, knots=3)
+    measure(y, p, knots=7)
+
+
+@pytest.mark.parametrize("curve", ["spline", "loess"])
+def test_distances_are_the_mean_and_quantiles_over_rows_and_weights(curve):
+    rng = np.random.default_rng(8)
+    p = rng.random(150).round(2).clip(0.01, 0.99)
+    y, w = (rng.random(150) < p**2).astype(int), rng.integers(1, 5, 150)
+    cells = tn.tally(y, p, sample_weight=w).parts[0]
+    fit = fit_curve(cells, curve)
+    away = np.sort(np.repeat(np.abs(fit.at(cells.score) - cells.score), cells.weight))
+    options = {"curve": curve, "sample_weight": w}
+    assert tn.ici(y, p, **options) == pytest.approx(away.mean(), rel=1e-9)
+    assert tn.emax(y, p, **options) == pytest.approx(away[-1], rel=1e-9)
+    for measure, share in ((tn.e50, 0.5), (tn.e90, 0.9)):
+        assert measure(y, p, **options) == pytest.approx(np.quantile(away, share), abs=2e-3)
+    assert fit.at(np.array([0.0, 1.0])).size == 2
+    if curve == "spline":
+        assert np.isnan(fit.at(np.array([0.0, 1.0]))).all()
+        assert np.isfinite(fit.at(np.array([1e-9, 1 - 1e-9]))).all()

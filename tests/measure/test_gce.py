@@ -1,5 +1,6 @@
 """The general calibration error with a loss of one's own."""
 
+import numpy as np
 import pytest
 
 import trueness as tn
@@ -23,3 +24,58 @@ def test_a_loss_that_returns_no_number_is_an_error():
         tn.gce([0, 1], [0.2, 0.3], bins=1, loss=lambda b: None)
     with pytest.raises(tn.InputError, match="`loss` must be 'absolute'"):
         tn.gce([0, 1], [0.2, 0.3], bins=1, loss="cubic")
+
+
+def test_defaults_are_the_absolute_loss_in_ten_bins_at_the_level_of_5_percent():
+    rng = np.random.default_rng(0)
+    p = rng.random(300).round(2)
+    y = (rng.random(300) < p**2).astype(int)
+    assert tn.gce(y, p) == tn.gce(y, p, bins=10, loss="absolute", norm="l1") == pytest.approx(tn.ece(y, p), rel=1e-12)
+    default = tn.gce(y, p, loss="rejection")
+    assert default == tn.gce(y, p, loss="rejection", bins=10, alpha=0.05, test="binomial")
+    assert default == pytest.approx(tn.tce(y, p, bins=10), rel=1e-12)
+    assert default not in (0, 100)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_loss_sees_every_number_of_its_bin(weighted):
+    rng = np.random.default_rng(1)
+    p = np.concatenate([rng.random(30) * 0.3, 0.6 + rng.random(30) * 0.4]).round(2)
+    y, w = rng.integers(0, 2, 60), rng.uniform(0.2, 2, 60) if weighted else np.ones(60)
+    seen = []
+    tn.gce(y, p, bins=5, loss=lambda b: seen.append(b) or 0.0, sample_weight=w if weighted else None)
+    filled = [b for b in range(5) if ((p >= b / 5) & (p < (b + 1) / 5)).any()]
+    assert len(filled) < 5
+    assert [(b.low_edge, b.high_edge) for b in seen] == [(b / 5, (b + 1) / 5) for b in filled]
+    for b, found in zip(filled, seen, strict=True):
+        here = (p >= b / 5) & ((p < (b + 1) / 5) | (b == 4))
+        assert found.n == here.sum()
+        assert found.weight == pytest.approx(w[here].sum(), rel=1e-12)
+        assert found.events == pytest.approx(w[here] @ y[here], rel=1e-12)
+        assert found.rate == pytest.approx(np.average(y[here], weights=w[here]), rel=1e-12)
+        assert found.score == pytest.approx(np.average(p[here], weights=w[here]), rel=1e-12)
+        assert found.scores.tolist() == np.unique(p[here]).tolist()
+        assert found.score_weights == pytest.approx([w[here & (p == s)].sum() for s in found.scores], rel=1e-12)
+
+
+def test_losses_of_bins_are_averaged_by_weight_with_any_norm():
+    y, p, w = [0, 1, 1, 1], [0.2, 0.3, 0.7, 0.9], [1, 2, 3, 2]
+    losses, shares = [0.5, 2.0], np.array([3, 5]) / 8
+    for norm, value in (
+        ("l1", shares @ losses),
+        ("l2", np.sqrt(shares @ np.square(losses))),
+        ("max", 2.0),
+        (np.dot, shares @ losses),
+    ):
+        found = tn.gce(y, p, bins=2, norm=norm, sample_weight=w, loss=lambda b: 0.5 if b.low_edge == 0 else 2.0)
+        assert found == pytest.approx(value, rel=1e-12)
+    gaps = np.array([2 / 3 - 0.8 / 3, 1 - 3.9 / 5])
+    for loss, power in (("absolute", 1), ("squared", 2)):
+        assert tn.gce(y, p, bins=2, loss=loss, norm="max", sample_weight=w) == pytest.approx(
+            gaps.max() ** power, rel=1e-12
+        )
+        assert tn.gce(y, p, bins=2, loss=loss, sample_weight=w) == pytest.approx(shares @ gaps**power, rel=1e-12)
+    with pytest.raises(
+        tn.InputError, match="`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got 3"
+    ):
+        tn.gce(y, p, bins=2, loss=3)
