@@ -73,3 +73,55 @@ def test_importance_is_the_mean_over_pairs_in_whole_fractions(rows):
         warnings.simplefilter("ignore", tn.TruenessWarning)
         found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
     assert found == pytest.approx(float(mean), rel=1e-12, abs=1e-12)
+
+
+def mean_over_pairs(y, p, w, bins):
+    """Per bin, the weighted mean of products over pairs of different rows; bins count by their weight."""
+    total, bin_of = 0.0, np.minimum((p * bins).astype(int), bins - 1)
+    for b in np.unique(bin_of):
+        rows = np.flatnonzero((bin_of == b) & (w > 0))
+        pairs = [(w[i] * w[j], (y[i] - p[i]) * (y[j] - p[j])) for i in rows for j in rows if i != j]
+        if pairs:
+            total += w[rows].sum() * np.average([product for _, product in pairs], weights=[a for a, _ in pairs])
+    return total / w.sum()
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("seed", range(5))
+def test_importance_is_the_mean_over_pairs_with_ties_in_several_bins(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.integers(0, 12, 40) / 11  # ties, and scores of 0 and 1
+    y, w = rng.integers(0, 2, 40), rng.choice([0, 0.3, 1, 2.7, 20], 40)
+    for bins in (1, 4, 9):
+        exact = mean_over_pairs(y, p, w, bins)
+        for scale in (1, 2.0**-70, 2.0**70):
+            found = tn.squared_ece(y, p, bins=bins, weight_type="importance", sample_weight=w * scale)
+            assert found == pytest.approx(exact, rel=1e-10, abs=1e-13)
+        equal = mean_over_pairs(y, p, np.ones(40), bins)
+        assert tn.squared_ece(y, p, bins=bins, weight_type="importance") == pytest.approx(equal, rel=1e-10, abs=1e-13)
+        assert tn.squared_ece(y, p, bins=bins) == pytest.approx(equal, rel=1e-10, abs=1e-13)
+        whole = rng.integers(0, 4, 40)
+        repeated = mean_over_pairs(np.repeat(y, whole), np.repeat(p, whole), np.ones(whole.sum()), bins)
+        assert tn.squared_ece(y, p, bins=bins, sample_weight=whole) == pytest.approx(repeated, rel=1e-10, abs=1e-13)
+        counted = mean_over_pairs(y, p, whole, bins)
+        found = tn.squared_ece(y, p, bins=bins, sample_weight=whole, weight_type="importance")
+        assert found == pytest.approx(counted, rel=1e-10, abs=1e-13)
+
+
+def test_two_tied_rows_are_a_pair_down_to_the_smallest_weights_that_floats_resolve():
+    for small in (1e-3, 1e-6, 1e-12):
+        for scale in (1.0, 2.0**-70, 2.0**70):
+            w = np.array([1.0, small]) * scale
+            found = tn.squared_ece([0, 1], [0.3, 0.3], sample_weight=w, weight_type="importance", bins=1)
+            assert found == pytest.approx(-0.3 * 0.7, rel=1e-3)
+
+
+def test_the_default_bins_of_importance_weights_follow_the_number_of_rows():
+    rng = np.random.default_rng(9)
+    p = rng.random(200)
+    y, w = rng.integers(0, 2, 200), rng.uniform(5, 9, 200)
+    options = {"sample_weight": w, "weight_type": "importance"}
+    assert tn.squared_ece(y, p, **options) == tn.squared_ece(y, p, bins=8, **options)  # 200^0.4
+    for weight_type in (None, "both", 3):
+        with pytest.raises(tn.InputError, match="`weight_type` must be 'frequency' or 'importance'"):
+            tn.squared_ece(y, p, weight_type=weight_type)
