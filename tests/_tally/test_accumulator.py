@@ -579,3 +579,69 @@ def test_an_accumulator_says_what_it_holds(bins):
     assert list(by.groups) == ["a", "b"]
     assert by.compute_by(lambda sums: sums.n) == {"a": 1, "b": 2}
     assert by.total.n == 3
+
+
+def test_a_state_changed_within_one_tick_of_the_clock_is_not_replaced(tmp_path):
+    """The same file, size and time; only the checksum at its end tells."""
+    path = tmp_path / "state.tally"
+    (seen,) = pieces([0, 1])
+    seen.save(path)
+    known, data = path.stat(), path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(data[:-4] + bytes(byte ^ 1 for byte in data[-4:]))
+    os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert (path.stat().st_ino, path.stat().st_size, path.stat().st_mtime_ns) == (
+        known.st_ino,
+        known.st_size,
+        known.st_mtime_ns,
+    )
+    with pytest.raises(tn.InputError, match="has changed since it was read or written here"):
+        seen.save(path)
+
+
+@pytest.mark.parametrize("bins", ["sketch", "distinct", 2])
+def test_sums_made_elsewhere_must_be_of_the_same_kind_classes_and_bins(bins):
+    make = {"sketch": tn.sketch, "distinct": tn.tally, 2: lambda *rows, **o: tn.binned(*rows, bins=2, **o)}[bins]
+    P = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+    binary, top = make([0, 1], [0.2, 0.7]), make([0, 1], P, kind="confidence", labels=[0, 1, 2])
+    seen = tn.Accumulator(bins)
+    seen.merge(binary)
+    assert seen.groups == {None: binary}
+    seen.merge(binary)
+    assert seen.total == binary + binary
+    for kind, sums, message in (
+        ("classwise", top, "`kind` is 'classwise' here and 'confidence' there"),
+        ("confidence", binary, "`kind` is 'confidence' here and 'binary' there"),
+        ("top-label", top, "`kind` is 'top-label' here and 'confidence' there"),
+    ):
+        with pytest.raises(tn.InputError, match=message):
+            tn.Accumulator(bins, kind=kind).merge(sums)
+    named = tn.Accumulator(bins, kind="confidence", labels=["a", "b", "c"])
+    with pytest.raises(tn.InputError, match=r"`labels` is \['a', 'b', 'c'\] here and \[0, 1, 2\] there"):
+        named.merge(top)
+    same = tn.Accumulator(bins, kind="confidence", labels=[0, 1, 2])
+    same.merge(top)
+    assert same.n == 2
+    if bins == 2:
+        with pytest.raises(tn.InputError, match="`bins` is 2 here, and the edges differ there"):
+            tn.Accumulator(2).merge(tn.binned([0, 1], [0.2, 0.7], bins=3))
+
+
+def test_sums_by_group_are_passed_as_a_dict_and_others_as_they_are():
+    sums = tn.sketch([0, 1], [0.2, 0.7])
+    by = tn.Accumulator(by="day")
+    by.merge({"Mon": sums, "Tue": sums})
+    assert by.groups == {"Mon": sums, "Tue": sums}
+    for seen, other, message in (
+        (by, sums, "must be an Accumulator or a dict of Sketch by day; got Sketch"),
+        (
+            by,
+            {"Wed": tn.tally([0, 1], [0.2, 0.7])},
+            "must be an Accumulator or a dict of Sketch by day; got dict of Tally",
+        ),
+        (tn.Accumulator(), {"Mon": sums}, r"must be an Accumulator or a Sketch; got dict\."),
+        (tn.Accumulator("distinct"), sums, "must be an Accumulator or a Tally; got Sketch"),
+    ):
+        with pytest.raises(tn.InputError, match=message):
+            seen.merge(other)
+    assert by.n == 4

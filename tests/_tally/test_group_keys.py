@@ -141,3 +141,30 @@ def kept_pair(group):
     seen = tn.Accumulator(by="shop")
     seen.update([0, 1], [0.5, 0.5], group=group)
     return seen.groups
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        (["a", "b", "c"], "`group` must have one entry per row; got 3 for 2 rows"),
+        (["a"], "`group` must have one entry per row; got 1 for 2 rows"),
+        (np.array([["a", "b"], ["c", "d"]]), r"`group` must have one entry per row; got shape \(2, 2\) for 2 rows"),
+    ],
+)
+def test_there_is_a_group_for_each_row(group, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.Accumulator(by="shop").update([0, 1], [0.2, 0.7], group=group)
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array, lambda names: np.array(names, dtype=object)])
+@pytest.mark.parametrize(
+    "names", [["b", "a", "b", "c", "a"], [3, 1, 3, 2, 1], [True, False, True, True, False], [0.5, -1.0, 0.5, 0.5, 2.0]]
+)
+def test_each_row_goes_to_its_group_whatever_the_form_of_names(form, names):
+    y, p = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    seen = tn.Accumulator("distinct", by="shop")
+    seen.update(y, p, group=form(names))
+    assert list(seen.groups) == sorted(set(names))
+    for name, sums in seen.groups.items():
+        here = np.array([one == name for one in names])
+        assert sums == tn.tally(y[here], p[here])
