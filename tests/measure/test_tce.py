@@ -260,17 +260,21 @@ def test_the_t_test_of_the_published_code_takes_the_variance_for_the_deviation()
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_parts_of_unlike_weights_are_tested_each_by_itself(norm):
-    """Whole weights where class 0 was predicted, others where class 1 or 2 was."""
+    """Whole weights, which count rows, where class 0 was predicted; others where class 1 or 2 was."""
     rng = np.random.default_rng(6)
     P = rng.dirichlet([1, 1, 1], 300)
     y, top = rng.integers(0, 3, 300), P.argmax(axis=1)
-    w = np.where(top == 0, rng.integers(1, 4, 300), rng.uniform(0.5, 2, 300))
+    y = np.where(rng.random(300) < 0.35, top, y)
+    w = np.where(top == 0, rng.choice([1, 9], 300), rng.uniform(0.5, 2, 300))
     options = {"bins": 3, "test": "t", "norm": norm}
     each = [tn.tce(y[top == k] == k, P[top == k].max(axis=1), sample_weight=w[top == k], **options) for k in range(3)]
     shares = [w[top == k].sum() for k in range(3)]
     found = tn.tce(y, P, kind="top-label", sample_weight=w, **options)
     assert found == pytest.approx(np.average(each, weights=shares), rel=1e-12)
     assert len({round(x, 6) for x in each}) == 3
+    zero = top == 0
+    effective = tn.tce(y[zero] == 0, P[zero].max(axis=1), sample_weight=w[zero] * (1 + 1e-9), **options)
+    assert effective < each[0] - 10
 
 
 def test_tallies_tested_together_are_those_tested_alone():
