@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, ndtr, ndtri
 
 import trueness as tn
-from trueness.infer._acceptance_power import _bracket, acceptance_power
+from trueness._tally.cells import Cells
+from trueness.infer import _acceptance_power as home
+from trueness.infer._acceptance_power import _bracket, acceptance_power, acceptance_size
 from trueness.infer._equivalence import EquivalenceData
-from trueness.infer._score_law import score_law
+from trueness.infer._score_law import ScoreLaw, score_law
 
 
 def test_the_power_rises_with_the_rows_and_the_margin():
@@ -71,3 +73,130 @@ def test_calibrated_rows_are_accepted_about_as_often_as_planned(criterion, withi
 )
 def test_the_least_number_of_rows_is_bracketed_by_factors_of_four(least, expected):
     assert _bracket(lambda n: n >= least) == expected
+
+
+def planned(monkeypatch, power_of, power=0.8, criterion="ece"):
+    """The planned number of rows if the power is known, and the calls for it."""
+    calls = []
+
+    def known(law, criterion, within, n, alpha, rng, few):
+        calls.append((n, alpha, few))
+        return power_of(n)
+
+    steps = []
+    monkeypatch.setattr(home, "acceptance_power", known)
+    size = acceptance_size(None, criterion, 0.1, 0.9, power, None, lambda: steps.append(1))
+    assert len(steps) == len(calls)
+    return size, calls
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("rows", [40, 150, 900, 2_500, 30_000, 4_000_000])
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
+def test_a_power_whose_quantile_is_linear_in_log_rows_is_solved_exactly(monkeypatch, rows, power):
+    # So steep that the nearest four powers lie inside what 100 sets of labels can show.
+    size, calls = planned(monkeypatch, lambda n: ndtr(ndtri(power) + 1.5 * math.log(n / rows)), power)
+    assert size == pytest.approx(rows, rel=0.01, abs=1.5)
+    assert all(n == int(n) for n, _, _ in calls)
+    assert [(alpha, few) for _, alpha, few in calls] == [(pytest.approx(0.1), 20 if power <= 0.9 else 100)] * len(calls)
+    assert len(calls) < 14
+
+
+def test_a_high_power_takes_all_draws_of_its_criterion(monkeypatch):
+    for criterion, draws in (("l2", 100), ("ece", 100), ("band", 40)):
+        for power, few in ((0.9, 20), (0.91, draws)):
+            _, calls = planned(monkeypatch, lambda n: float(n > 300), power, criterion)
+            assert {used for _, _, used in calls} == {few}
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.95, 0.996, 0.9999])
+@pytest.mark.parametrize("least", [30, 300, 1_999, 5_000, 123_456, 9_000_000])
+def test_a_power_that_jumps_is_found_within_two_steps_of_a_tenth(monkeypatch, power, least):
+    size, _ = planned(monkeypatch, lambda n: float(n >= least), power)
+    assert least / 1.1**2 - 1 <= size <= least * 1.1**2 + 1
+
+
+def test_rows_that_are_always_or_never_accepted(monkeypatch):
+    assert planned(monkeypatch, lambda _: 1.0)[0] == 20
+    assert planned(monkeypatch, lambda _: 0.0)[0] is None
+    assert planned(monkeypatch, lambda n: float(n > 10**7))[0] is None
+    assert planned(monkeypatch, lambda n: 0.8 if n >= 2_000 else 0.0)[0] < 2_500
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("accepted", "few", "expected", "used"), [
+    ([True] * 100, 20, 1.0, 20),
+    ([False] * 100, 20, 0.0, 20),
+    ([True] * 19 + [False] * 81, 20, 0.19, 100),
+    ([False] * 19 + [True] * 81, 20, 0.81, 100),
+    ([True] * 99 + [False], 0, 0.99, 100),
+    ([False] * 100, 0, 0.0, 100),
+    ([True] * 100, 100, 1.0, 100),
+])  # fmt: skip
+def test_the_first_few_draws_decide_if_they_agree(monkeypatch, accepted, few, expected, used):
+    left = list(accepted)
+    monkeypatch.setattr(home, "_keeps", lambda *_: left.pop(0))
+    found = acceptance_power(score_law(None, None, (-1, 1), None), "ece", 0.1, 50, 0.05, np.random.default_rng(0), few)
+    assert (found, 100 - len(left)) == (expected, used)
+
+
+def test_labels_are_drawn_from_the_scores(monkeypatch):
+    seen = []
+    monkeypatch.setattr(home, "_keeps", lambda cells, *_: seen.append(cells) or True)
+    law = ScoreLaw(np.array([0.2, 0.7]), np.array([0.25, 0.75]))
+    assert acceptance_power(law, "band", 0.1, 400, 0.05, np.random.default_rng(0)) == 1
+    assert len(seen) == 40
+    for cells in seen:
+        assert cells.score.tolist() == [0.2, 0.7]
+        assert cells.weight.tolist() == cells.count.tolist() == [100, 300]
+    events = np.mean([cells.events for cells in seen], axis=0)
+    assert events == pytest.approx([20, 210], abs=5 * math.sqrt(63 / 40))
+
+
+@pytest.mark.parametrize("criterion", ["l2", "ece", "band"])
+def test_rows_are_kept_if_the_equivalence_test_accepts_them(criterion):
+    rng = np.random.default_rng(0)
+    found = []
+    for n in (100, 400):
+        p = rng.choice(np.linspace(0.1, 0.9, 30), n)
+        y = (rng.random(n) < p).astype(int)
+        cells = tn.tally(y, p).parts[0]
+        for within in (0.05, 0.1, 0.15, 0.2, 0.3, 0.6, 0.8):
+            accepted = EquivalenceData(y, p, {}).evidence(criterion, within).pvalue <= 0.1
+            assert home._keeps(cells, criterion, within, 0.1) == accepted
+            found.append(accepted)
+    assert 0 < sum(found) < len(found)
+
+
+def test_a_band_within_the_margin_at_exactly_the_share_is_kept(monkeypatch):
+    cells = Cells(np.array([0.5]), *[np.array([10])] * 2, np.array([5]))
+    for share, kept in ((home.SHARE, True), (home.SHARE - 1e-15, True), (home.SHARE - 1e-6, False)):
+        monkeypatch.setattr(home.BandRuns, "share_within", lambda *_, share=share: share)
+        assert home._keeps(cells, "band", 0.1, 0.05) is kept
+
+
+def test_planned_rows_have_the_quantiles_of_the_law():
+    dense = ScoreLaw((np.arange(200) + 0.5) / 200, np.full(200, 1 / 200))
+    score, count = home._rows(dense, 50)
+    assert score == pytest.approx((np.arange(50) + 0.5) / 50)
+    assert count.tolist() == [1] * 50
+    for n in (3_000, 200_000):
+        score, count = home._rows(dense, n)
+        assert count.sum() == n
+        assert np.ptp(count[1:-1]) <= 1
+        assert np.diff(score)[2:-2] == pytest.approx(1 / score.size, rel=0.01)
+        # Four scores for each of the n ** 0.65 cells of the interval.
+        assert 4 * n**0.65 - 60 < score.size < 4.3 * n**0.65 or score.size == pytest.approx(1024, abs=10)
+        assert count @ score / n == pytest.approx(0.5, abs=1e-3)
+
+
+def test_planned_rows_keep_the_scores_that_many_rows_share():
+    tied = ScoreLaw(np.array([0.1, 0.4, 0.9]), np.array([0.5, 0.3, 0.2]))
+    score, count = home._rows(tied, 1_000)
+    assert (score.tolist(), count.tolist()) == ([0.1, 0.4, 0.9], [500, 300, 200])
+    # One score shared by three rows of a hundred, among scores that are all different.
+    share = np.append(np.full(97, 0.01), 0.03)
+    score, count = home._rows(ScoreLaw(np.linspace(0.1, 0.8, 98), share), 100)
+    assert set(score) <= set(np.linspace(0.1, 0.8, 98))
+    assert count[-1] == 3

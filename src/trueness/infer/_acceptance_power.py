@@ -63,11 +63,11 @@ def acceptance_size(
     # The nearest four smooth the noise of the simulation.
     near = sorted(seen, key=lambda point: abs(point[1] - target))[:4]
     x, z = np.array(near).T
-    if np.ptp(x) > 0:
-        slope, intercept = np.polyfit(x, z, 1)
-        if slope > 0:
-            fitted = math.exp((target - intercept) / slope)
-            high = min(max(fitted, low / _FACTOR), high * _FACTOR)
+    slope, intercept = np.polyfit(x, z, 1)
+    # Equal powers have no slope but that of rounding.
+    if np.ptp(z) > 0 and slope > 0:
+        fitted = math.exp(min((target - intercept) / slope, 700.0))
+        high = min(max(fitted, low / _FACTOR), high * _FACTOR)
     return math.ceil(high)
 
 
