@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, norm
+from sklearn.isotonic import isotonic_regression
 from strategies import arrays, rows
 
 import trueness as tn
 from trueness.infer import _bands, reliability_bands
 from trueness.infer._bands import consistency_of_curve
-from trueness.measure._curve import curve_of_cells
+from trueness.measure._curve import curve_of_cells, smooth_curve
 
 BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 
@@ -245,3 +246,184 @@ def test_a_high_level_draws_more_curves():
     assert consistency_of_curve(cells, "isotonic", level=0.99, band="consistency", seed=0).resamples == 499
     weighted = tn.tally((p > 0.5).astype(int), p, sample_weight=p + 0.5).parts[0]
     assert np.isfinite(consistency_of_curve(weighted, "isotonic", seed=0).low).all()
+
+
+def test_the_classes_of_a_table_share_the_level_of_their_bins():
+    P = np.array([[0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]])
+    found = reliability_bands([1, 2, 0, 2], P, bins=2, level=0.94, band="simultaneous")
+    assert found.n.tolist() == [4, 0, 2, 2, 2, 2]
+    assert found.level_each == pytest.approx(0.98)
+    for row, (k, n, level) in {0: (1, 4, 0.98), 3: (1, 2, np.sqrt(0.98))}.items():
+        expected = binomtest(k, n).proportion_ci(level, "exact")
+        assert (found.low[row], found.high[row]) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_class_that_is_never_predicted_has_no_consistency_band():
+    P = np.array([[0.6, 0.3, 0.1], [0.3, 0.6, 0.1]])
+    found = reliability_bands([0, 1], P, bins=1, band="consistency", kind="top-label")
+    assert np.isnan(found.low).tolist() == np.isnan(found.high).tolist() == [False, False, True]
+
+
+def test_a_normal_consistency_band_stays_between_0_and_1():
+    y, p, w = [0, 1, 1, 0, 1], [0.1, 0.4, 0.5, 0.6, 0.9], [0.5, 3.5, 1.5, 2.5, 4.5]
+    found = reliability_bands(y, p, bins=[0, 0.2, 0.7, 1], sample_weight=w, band="consistency", level=0.5)
+    mean, z = (3.5 * 0.4 + 1.5 * 0.5 + 2.5 * 0.6) / 7.5, norm.ppf(0.75)
+    reach = z * np.sqrt(3.5**2 * 0.24 + 1.5**2 * 0.25 + 2.5**2 * 0.24) / 7.5
+    assert (found.low[1], found.high[1]) == pytest.approx((mean - reach, mean + reach))
+    assert found.low[0] == 0
+    assert found.high[0] == pytest.approx(0.1 + z * 0.3)
+    assert found.low[2] == pytest.approx(0.9 - z * 0.3)
+    assert found.high[2] == 1
+
+
+def cells_of(p, y=None, **options):
+    return quiet(tn.tally, (np.arange(p.size) % 3 == 0) if y is None else y, p, **options).parts[0]
+
+
+def extreme_first(curves):
+    """Curves by their ranks at all places, counted from the nearer end and sorted."""
+    ranks = [
+        sorted(min(sum(o[j] <= c[j] for o in curves), sum(o[j] >= c[j] for o in curves)) for j in range(c.size))
+        for c in curves
+    ]
+    return sorted(range(len(curves)), key=ranks.__getitem__)
+
+
+def test_a_simultaneous_band_leaves_out_the_curves_of_the_most_extreme_ranks():
+    rng = np.random.default_rng(0)
+    curves = rng.standard_normal((40, 7))
+    for level, omitted in ((0.9, 4), (0.88, 4), (0.5, 20)):
+        kept = _bands._inner_curves(curves, level, rng)
+        assert sorted(kept) == sorted(extreme_first(curves)[omitted:])
+    # With many places, and curves that lie above or below all others: these are left out first.
+    many = np.zeros((20, 600)) + np.arange(20)[:, None]
+    assert sorted(_bands._inner_curves(many, 0.8, rng)) == list(range(2, 18))
+
+
+def test_chance_decides_which_of_equal_curves_are_left_out():
+    equal, rng = np.ones((20, 3)), np.random.default_rng(0)
+    left = [set(range(20)) - set(_bands._inner_curves(equal, 0.9, rng)) for _ in range(200)]
+    assert all(len(some) == 2 for some in left)
+    often = np.bincount([one for some in left for one in some], minlength=20)
+    assert (np.abs(often - 20) < 5 * np.sqrt(18)).all()
+
+
+@pytest.mark.parametrize(
+    ("weight", "spread"),
+    [(None, [0.21, 0.25, 0.09]), ([4, 9, 30], [0.84, 2.25, 2.7]), ([40.5, 90.5, 30.5], [344.4525, 2047.5625, 83.7225])],
+)
+def test_drawn_events_have_the_mean_and_the_variance_of_calibrated_labels(weight, spread):
+    p = np.array([0.3, 0.5, 0.9])
+    cells = cells_of(p, np.array([0, 1, 1]), sample_weight=weight)
+    first, *drawn = _bands._events(cells, 3_000, np.random.default_rng(0))
+    w = np.ones(3) if weight is None else np.array(weight)
+    assert first.tolist() == (w * [0, 1, 1]).tolist()
+    drawn = np.array(drawn)
+    assert drawn.min() >= 0
+    assert (drawn.max(axis=0) <= w).all()
+    if weight is None or weight[0] == 4:
+        assert drawn.mean(axis=0) == pytest.approx(w * p, abs=5 * np.sqrt(max(spread) / 3_000))
+        assert drawn.var(axis=0) == pytest.approx(spread, rel=0.12)
+    else:  # normal, cut off at 0 and at the weight
+        each = [
+            norm.rvs(m, np.sqrt(v), 20_000, random_state=1).clip(0, top)
+            for m, v, top in zip(w * p, spread, w, strict=True)
+        ]
+        assert drawn.mean(axis=0) == pytest.approx(np.mean(each, axis=1), rel=0.06)
+        assert drawn.std(axis=0) == pytest.approx(np.std(each, axis=1), rel=0.06)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("n", [30, 1024, 1025, 4096, 4097, 5000])
+def test_isotonic_curves_are_compared_at_the_ends_and_at_places_between_them(n):
+    p = np.sort(np.random.default_rng(1).random(n))
+    y = np.random.default_rng(2).random(n) < p
+    x, at, curves = _bands._isotonic_curves(cells_of(p, y), 0.0, 1, np.random.default_rng(0))
+    fitted = isotonic_regression(y.astype(float))
+    if n <= 1024:
+        assert at.tolist() == list(range(n))
+    else:
+        assert 1_000 <= at.size <= 1_024
+        assert at[:128].tolist() == list(range(128))
+        assert at[-128:].tolist() == list(range(at[-1] - 127, at[-1] + 1))
+        assert np.diff(at).max() <= np.ceil(min(n, 4096) / 768)
+    if n <= 4096:
+        assert at[-1] == n - 1
+        assert np.array_equal(x, p[at])
+        assert curves[0] == pytest.approx(fitted[at])
+    else:
+        assert 4_000 < at[-1] + 1 <= 4_096
+        assert np.array_equal(x[at < 512], p[at[at < 512]])
+        assert np.array_equal(x[::-1][:128], p[::-1][:128])
+        assert np.abs(curves[0] - np.interp(x, p, fitted)).mean() < 0.002
+    assert (np.diff(curves, axis=1) >= 0).all()
+    assert curves.shape == (2, at.size)
+
+
+def test_isotonic_curves_weigh_the_rows():
+    p, y, w = np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0, 1, 0, 0, 1]), [1, 2, 3, 1, 5]
+    _, _, curves = _bands._isotonic_curves(cells_of(p, y, sample_weight=w), 0.0, 1, np.random.default_rng(0))
+    assert curves[0] == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3, 1])
+
+
+def type_8(values, share):
+    """Median-unbiased sample quantile of Hyndman and Fan."""
+    ordered, place = np.sort(values), (len(values) + 1 / 3) * share + 1 / 3
+    below = int(place)
+    return ordered[below - 1] + (place - below) * (ordered[below] - ordered[below - 1])
+
+
+@pytest.mark.parametrize("band", ["consistency", "simultaneous-consistency"])
+def test_between_its_places_an_isotonic_band_reaches_to_the_next_one(band):
+    p = np.sort(np.random.default_rng(1).random(1_100))
+    cells, level = cells_of(p, np.random.default_rng(2).random(1_100) < p), 0.8
+    found = consistency_of_curve(cells, "isotonic", band=band, resamples=60, level=level, seed=3)
+    rng = np.random.default_rng(3)
+    x, at, curves = _bands._isotonic_curves(cells, 0.0, 60, rng)
+    if band == "consistency":
+        low, high = (np.array([type_8(column, share) for column in curves[1:].T]) for share in (0.1, 0.9))
+    else:
+        kept = curves[_bands._inner_curves(curves, level, rng)]
+        assert len(kept) == 61 - 12
+        low, high = kept.min(axis=0), kept.max(axis=0)
+    for j in range(at.size):
+        after_gap, before_gap = j > 0 and at[j] - at[j - 1] > 1, j + 1 < at.size and at[j + 1] - at[j] > 1
+        assert found.low[j] == pytest.approx(low[j - 1] if after_gap else low[j])
+        assert found.high[j] == pytest.approx(high[j + 1] if before_gap else high[j])
+    assert np.array_equal(found.x, x)
+    assert (found.level, found.method, found.resamples, found.band) == (level, "isotonic", 60, band)
+
+
+def kernel_means(p, y, places, sigma):
+    """Means of scores and labels with a normal density that is reflected at 0 and 1."""
+    density = sum(norm.pdf(places[:, None], image, sigma) for shift in (-2, 0, 2) for image in (p + shift, shift - p))
+    return density @ p / density.sum(axis=1), density @ y / density.sum(axis=1)
+
+
+@pytest.mark.parametrize("n", [200, 2_048, 3_000])
+def test_smooth_curves_are_kernel_means_where_scores_are_near(n):
+    p = np.linspace(0.0003, 0.4, n) ** 1.5
+    y, sigma = ((p < 0.004) | (np.sin(40 * p) > 0)).astype(float), 0.03
+    x, at, curves = _bands._smooth_curves(cells_of(p, y), sigma, 1, np.random.default_rng(0))
+    places = (np.arange(512) + 0.5) / 512
+    near = np.abs(places[:, None] - p).min(axis=1) <= sigma
+    score, label = kernel_means(p, y, places[near], sigma)
+    assert at.tolist() == list(range(near.sum()))
+    assert x == pytest.approx(score, abs=2e-4)
+    assert curves.shape == (2, near.sum())
+    # More than 2,048 scores are pooled within an eighth of the width.
+    assert curves[0] == pytest.approx(label, abs=2e-4 if n <= 2_048 else 2e-3)
+    if n == 2_048:
+        exact = smooth_curve(cells_of(p, y), sigma).y
+        assert curves[0] == pytest.approx(exact[np.isfinite(exact)], abs=2e-7)
+
+
+def test_too_many_curves_are_refused(monkeypatch):
+    cells = cells_of(np.array([0.2, 0.4, 0.6]))
+    with pytest.raises(tn.InputError, match="`resamples` must be at most 100,000 for a band of curves; got 100,001"):
+        consistency_of_curve(cells, "isotonic", resamples=100_001)
+    with pytest.raises(tn.InputError, match="`level` must be smaller for a simultaneous band: 163,839 curves"):
+        consistency_of_curve(cells, "isotonic", level=1 - 2**-14)
+    monkeypatch.setattr(_bands, "_MOST_CURVES", 39)
+    assert consistency_of_curve(cells, "isotonic", level=0.75, resamples=39, seed=0).resamples == 39
+    assert consistency_of_curve(cells, "isotonic", level=0.75, resamples=9, seed=0).resamples == 39

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.stats import norm
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
@@ -140,3 +141,55 @@ def test_each_stretch_of_a_long_walk_keeps_its_lowest_and_highest_step(monkeypat
     peaks = np.array([9.0, 1, 2, 3, 4, 3, -2, 4, 5, 5, 5, 7, 5, 5, 6, 6, 6, 8, 7])
     assert _cumulative._kept_steps(peaks).tolist() == [0, 1, 7, 9, 10, 12, 15, 18, 19]
     assert _cumulative._kept_steps(np.arange(1.0, 8)).tolist() == list(range(8))
+
+
+def brownian_motion_stays(x):
+    """The probability that Brownian motion on [0, 1] stays within ± x: the classical series."""
+    k = np.arange(200)
+    return 4 / math.pi * np.sum((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95, 0.999])
+def test_the_bands_of_a_walk_by_hand(level):
+    y, p = BY_HAND
+    walk = cumulative_walk(y, p, level=level)
+    spread = np.sqrt(np.cumsum([0, 0.16, 0.21, 0.48])) / 4
+    assert walk.height == pytest.approx(np.array([0, 0.8, 0.5, 0.7]) / 4)
+    assert walk.share == pytest.approx([0, 0.25, 0.5, 1])
+    assert walk.score == pytest.approx([0.2, 0.2, 0.3, 0.4])
+    assert walk.half == pytest.approx(norm.ppf((1 + level) / 2) * spread)
+    assert brownian_motion_stays(walk.reach / spread[-1]) == pytest.approx(level)
+    assert walk.n == 4
+
+
+def test_the_statistics_of_a_short_walk_include_its_start():
+    down, up = cumulative_walk([0, 0], [0.9, 0.95]), cumulative_walk([1, 1], [0.05, 0.1])
+    for walk in (down, up):
+        assert walk.ks.statistic == walk.kuiper.statistic == pytest.approx(1.85 / 2)
+    both = cumulative_walk([1, 0, 0], [0.5, 0.6, 0.7])
+    assert both.ks.statistic == pytest.approx(0.8 / 3)
+    assert both.kuiper.statistic == pytest.approx(1.3 / 3)
+
+
+def test_scores_of_0_and_1_are_certain():
+    agrees, wrong = cumulative_walk([0, 1, 1], [0.0, 1.0, 1.0]), cumulative_walk([0, 1, 0], [0.0, 1.0, 1.0])
+    assert (agrees.ks.statistic, agrees.ks.pvalue, agrees.kuiper.pvalue) == (0, 1, 1)
+    assert (wrong.ks.pvalue, wrong.kuiper.pvalue) == (0, 0)
+    assert wrong.ks.statistic == pytest.approx(1 / 3)
+    assert "Statistic / null deviation: inf." in wrong.ks.assumptions
+
+
+def test_up_to_2000_points_of_a_walk_are_kept():
+    p = np.linspace(0.1, 0.9, 2_400)
+    y = (np.arange(p.size) % 2).astype(int)
+    assert cumulative_walk(y[:1_999], p[:1_999]).share.size == 2_000
+    assert cumulative_walk(y, p).share.size <= 2_002
+
+
+def test_fractional_weights_of_a_walk():
+    y, p, w = np.array([1, 0, 1]), np.array([0.2, 0.3, 0.6]), np.array([0.5, 2.5, 1.0])
+    walk = cumulative_walk(y, p, sample_weight=w, level=0.9)
+    assert walk.height[1:] == pytest.approx(np.cumsum(w * (y - p)) / 4)
+    assert walk.half[1:] == pytest.approx(norm.ppf(0.95) * np.sqrt(np.cumsum(w**2 * p * (1 - p))) / 4)
+    assert walk.share[1:] == pytest.approx(np.cumsum(w) / 4)
+    assert walk.n == 3
