@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from trueness._tally.tally import Tally
 from trueness.infer._estimate_limits import Limits, LimitsOf, Options
 from trueness.infer._observed_rows import ObservedRows, quietly
 from trueness.infer._resampling import basic_interval
+from trueness.typing import Ints
 
 _RESAMPLES = 999
 
@@ -40,20 +42,22 @@ def bootstrap_limits(function: Callable[[Any], float]) -> LimitsOf:
 def _resampler(data: ObservedRows) -> Callable[[], Tally] | None:
     """A function that resamples clusters, or rows of whole weights, as a tally."""
     rng, tally = data.rng, data.tally
-    if data.clustered is not None and tally is not None:
-        top, codes = data.clustered.top, data.clustered.cluster
-        order = np.argsort(codes, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    sample, codes = data.sample, data.sample_cluster
+    if data.clustered is not None:
+        sample, codes = data.clustered.top, data.clustered.cluster
+    if sample is not None and tally is not None and (codes is not None or sample.w is None):
+        draw = (
+            _rows_of_clusters(codes, rng)
+            if codes is not None
+            else partial(rng.integers, 0, sample.y.size, sample.y.size)
+        )
 
-        def clusters() -> Tally:
-            some = np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
-            cells = tally_of(top.at(some, None if top.w is None else top.w[some]), "classwise").parts
+        def of_sample() -> Tally:
+            some = draw()
+            cells = tally_of(sample.at(some, None if sample.w is None else sample.w[some]), "classwise").parts
             return Tally(tally.kind, cells, tally.classes)
 
-        return clusters
-    if data.sample is not None and data.sample.w is None and tally is not None:
-        sample = data.sample
-        return lambda: tally_of(sample.at(rng.integers(0, sample.y.size, sample.y.size), None), "classwise")
+        return of_sample
     if tally is None or not data.whole or len(tally.parts) != 1:
         return None
     (cells,) = tally.parts
@@ -68,3 +72,10 @@ def _resampler(data: ObservedRows) -> Callable[[], Tally] | None:
         return Tally(tally.kind, (part,), tally.classes)
 
     return rows
+
+
+def _rows_of_clusters(codes: Ints, rng: np.random.Generator) -> Callable[[], Ints]:
+    """A function that draws clusters with replacement: the numbers of their rows."""
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    return lambda: np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])
