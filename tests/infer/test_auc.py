@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
+from scipy.stats import beta, t
 
 import trueness as tn
 from trueness._input.sample import Sample
@@ -147,3 +148,86 @@ def test_the_limits_cover(n, rate, area):
 def test_the_limits_of_clustered_rows_cover(n, area):
     found = coverage(600, n, 0.3, area, clusters=True)
     assert abs(found - 0.955) < 0.025 + 3 * math.sqrt(0.05 * 0.95 / 600)
+
+
+def limits_by_formula(auc, variance, events, others, level, freedom=math.inf, pseudo=1.0):
+    """Limits of the log-odds of the area, within the exact ones of as many pairs as the smaller class has rows."""
+    tail, pairs = (1 - level) / 2, min(events, others)
+    added = variance + pseudo * auc * (1 - auc) * (1 / events**2 + 1 / others**2)
+    quantile = -ndtri(tail) if math.isinf(freedom) else t.isf(tail, freedom)
+    reach = quantile * math.sqrt(added) / (auc * (1 - auc))
+    agreeing = auc * pairs
+    exact = beta.ppf(tail, agreeing, pairs - agreeing + 1), beta.isf(tail, agreeing + 1, pairs - agreeing)
+    return max(exact[0], expit(logit(auc) - reach)), min(exact[1], expit(logit(auc) + reach))
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("n", [8, 30, 200])
+def test_the_limits_are_those_of_the_formula(n, level):
+    y, p = some_rows(n, seed=3)
+    pairs = all_pairs(y, p)
+    v, w = pairs.mean(axis=1), pairs.mean(axis=0)
+    found = auc_interval(cells_of(y, p), level)
+    variance = v.var(ddof=1) / v.size + w.var(ddof=1) / w.size
+    assert found[1:3] == pytest.approx(limits_by_formula(pairs.mean(), variance, *pairs.shape, level))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_the_limits_of_fractional_weights_are_those_of_the_formula(level):
+    y, p = some_rows(40, seed=3)
+    w = np.random.default_rng(2).choice([0.5, 1.5, 2.25], y.size)
+    pairs, a, b = all_pairs(y, p), w[y == 1], w[y == 0]
+    area = a @ pairs @ b / (a.sum() * b.sum())
+    events, others = a.sum() ** 2 / (a @ a), b.sum() ** 2 / (b @ b)
+    of_events = a**2 @ (pairs @ b / b.sum() - area) ** 2 / a.sum() ** 2 * events / (events - 1)
+    of_others = b**2 @ (a @ pairs / a.sum() - area) ** 2 / b.sum() ** 2 * others / (others - 1)
+    found = auc_interval(cells_of(y, p, w), level)
+    freedom = w.sum() ** 2 / (w @ w) - 1
+    assert found.value == pytest.approx(area)
+    assert found.standard_error == pytest.approx(math.sqrt(of_events + of_others))
+    expected = limits_by_formula(area, of_events + of_others, events, others, level, freedom)
+    assert found[1:3] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_the_limits_of_clusters_are_those_of_the_formula(level, weighted):
+    y, p = some_rows(60, seed=3)
+    rng = np.random.default_rng(2)
+    cluster = np.sort(rng.integers(0, 9, y.size) ** 2 // 8)
+    cluster = np.unique(cluster, return_inverse=True)[1]
+    w = rng.choice([0.5, 1.5, 2.25], y.size) if weighted else np.ones(y.size)
+    pairs, a, b = all_pairs(y, p), w[y == 1], w[y == 0]
+    area = a @ pairs @ b / (a.sum() * b.sum())
+    part = np.empty(y.size)
+    part[y == 1] = a * (pairs @ b / b.sum() - area) / a.sum()
+    part[y == 0] = b * (a @ pairs / a.sum() - area) / b.sum()
+    sums, g = np.bincount(cluster, part), cluster.max() + 1
+    variance = sums @ sums * g / (g - 1)
+    totals = [np.bincount(cluster, one, g) for one in (w * y, w * (1 - y), w)]
+    events, others, units = (one.sum() ** 2 / (one @ one) for one in totals)
+    rows = ClusteredRows(Sample(y, p, w if weighted else None), cluster)
+    found = auc_interval(cells_of(y, p, w if weighted else None), level, rows)
+    assert found.standard_error == pytest.approx(math.sqrt(variance))
+    assert found[1:3] == pytest.approx(limits_by_formula(area, variance, events, others, level, units - 1, 0.25))
+
+
+def test_a_single_event_has_the_largest_variance_it_may_have():
+    found = auc_interval(cells_of([0, 0, 1, 0], [0.1, 0.2, 0.3, 0.4]), 0.9)
+    # One placement 2/3 of the event; those of the others are 1, 1 and 0.
+    variance = 2 / 9 + np.var([1, 1, 0], ddof=1) / 3
+    assert found.standard_error == pytest.approx(math.sqrt(variance))
+    assert found[1:3] == pytest.approx(limits_by_formula(2 / 3, variance, 1, 3, 0.9))
+
+
+def test_a_single_cluster_says_nothing_about_the_area():
+    y, p = some_rows(20)
+    found = auc_interval(cells_of(y, p), 0.9, ClusteredRows(Sample(y, p, None), np.zeros(20, int)))
+    assert found[1:3] == (0, 1)
+
+
+def test_two_weighted_rows_have_one_degree_of_freedom():
+    y, p, w = [0, 1, 0, 1], [0.2, 0.3, 0.4, 0.5], [0.001, 0.001, 10.5, 10.5]
+    found = auc_interval(cells_of(y, p, w), 0.9)
+    assert 0 <= found.low < found.value < found.high <= 1
