@@ -138,3 +138,25 @@ def test_sums_that_do_not_keep_rows_apart_have_no_bootstrap():
     assert limits(share_of_events, tn.tally(y, p)).standard_error == pytest.approx(
         math.sqrt(y.mean() * (1 - y.mean()) / 200), rel=0.1
     )
+
+
+def test_resamples_keep_single_rows_and_no_empty_cells():
+    y, p = np.arange(50) % 2, np.linspace(0.1, 0.9, 50)
+    empty = limits(lambda tally: float((tally.parts[0].weight == 0).sum()), y, p)
+    size = limits(lambda tally: float(tally.weight), y, p)
+    assert (empty.low, empty.high) == (0, 0)
+    assert (size.low, size.high) == (50, 50)
+
+
+def test_every_row_of_a_matrix_is_drawn_in_63_percent_of_resamples():
+    y, P = some_classes(20)
+    for row in (0, 19):
+        found = limits(lambda tally, row=row: float(np.isin(P[row, 0], tally.parts[0].score)), y, P)
+        drawn = 1 - (1 - 1 / 20) ** 20
+        assert found.standard_error == pytest.approx(math.sqrt(drawn * (1 - drawn)), rel=0.05)
+
+
+def test_clusters_of_four_rows_stay_clusters_of_four_rows():
+    y, p = some_rows()
+    found = limits(lambda tally: float(tally.weight), y, p, cluster=np.arange(200) // 4)
+    assert (found.low, found.high) == (200, 200)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.infer._certain_scores import contradictions, contradictions_in_words, grid_unit, moved_inside
+from trueness.infer._certain_scores import (
+    contradictions,
+    contradictions_in_words,
+    grid_unit,
+    impossible_but_rounded,
+    moved_inside,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 RNG = np.random.default_rng(0)
@@ -27,6 +33,18 @@ RNG = np.random.default_rng(0)
         (np.float32(RNG.random(50)).astype(float), 2.0**-24),
         (RNG.random(50), None),
         ([0.0, 0.5, 1.0], None),
+        ([0.1, 0.5, 1.0], None),
+        ([0.1, 0.5, 0.7], 0.1),
+        ([0.2, 0.4, 0.6], 0.1),
+        ([0.15, 0.25, 0.5], 0.05),
+        ([0.2, 0.4, 0.615], 0.005),
+        ([0.2, 0.4, 0.6155], 0.0005),
+        ([0.2, 0.4, 0.61554], None),
+        (np.append(np.arange(1, 500) / 1000, 0.7 + 1e-5), None),
+        ([0.2, 0.4, 1e-9], None),
+        ([0.2, 0.4, 1 - 1e-9], None),
+        ([1 / 3, 2 / 3, 1 / 7], 1 / 21),
+        ([1 / 2, 2 / 3, 1 / 3], 1 / 6),
         ([1.0], None),
     ],
 )
@@ -104,3 +122,40 @@ def test_clusters_see_contradictions_too():
     assert found.pvalue == pytest.approx(moved.pvalue, abs=0.05)  # clusters are numbered by their content
     assert "impossible under the scores as they stand" in found.assumptions
     assert tn.calibration_test([0, 1, 0, 1], [1.0, 1.0, 0.5, 0.5], cluster=[0, 0, 1, 1]).pvalue == 0
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "moved"),
+    [
+        # Halfway to the nearest score, the share of the labels, or the distance, whichever is nearest.
+        ([1, 0, 0], [0.5, 0.998, 1.0], [0.5, 0.998, 0.999]),
+        ([1, 0, *[1] * 399], [0.5, 0.9, *[1.0] * 399], [0.5, 0.9, 1.0]),
+        ([1, 0, 0, *[1] * 399], [0.5, 0.9, *[1.0] * 400], [0.5, 0.9, 1 - 1 / 400]),
+        ([1, *[0] * 399, 1, 0], [*[0.0] * 400, 0.5, 0.9], [1 / 400, 0.5, 0.9]),
+        ([1, 1, 0, 0], [0.0, 0.5, 0.9, 1.0], [0.01, 0.5, 0.9, 0.99]),
+        ([1, 0, 1], [0.2, 0.5, 0.9], [0.2, 0.5, 0.9]),
+    ],
+)
+def test_scores_of_0_and_1_move_no_farther_than_their_labels_and_neighbours_allow(y, p, moved):
+    cells = tn.tally(y, p).parts[0]
+    found = moved_inside(cells, 0.01)
+    assert found.score == pytest.approx(moved, abs=1e-12)
+    assert found.weight.tolist() == cells.weight.tolist()
+    assert found.events.tolist() == cells.events.tolist()
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [(0.1, "multiples of 0.1,"), (0.0001, "multiples of 0.0001,"), (1 / 30, "multiples of 1/30,"),
+     (1 / 999, "multiples of 1/999,"), (2.0**-24, "32-bit floats,")],
+)  # fmt: skip
+def test_the_grid_is_named(unit, words):
+    assert f"all scores are {words} so" in impossible_but_rounded("some labels", unit)
+
+
+def test_words_count_each_side_by_itself():
+    both = tn.tally([1, 1, 0, 1], [0.0, 0.0, 0.5, 1.0]).parts[0]
+    assert contradictions_in_words(both) == "2 of 2 rows with score exactly 0 have label 1"
+    one = tn.tally([0, 1, 0, 1], [0.0, 0.5, 1.0, 1.0]).parts[0]
+    assert contradictions_in_words(one) == "1 of 2 rows with score exactly 1 has label 0"
+    assert contradictions_in_words(tn.tally([0, 1], [0.0, 1.0]).parts[0]) == ""

@@ -460,3 +460,64 @@ def test_rare_events_and_half_of_the_rows_in_one_cluster_break_the_level(method)
 def test_the_set_covers_with_few_clusters_or_a_large_one(clusters, large, shift):
     runs = 200
     assert coverage(runs, clusters=clusters, large=large, shift=shift, seed=16) >= 0.85 - slack(0.85, runs, 3)
+
+
+def path_of(p, u):
+    """Cumulated residuals after each distinct score, from 0."""
+    return np.array([0.0, *(u[p <= score].sum() for score in np.unique(p))]) / p.size
+
+
+STATISTICS = {
+    "ks": lambda p, u, _: np.abs(path_of(p, u)).max(),
+    "kuiper": lambda p, u, _: np.ptp(path_of(p, u)),
+    "spiegelhalter": lambda p, u, _: abs(((1 - 2 * p) * u).sum()),
+    "exact": lambda p, u, cluster: by_pairs(u + p, p, cluster, p >= 0.5),
+}
+
+
+@pytest.mark.parametrize("method", STATISTICS)
+@pytest.mark.parametrize("labels", [[1, 1, 0, 1, 0, 0, 1, 1, 1], [0, 0, 1, 0, 0, 1, 0, 0, 0]])
+def test_the_pvalue_is_the_larger_share_of_all_signs_and_of_all_labels(method, labels):
+    p = np.array([0.2, 0.2, 0.3, 0.35, 0.45, 0.6, 0.6, 0.7, 0.85])
+    y, cluster = np.array(labels), np.array([0, 1, 2, 0, 3, 1, 4, 2, 3])
+    statistic, bins = STATISTICS[method], {"bins": 2} if method == "exact" else {}
+    observed = statistic(p, y - p, cluster) - 1e-9
+    signs = np.array(list(itertools.product([-1, 1], repeat=5)))
+    by_signs = np.mean([statistic(p, (y - p) * sign[cluster], cluster) >= observed for sign in signs])
+    every = np.array(list(itertools.product([0, 1], repeat=9)))
+    chance = np.where(every == 1, p, 1 - p).prod(axis=1)
+    by_labels = chance @ [statistic(p, one - p, cluster) >= observed for one in every]
+    found = calibration_test(y, p, method=method, cluster=cluster, resamples=1_999, seed=0, **bins)
+    assert found.pvalue == pytest.approx(max(by_signs, by_labels), abs=0.045)
+
+
+def test_the_z_of_clusters_is_that_of_independent_rows_and_may_be_infinite():
+    y, p, cluster = np.array([1, 0, 1, 1, 0]), np.array([0.2, 0.4, 0.7, 0.9, 0.6]), [0, 0, 1, 2, 1]
+    z = ((1 - 2 * p) * (y - p)).sum() / math.sqrt(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
+    ask = partial(calibration_test, method="spiegelhalter", resamples=19, seed=0)
+    assert ask(y, p, cluster=cluster).statistic == pytest.approx(z)
+    assert ask([1, 0, 1, 1], [0.5] * 4, cluster=[0, 0, 1, 1]).statistic == 0
+    assert ask([1, 0, 1, 1], [1.0, 0.0, 1.0, 1.0], cluster=[0, 0, 1, 1]).statistic == 0
+    assert ask([1, 0, 1, 0], [1.0, 0.0, 1.0, 1.0], cluster=[0, 0, 1, 1]).statistic == math.inf
+
+
+@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
+def test_importance_weights_without_clusters_are_warned_of_by_their_number():
+    rng = np.random.default_rng(0)
+    p = rng.random(40)
+    y, w = (rng.random(40) < p).astype(int), np.append(np.full(39, 0.5), 20.5)
+    with pytest.warns(tn.FewClustersWarning, match="There are 40 rows by `sample_weight`, worth 3.7 of equal weight"):
+        clustered_rows(y, p, None, {"sample_weight": w}, importance=True)
+    with pytest.warns(tn.FewClustersWarning, match="There are 20 clusters, worth 3.5 of equal weight"):
+        clustered_rows(y, p, np.arange(40) // 2, {"sample_weight": w}, importance=True)
+
+
+def test_rows_are_sorted_by_cluster_then_score_then_label():
+    rows = clustered_rows([1, 0, 1, 0, 1], [0.3, 0.3, 0.1, 0.9, 0.2], list("abbab"), {})
+    for name in range(2):
+        own = rows.cluster == name
+        pairs = list(zip(rows.p[own], np.asarray(rows.top.y)[own], strict=True))
+        assert pairs == sorted(pairs)
+    assert rows.cluster.tolist() == sorted(rows.cluster)
+    assert (rows.n, rows.clusters) == (5, 2)
+    assert rows.u.sum() == pytest.approx(3 - 1.8)

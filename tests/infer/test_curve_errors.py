@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 import trueness as tn
+from trueness._numerics.splines import spline_basis
 from trueness._tally.cells import Cells
 from trueness.infer import _curve_errors as home
 from trueness.infer._curve_errors import curve_errors, drawn_events
-from trueness.measure._flexible_curve import distance_summary, distances, fit_curve
+from trueness.measure._flexible_curve import distance_summary, distances, fit_curve, knot_candidates
 
 
 @pytest.mark.parametrize("curve", ["spline", "loess"])
@@ -71,3 +73,66 @@ def test_summaries_are_those_of_each_row():
     for weight in (rng.integers(1, 9, 30), rng.random(30)):
         each = [distance_summary(row, weight) for row in distance]
         np.testing.assert_allclose(home._summaries(distance, weight), each, rtol=1e-13)
+
+
+def weighted_cells(n_scores=40, rows=300, weights=(0.5, 1.5, 3.0)):
+    """Rows of unequal weights at a few scores around 1/2, which determine a spline well."""
+    rng = np.random.default_rng(0)
+    p = np.repeat(np.linspace(0.3, 0.7, n_scores), rows)
+    y = (rng.random(p.size) < p).astype(int)
+    return tn.tally(y, p, sample_weight=None if weights is None else rng.choice(weights, p.size)).parts[0]
+
+
+@pytest.mark.parametrize("weights", [None, (1, 2, 5), (0.5, 1.5, 3.0)])
+def test_drawn_events_have_the_mean_and_the_variance_of_calibrated_labels(weights):
+    cells = weighted_cells(6, 40, weights)
+    drawn = drawn_events(cells, 4_000, np.random.default_rng(1))
+    squares = cells.weight if cells.exact else cells.squares
+    variance = squares * cells.score * (1 - cells.score)
+    assert drawn.shape == (4_000, 6)
+    assert np.abs(drawn.mean(axis=0) - cells.weight * cells.score).max() < 5 * np.sqrt(variance.max() / 4_000)
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.12)
+
+
+def test_drawn_events_lie_between_none_and_all():
+    cells = tn.tally([0, 1, 0, 1], [0.5, 0.5, 1.0, 0.0], sample_weight=[0.25, 7.5, 2.5, 2.5]).parts[0]
+    drawn = drawn_events(cells, 500, np.random.default_rng(1))
+    assert drawn[:, [0, 2]].tolist() == [[0.0, 2.5]] * 500
+    assert (drawn[:, 1].min(), drawn[:, 1].max()) == (0, 7.75)
+
+
+@pytest.mark.parametrize("weights", [None, (0.5, 1.5, 3.0)])
+def test_the_normal_limit_has_the_covariance_of_the_sandwich(weights):
+    cells = weighted_cells(weights=weights)
+    x = logit(cells.score)
+    curves = home._normal_curves(cells, knot_candidates(cells, 5), 3_000, np.random.default_rng(1))
+    X = spline_basis(x, next(knot_candidates(cells, 5)))
+    v = cells.score * (1 - cells.score)
+    bread = np.linalg.inv(X.T @ (X * (cells.weight * v)[:, None]))
+    squares = cells.weight if cells.exact else cells.squares
+    covariance = X @ bread @ (X.T @ (X * (squares * v)[:, None])) @ bread @ X.T
+    found = logit(curves)
+    assert np.abs(found.mean(axis=0) - x).max() < 5 * np.sqrt(np.diag(covariance).max() / 3_000)
+    assert np.cov(found.T) == pytest.approx(covariance, abs=0.1 * np.diag(covariance).max())
+    assert np.diag(np.cov(found.T)) == pytest.approx(np.diag(covariance), rel=0.12)
+
+
+def test_rows_that_do_not_determine_a_spline_have_no_normal_limit():
+    few = tn.tally([0, 1, 1], [0.2, 0.5, 0.8]).parts[0]
+    assert home._normal_curves(few, iter([np.array([-1.0, -0.5, 0.0, 0.5, 1.0])]), 3, np.random.default_rng(0)) is None
+    rare = weighted_cells(40, 2, None)
+    assert home._normal_curves(rare, knot_candidates(rare, 5), 3, np.random.default_rng(0)) is None
+
+
+def test_no_draws_have_no_floors():
+    found = curve_errors(weighted_cells(10, 20, None), "loess", 0, np.random.default_rng(0))
+    assert found.floors.shape == (0, 4)
+    assert np.isfinite(found.values).all()
+
+
+def test_the_number_of_knots_is_five_unless_given():
+    cells = weighted_cells(30, 10, None)
+    some = [curve_errors(cells, "spline", 2, np.random.default_rng(0), **o) for o in ({}, {"knots": 5}, {"knots": 3})]
+    for found, knots in zip(some, (5, 5, 3), strict=True):
+        assert found.values == pytest.approx(distances(fit_curve(cells, "spline", knots)))
+    assert np.array_equal(some[0].floors, some[1].floors)

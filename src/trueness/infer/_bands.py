@@ -171,7 +171,7 @@ def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float,
     p, w = cells.score[rows], cells.weight[rows]
     total = w.sum()
     if cells.exact:
-        few, many = central_interval(p, w.astype(np.int64, copy=False), level)
+        few, many = central_interval(p, np.asarray(w, np.int64), level)
         return few / total, many / total
     from scipy.special import ndtri
 
@@ -254,14 +254,13 @@ def _inner_curves(curves: Floats, level: float, rng: np.random.Generator) -> Int
 def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[Numbers]:
     """The events of the cells, then sets of events drawn from the scores."""
     yield cells.events
-    p = np.clip(cells.score, 0, 1)
-    whole = cells.weight.astype(np.int64, copy=False)
-    single = cells.exact and bool((whole == 1).all())
+    p = cells.score
+    single = cells.exact and bool((cells.weight == 1).all())
     for _ in range(resamples):
         if single:  # several times as fast
             yield (rng.random(cells.size) < p).astype(np.int64)
         elif cells.exact:
-            yield rng.binomial(whole, p)
+            yield rng.binomial(np.asarray(cells.weight, np.int64), p)
         else:
             assert cells.squares is not None
             noise = np.sqrt(cells.squares * p * (1 - p)) * rng.standard_normal(cells.size)

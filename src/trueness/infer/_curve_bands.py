@@ -17,6 +17,7 @@ from trueness._tally.tally import Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import ClusteredRows, clustered_rows, effective_number
 from trueness.infer._paired_rows import require_confidence
+from trueness.infer._test_method import squared_weights
 from trueness.measure._flexible_curve import (
     METHODS,
     FlexibleMethod,
@@ -266,8 +267,7 @@ def _loess_covariance(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
         residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
         return _cluster_spread(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n))
     q = _inside(curve.at(cells.score), cells)
-    squares = cells.weight if cells.exact or cells.squares is None else cells.squares
-    return np.asarray((smoother.operator * (squares * q * (1 - q))) @ smoother.operator.T)
+    return np.asarray((smoother.operator * (squared_weights(cells) * q * (1 - q))) @ smoother.operator.T)
 
 
 def _cluster_spread(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:

@@ -10,6 +10,7 @@ from trueness._numerics.loess import loess
 from trueness._numerics.logistic import logits
 from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
+from trueness.infer._test_method import squared_weights
 from trueness.measure._flexible_curve import (
     FlexibleMethod,
     distance_summary,
@@ -73,8 +74,7 @@ def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.ra
     if columns.shape[1] > x.size or not np.linalg.cond(information) < _SINGULAR:
         return None
     bread = np.linalg.inv(information)
-    squares = cells.weight if cells.exact or cells.squares is None else cells.squares
-    root = bread @ np.linalg.cholesky(columns.T @ (columns * (squares * v)[:, None]))
+    root = bread @ np.linalg.cholesky(columns.T @ (columns * (squared_weights(cells) * v)[:, None]))
     reach = 2 * np.sqrt(((columns @ root) ** 2).sum(axis=1))
     low, high = expit(x - reach), expit(x + reach)
     if np.abs(low + high - 2 * cells.score).max() > _SKEWED * (high - low).max():
@@ -102,9 +102,9 @@ def _summaries(distance: Floats, weight: Numbers) -> Floats:
 
 def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
     """Events of the cells drawn from their scores, of shape (draws, cells)."""
-    p = np.clip(cells.score, 0, 1)
+    p = cells.score
     if cells.exact:
-        return rng.binomial(cells.weight.astype(np.int64, copy=False), p, (draws, cells.size)).astype(np.float64)
+        return rng.binomial(np.asarray(cells.weight, np.int64), p, (draws, cells.size)).astype(np.float64)
     assert cells.squares is not None
     # Not normal: of a rare event, clipped normal noise has a mean far above zero.
     noise = (rng.binomial(cells.count, p, (draws, cells.size)) - cells.count * p) * np.sqrt(cells.squares / cells.count)
