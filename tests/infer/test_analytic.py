@@ -137,3 +137,25 @@ def test_the_published_set_takes_bins():
 def test_the_upper_quantile_is_that_of_the_normal_distribution():
     assert upper_quantile(0.05) == pytest.approx(Z05)
     assert upper_quantile(1e-300) == pytest.approx(stats.norm.isf(1e-300))
+
+
+@pytest.mark.parametrize(("n", "bins"), [(2, 2), (3, 2), (60, 5), (400, 11)])
+def test_the_test_divides_by_the_limiting_deviation(n, bins):
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    y = (rng.random(n) < p**2).astype(int)
+    cell = np.minimum((p * bins).astype(int), bins - 1).tolist()
+    T = transcription((y - p)[:, None], cell, 1.0, 1.0, 0.1)[0]
+    found = tn.calibration_test(y, p, method="analytic")
+    assert found.statistic == pytest.approx(n * T / math.sqrt(bins / 15))
+    assert found.pvalue == pytest.approx(stats.norm.sf(found.statistic))
+    assert f"EqualWidth(n={bins})" in found.assumptions
+
+
+def test_the_test_of_a_matrix_has_its_own_deviation():
+    d = simulate.multiclass(200, 3, seed=0)
+    top, right = d.y_prob.max(axis=1), d.y_prob.argmax(axis=1) == d.y_true
+    plain = tn.calibration_test(right, top, method="analytic", bins=6)
+    found = tn.calibration_test(d.y_true, d.y_prob, method="analytic", bins=6)
+    ratio = math.sqrt(null_variance(None) / null_variance(3))
+    assert found.statistic == pytest.approx(plain.statistic * ratio)

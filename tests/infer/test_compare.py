@@ -1,15 +1,18 @@
 """Models compared on the same rows: laws, by hand, brute force, simulated levels, messages."""
 
 import json
+import math
 from functools import partial
 from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import trueness as tn
 from trueness.infer import compare, ece_interval
 from trueness.infer._compare import error_of_mean, holm
+from trueness.infer._residuals import BinnedResiduals, pair_variance
 
 RNG = np.random.default_rng(7)
 
@@ -535,3 +538,88 @@ def test_the_message_about_too_few_resamples_counts_the_comparisons(models, word
     some = dict(list(THREE.items())[:models])
     with pytest.raises(tn.InputError, match=f"must be at least {words} level 0.95"):
         compare(Y, some, measure="brier", method="bootstrap", resamples=20)
+
+
+def test_enough_resamples_are_accepted():
+    two = {"a": A, "b": B}
+    assert len(compare(Y, two, measure="brier", method="bootstrap", resamples=39, seed=0).pairs) == 1
+    assert len(compare(Y, THREE, measure="brier", method="bootstrap", resamples=59, level=0.9, seed=0).pairs) == 3
+    for models, level, least in ((two, 0.95, 39), (THREE, 0.9, 59)):
+        with pytest.raises(tn.InputError, match=f"must be at least {least}"):
+            compare(Y, models, measure="brier", method="bootstrap", resamples=least - 1, level=level)
+
+
+def test_assumptions_name_the_method():
+    two = {"a": A, "b": B}
+    ask = partial(compare, Y, two, measure="brier", seed=0)
+    assert ask().assumptions == (
+        "Rows are paired and independent; the difference is approximately normal (Student's t with rows − 1 degrees of "
+        "freedom)."
+    )
+    assert ask(method="bootstrap").assumptions == (
+        "Rows are paired and independent; 999 resamples of rows, the same for all models, centred on the difference."
+    )
+    assert ask(cluster=CLUSTER).assumptions.startswith("Rows are paired, clusters are independent; the difference")
+    assert "99 resamples of clusters" in ask(cluster=CLUSTER, method="bootstrap", resamples=99).assumptions
+
+
+def test_two_rows_are_enough():
+    # Losses 0.04, 0.09 and 0.25, 0.16: differences −0.21 and −0.07.
+    found = compare([0, 1], {"a": [0.2, 0.7], "b": [0.5, 0.6]}, measure="brier", level=0.9)["a", "b"]
+    assert found.difference == pytest.approx(-0.14)
+    assert found.standard_error == pytest.approx(0.07)
+    assert (found.low, found.high) == pytest.approx((-0.14 - t.ppf(0.95, 1) * 0.07, -0.14 + t.ppf(0.95, 1) * 0.07))
+    assert found.pvalue == pytest.approx(2 * t.sf(2, 1))
+
+
+def test_a_difference_that_is_the_same_in_every_row_is_certain():
+    found = compare([1, 0, 1], {"a": [0.5, 0.5, 0.5], "b": [0.75, 0.25, 0.75]}, measure="brier")["a", "b"]
+    assert (found.standard_error, found.pvalue, found.low, found.high) == (0, 0, 0.1875, 0.1875)
+
+
+def test_three_models_have_simultaneous_intervals_and_adjusted_pvalues():
+    found = compare(Y, THREE, measure="brier", level=0.9)
+    words = (
+        "3 comparisons of 3 models: adjusted p-values by Holm's method; simultaneous intervals by Bonferroni's, each"
+    )
+    assert found.multiplicity == f"{words} of level 96.67 %, so that all cover jointly with probability 90 %."
+    for pair in found.pairs:
+        for level, (low, high) in (
+            (0.9, (pair.low, pair.high)),
+            (1 - 0.1 / 3, (pair.simultaneous_low, pair.simultaneous_high)),
+        ):
+            reach = t.ppf((1 + level) / 2, N - 1) * pair.standard_error
+            assert (low, high) == pytest.approx((pair.difference - reach, pair.difference + reach))
+    one = compare(Y, {"a": A, "b": B}, measure="brier")
+    assert one.multiplicity == "One comparison: nothing to adjust for."
+
+
+@pytest.mark.parametrize("cluster", [None, CLUSTER])
+def test_the_error_of_the_squared_error_counts_pairs_once(cluster):
+    bins = [0, 0.3, 0.6, 1]
+    found = compare(Y, {"a": A, "b": B}, bins=bins, cluster=cluster)["a", "b"]
+    some = [BinnedResiduals(Y - p, np.searchsorted(bins[1:-1], p, side="right"), cluster, None) for p in (A, B)]
+    d = some[0].influence() - some[1].influence()
+    units = N if cluster is None else cluster.max() + 1
+    sums = np.bincount(np.arange(N) if cluster is None else cluster, d - d.mean())
+    spread, pairs = (sums**2).sum() * units / (units - 1) / N**2, pair_variance(*some)
+    assert found.difference == pytest.approx(some[0].estimate - some[1].estimate)
+    assert found.standard_error == pytest.approx(math.sqrt(max(spread - pairs, pairs)))
+    reach = t.ppf(0.975, units - 1) * found.standard_error
+    assert (found.low, found.high) == pytest.approx((found.difference - reach, found.difference + reach))
+
+
+def test_a_loss_of_nothing_is_a_positive_zero():
+    sure = {"a": [1.0, 0.0], "b": [1.0, 0.0]}
+    assert [math.copysign(1, x) for x in compare([1, 0], sure, measure="log_loss").estimates.values()] == [1, 1]
+    matrix = np.eye(3)
+    found = compare([0, 1, 2], {"a": matrix, "b": matrix}, measure="log_loss")
+    assert [math.copysign(1, x) for x in found.estimates.values()] == [1, 1]
+
+
+def test_every_value_of_a_matrix_is_checked_before_a_measure_of_your_own():
+    wrong = np.array([[0.2, 0.3, 0.5], [0.5, 0.7, 0.2]])
+    right = np.array([[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]])
+    for kind in ("classwise", "confidence", "top-label"):
+        with pytest.raises(tn.InputError, match="Model 'b': Rows of `y_prob` must sum to 1"):
+            compare([0, 1], {"a": right, "b": wrong}, measure=tn.brier, method="bootstrap", resamples=39, kind=kind)

@@ -324,8 +324,6 @@ def _require_finite(losses: Floats, row: Ints) -> None:
 
 
 def _own_measure(sample: Sample, paired: PairedRows, measure: TallyMeasure) -> _Estimate:
-    if sample.p.ndim == 2:
-        top_scores(sample)  # checks every value
     tally, cluster = ResampledTally(sample, paired.kind), paired.cluster
 
     def resampled(count: Ints) -> float:
