@@ -227,7 +227,35 @@ def test_a_single_cluster_says_nothing_about_the_area():
     assert found[1:3] == (0, 1)
 
 
-def test_two_weighted_rows_have_one_degree_of_freedom():
-    y, p, w = [0, 1, 0, 1], [0.2, 0.3, 0.4, 0.5], [0.001, 0.001, 10.5, 10.5]
-    found = auc_interval(cells_of(y, p, w), 0.9)
-    assert 0 <= found.low < found.value < found.high <= 1
+def test_two_events_have_a_spread_of_their_own():
+    y, p = np.array([0, 0, 1, 0, 1, 0]), np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    v, w = np.array([2 / 4, 3 / 4]), np.array([1, 1, 0.5, 0])
+    variance = v.var(ddof=1) / 2 + w.var(ddof=1) / 4
+    found = auc_interval(cells_of(y, p), 0.9)
+    assert found.standard_error == pytest.approx(math.sqrt(variance))
+    assert found[1:3] == pytest.approx(limits_by_formula(0.625, variance, 2, 4, 0.9))
+
+
+def test_two_clusters_have_one_degree_of_freedom():
+    y, p = np.array([0, 1, 0, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    cluster = np.array([0, 0, 0, 1, 1, 1])
+    # Placements 1/3, 2/3, 1 of the events and 1, 2/3, 1/3 of the others; the area is 2/3.
+    sums = np.array([-1 / 3 + 1 / 3, 1 / 3 - 1 / 3]) / 3
+    found = auc_interval(cells_of(y, p), 0.6, ClusteredRows(Sample(y, p, None), cluster))
+    assert found.standard_error == pytest.approx(math.sqrt(2 * (sums**2).sum()), abs=1e-9)
+    shares = [4 + 1, 1 + 4]  # events and others in the two clusters: 1 and 2, 2 and 1
+    expected = limits_by_formula(2 / 3, 0.0, 9 / shares[0], 9 / shares[1], 0.6, 1.0, 0.25)
+    assert found[1:3] == pytest.approx(expected)
+
+
+def test_weights_have_at_least_one_degree_of_freedom():
+    y, p, w = np.array([0, 1, 0, 1]), np.array([0.2, 0.3, 0.4, 0.5]), np.array([0.5, 0.5, 0.25, 10.5])
+    a, b = w[y == 1], w[y == 0]
+    pairs = all_pairs(y, p)
+    area = a @ pairs @ b / (a.sum() * b.sum())
+    events, others = a.sum() ** 2 / (a @ a), b.sum() ** 2 / (b @ b)
+    assert w.sum() ** 2 / (w @ w) < 2
+    variance = a**2 @ (pairs @ b / b.sum() - area) ** 2 / a.sum() ** 2 * events / (events - 1)
+    variance += b**2 @ (a @ pairs / a.sum() - area) ** 2 / b.sum() ** 2 * others / (others - 1)
+    found = auc_interval(cells_of(y, p, w), 0.6)
+    assert found[1:3] == pytest.approx(limits_by_formula(area, variance, events, others, 0.6, 1.0))
