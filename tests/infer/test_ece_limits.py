@@ -1,11 +1,16 @@
 """One-sided limits of the ECE hold, are exact where events are few, and come from rows, clusters and sums."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 import trueness as tn
+from trueness._input.sample import read_sample
+from trueness._tally.row_sums import bins_of_rows
 from trueness.errors import InputError
-from trueness.infer._ece_limits import ece_limits
+from trueness.infer._ece_limits import ece_limits, too_good_in_bins
 
 
 def simulated(n, error=0.0, seed=0, draw=lambda rng, n: rng.random(n)):
@@ -134,3 +139,249 @@ def test_limits_of_clusters_hold(error):
         found = ece_limits(y, p, cluster=cluster, seed=rng)
         beyond += (found.low > error, found.high < error)
     assert beyond.max() <= 0.05 * runs + 3.5 * np.sqrt(0.05 * 0.95 * runs)
+
+
+class ByHand:
+    """The sums of bins, in loops over rows, and the limits of the module's formulas."""
+
+    def __init__(self, y, p, edges, w=None):
+        w = np.ones(len(y)) if w is None else w
+        which = np.minimum(np.searchsorted(edges, p, side="right") - 1, len(edges) - 2)
+        of_bin = [[i for i in range(len(y)) if which[i] == b] for b in sorted(set(which))]
+        total = sum(w)
+        self.n = total**2 / sum(w * w)
+        self.share = np.array([sum(w[i] for i in rows) for rows in of_bin]) / total
+        self.score = np.array([sum(w[i] * p[i] for i in rows) for rows in of_bin]) / total / self.share
+        self.rate = np.array([sum(w[i] * y[i] for i in rows) for rows in of_bin]) / total / self.share
+        self.spread = np.array([sum(w[i] * p[i] * (1 - p[i]) for i in rows) for rows in of_bin]) / total / self.share
+        self.gap = self.share * (self.rate - self.score)
+        self.ece = np.abs(self.gap).sum()
+
+    def normal_upper(self, alpha):
+        least = np.minimum(self.spread, self.rate * (1 - self.rate))
+        rows = self.n * self.share
+        noise = sum(s * np.sqrt(v / k) for s, v, k in zip(self.share, least, rows, strict=True) if v * k >= 5)
+        mean, most = self.share @ self.spread, np.abs(1 - 2 * self.score).max()
+        return upper_by_hand(
+            self.ece, noise, lambda t: np.sqrt(max(mean + t * most - t * t, 0) / self.n), stats.norm.isf(alpha)
+        )
+
+    def exact_upper(self, alpha):
+        up = np.array(list(product((True, False), repeat=self.gap.size)))
+        count = self.n * np.where(up, self.rate, 1 - self.rate) @ self.share
+        expected = np.where(up, self.score, 1 - self.score) @ self.share
+        upper = stats.beta.isf(alpha, count + 1, np.maximum(self.n - count, 1e-9))
+        return (np.where(count >= self.n - 1e-9, 1.0, upper) - expected).max()
+
+    def bound_for_many_bins(self, alpha):
+        """The ECE, and the most that a Clopper-Pearson limit adds to any rate."""
+        count = np.linspace(0, self.n, 20_001)[:-1]
+        return self.ece + (stats.beta.isf(alpha, count + 1, self.n - count) - count / self.n).max()
+
+
+def upper_by_hand(ece, noise, spread, z):
+    """The root in θ of E|θ + noise·Z| = max(ECE, E|noise·Z|) + z spread(θ)."""
+
+    def mean(theta):
+        return stats.foldnorm.mean(theta / noise, scale=noise) if noise else theta
+
+    value = max(ece, mean(0.0))
+    return optimize.brentq(lambda t: mean(t) - value - z * spread(t), 0, 1, xtol=1e-14)
+
+
+UPPER = {
+    "shifted": (2_000, 0.1, lambda p: p),
+    "calibrated, below its noise floor": (400, 0.0, lambda p: 0.3 + 0.4 * p),
+    "rare events": (1_500, 0.01, lambda p: 0.2 * p**3),
+    "small": (90, 0.0, lambda p: p),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "error", "scores"), UPPER.values(), ids=UPPER)
+def test_the_upper_limit_solves_the_equation_of_a_single_mean(n, error, scores, weighted):
+    rng = np.random.default_rng(n)
+    p = scores(rng.random(n))
+    y = (rng.random(n) < p + error).astype(int)
+    w = 0.5 + (np.arange(n) % 4) if weighted else np.ones(n)
+    found = ece_limits(y, p, bins=6, level=0.9, sample_weight=w, seed=0)
+    hand = ByHand(y, p, np.arange(7) / 6, w)
+    assert found.estimate == pytest.approx(hand.ece, rel=1e-12)
+    assert found.high == pytest.approx(hand.normal_upper(0.1), rel=1e-9)
+    assert (found.n, found.level) == (n, 0.9)
+
+
+def test_the_upper_limit_of_an_ece_of_0_is_that_of_its_noise_floor():
+    y, p = np.tile([0, 1], 200), np.full(400, 0.5)
+    floor = np.sqrt(0.25 / 400)
+    expected = upper_by_hand(0.0, floor, lambda t: np.sqrt(max(0.25 - t * t, 0) / 400), stats.norm.isf(0.05))
+    assert ece_limits(y, p, seed=0).high == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_from_ten_expected_events_on_the_limit_is_no_longer_the_exact_one(swap):
+    y, p = np.repeat([0, 1, 0, 1], [59, 5, 58, 6]), np.repeat([1 / 32, 1 / 8], 64)  # 2 + 8 expected, 11 observed
+    edges = np.array([0.0, 0.1, 0.2, 1.0])
+    for low, exact in ((1 / 32, False), (1 / 33, True)):
+        score = np.where(p < 0.1, low, p)
+        hand = ByHand(y, score, edges)
+        high = hand.exact_upper(0.05) if exact else hand.normal_upper(0.05)
+        if swap:
+            found = ece_limits(1 - y, 1 - score, bins=np.sort(1 - edges), seed=0)
+        else:
+            found = ece_limits(y, score, bins=edges, seed=0)
+        assert found.high == pytest.approx(high, rel=1e-9)
+
+
+def few_events(bins):
+    """Rows at the middle of each bin, few of them with an event, and a mean score of 1 %."""
+    rng = np.random.default_rng(bins)
+    p = np.repeat((np.arange(bins) + 0.5) / bins / 50, 30)
+    y = (rng.random(p.size) < 0.01).astype(int)
+    y[0] = 1
+    return y, p, np.append(np.arange(bins) / bins / 50, [0.02, 1.0])
+
+
+@pytest.mark.parametrize("bins", [3, 12])
+def test_with_few_events_the_upper_limit_is_the_largest_exact_one_over_all_signs(bins):
+    y, p, edges = few_events(bins)
+    expected = ByHand(y, p, edges).exact_upper(0.05)
+    assert ece_limits(y, p, bins=edges, seed=0).high == pytest.approx(expected, rel=1e-9)
+
+
+def test_with_few_events_in_more_than_twelve_bins_the_upper_limit_allows_for_any_rate():
+    y, p, edges = few_events(13)
+    hand = ByHand(y, p, edges)
+    found = ece_limits(y, p, bins=edges, seed=0).high
+    assert found == pytest.approx(hand.bound_for_many_bins(0.05), rel=1e-5)
+    assert found > hand.exact_upper(0.05) * 1.0001
+
+
+def noise_by_hand(rows, rate):
+    """Every combination of events: their deviations from the expected number over n, and their probability."""
+    events = np.stack([e.ravel() for e in np.meshgrid(*(np.arange(k + 1) for k in rows))], axis=1)
+    return (events - rows * rate) / sum(rows), stats.binom.pmf(events, rows, rate).prod(axis=1)
+
+
+def one_change(gap):
+    signs = [[1] * k + [-1] * (gap.shape[1] - k) for k in range(gap.shape[1])]
+    return np.max([np.abs(gap @ s) for s in signs], axis=0)
+
+
+def quantile(values, chance, level):
+    order = np.argsort(values)
+    return values[order][np.searchsorted(np.cumsum(chance[order]), level - 1e-12)]
+
+
+# Events of three bins of 20, 30 and 24 rows: a shift; one change of sign; two changes, which only the first limit sees.
+LOWER = {"shift": (1, 9, 14), "one change": (1, 9, 23), "two changes": (15, 4, 23), "none": (10, 15, 12)}
+
+
+@pytest.mark.parametrize("events", LOWER.values(), ids=LOWER)
+@pytest.mark.parametrize("level", [0.9, 0.9999])
+def test_the_lower_limit_is_the_larger_of_two_that_take_off_the_noise(events, level):
+    rows, score = (20, 30, 24), np.array([0.3, 0.5, 0.7])
+    y = np.concatenate([np.arange(k) < e for k, e in zip(rows, events, strict=True)]).astype(int)
+    found = ece_limits(y, np.repeat(score, rows), bins=[0, 0.4, 0.6, 1], level=level, seed=0).low
+    rate = np.array(events) / rows
+    wider = np.where(rate * (1 - rate) > score * (1 - score), rate, score)
+    noise, chance = noise_by_hand(rows, wider)
+    gap = (rows * (rate - score) / sum(rows))[np.newaxis]
+    alpha = (1 - level) / 2
+    ends = []
+    for off in (-0.3, 0.3):  # 4,000 draws find a quantile to within a third of its error rate
+        limits = []
+        for value, one in ((np.abs(gap).sum(), np.abs(noise).sum(axis=1)), (one_change(gap)[0], one_change(noise))):
+            if level > 0.99:  # beyond the draws: the mean, and normal quantiles of the spread of all rows together
+                sd = np.sqrt((rows * wider * (1 - wider)).sum()) / sum(rows)
+                mean = chance @ one
+                limits.append(value - mean - (stats.norm.isf(alpha) * sd) + off * 4 * mean / np.sqrt(4_000))
+            else:
+                limits.append(value - quantile(one, chance, 1 - alpha * (1 + off)))
+        ends.append(max(*limits, 0.0))
+    assert min(ends) - 1e-12 <= found <= max(ends) + 1e-12
+
+
+def test_a_quantile_of_twenty_draws_or_more_is_taken_from_the_draws():
+    """At level 0.99, α/2 of 4,000 draws are 20; with many bins the bound for quantiles further out is much larger."""
+    score = (np.arange(60) + 0.5) / 60
+    p, y = np.repeat(score, 20), np.repeat(np.arange(60) % 2, 20)
+    noise = np.abs(np.random.default_rng(0).binomial(20, score, (8_000, 60)) - 20 * score).sum(axis=1) / p.size
+    estimate = tn.ece(y, p, bins=60)
+    found = ece_limits(y, p, bins=60, level=0.99, seed=0).low
+    assert found == pytest.approx(estimate - np.quantile(noise, 0.995), abs=0.002)
+    far = ece_limits(y, p, bins=60, level=0.9901, seed=0).low
+    spread = np.sqrt((20 * score * (1 - score)).sum()) / p.size
+    assert far == pytest.approx(estimate - noise.mean() - stats.norm.isf(0.0099 / 2) * spread, abs=0.0005)
+    assert far < found - 0.002
+
+
+@pytest.mark.parametrize("moments", [False, True])
+def test_rates_too_close_to_the_scores_are_in_the_lower_tail_of_chi_square(moments):
+    """Bins whose residuals have a variance below 5 do not count; without sums of squares, rows have the mean score."""
+    rng = np.random.default_rng(0)
+    p = np.concatenate([np.full(20, 0.5), 0.2 + 0.1 * rng.random(60), np.repeat([0.7, 0.9], 50), np.full(45, 0.95)])
+    y = (rng.random(p.size) < p).astype(int)
+    edges = [0, 0.15, 0.3, 0.6, 0.92, 1]
+    bins = bins_of_rows(read_sample(y, p), tn.Edges(edges), moments=moments)
+    squares = []
+    for low, high in ((0.15, 0.3), (0.3, 0.6), (0.6, 0.92)):
+        some = (p >= low) & (p < high)
+        score = p[some] if moments else np.full(some.sum(), p[some].mean())
+        squares.append((y[some] - p[some]).sum() ** 2 / (score * (1 - score)).sum())
+    assert too_good_in_bins(bins) == pytest.approx(stats.chi2.cdf(sum(squares), 3), rel=1e-9)
+
+
+def test_no_bin_of_enough_variance_or_fractional_weights_leave_the_lower_tail_unknown():
+    y, p = np.tile([0, 1], 10), np.full(20, 0.5)  # a variance of 20 / 4
+    assert too_good_in_bins(tn.binned(y, p, bins=2).parts[0]) == pytest.approx(stats.chi2.cdf(0, 1))
+    assert too_good_in_bins(tn.binned(y[1:], p[1:], bins=2).parts[0]) is None
+    assert too_good_in_bins(tn.binned(y, p, bins=2, sample_weight=np.full(20, 1.5)).parts[0]) is None
+
+
+def clustered_by_hand(y, p, cluster, w, edges):
+    """The covariance over clusters of the gaps of the bins, and the gaps."""
+    which = np.minimum(np.searchsorted(edges, p, side="right") - 1, len(edges) - 2)
+    total, names = w.sum(), np.unique(cluster)
+    gap = np.array([(w * (y - p))[which == b].sum() for b in np.unique(which)]) / total
+    influence = np.array(
+        [
+            [(w * (y - p))[(which == b) & (cluster == g)].sum() - d * w[cluster == g].sum() for g in names]
+            for b, d in zip(np.unique(which), gap, strict=True)
+        ]
+    )
+    return gap, influence @ influence.T / total**2 * names.size / (names.size - 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clusters", [30, 60])
+def test_the_limits_of_clusters_use_their_covariance_and_student_s_t(clusters, weighted):
+    rng = np.random.default_rng(clusters)
+    cluster = np.repeat(np.arange(clusters), 1 + np.arange(clusters) % 9)
+    n = cluster.size
+    p = np.clip(rng.random(clusters)[cluster] * 0.9 + 0.1 * rng.random(n), 0, 1)
+    y = (rng.random(clusters)[cluster] < p).astype(int)
+    w = 0.5 + np.arange(n) % 2 if weighted else np.ones(n)
+    edges = np.array([0, 0.3, 0.6, 1])
+    options = {"sample_weight": w, "weight_type": "importance"} if weighted else {}
+    found = ece_limits(y, p, bins=edges, cluster=cluster, level=0.9, seed=0, **options)
+    gap, covariance = clustered_by_hand(y, p, cluster, w, edges)
+    own = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(own, own)
+    worst = min(np.abs(covariance).sum(), np.linalg.eigvalsh(correlation).max() * (own @ own))
+    sizes = np.array([w[cluster == g].sum() for g in range(clusters)])
+    t = stats.t(sizes.sum() ** 2 / (sizes @ sizes) - 1)
+    high = upper_by_hand(np.abs(gap).sum(), own.sum(), lambda _: np.sqrt(worst), t.isf(0.1))
+    assert found.estimate == pytest.approx(np.abs(gap).sum(), rel=1e-12)
+    assert found.n == n
+    assert found.high == pytest.approx(high, rel=1e-9)
+    noise = rng.multivariate_normal(np.zeros(gap.size), covariance, 40_000) * t.isf(0.1) / stats.norm.isf(0.1)
+    ends = [
+        max(
+            np.abs(gap).sum() - np.quantile(np.abs(noise).sum(axis=1), 1 - tail),
+            one_change(gap[np.newaxis])[0] - np.quantile(one_change(noise), 1 - tail),
+            0,
+        )
+        for tail in (0.038, 0.064)
+    ]
+    assert ends[0] <= found.low <= ends[1]

@@ -101,7 +101,7 @@ def bin_gaps(
     n = int(binned.weight) if binned.parts[0].whole else binned.n
     if n < 2:
         raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
-    return BinGaps(gaps, n, (_finite(unknown[0]), _finite(unknown[1])))
+    return BinGaps(gaps, n, unknown)
 
 
 def too_good_in_bins(bins: Bins) -> float | None:
@@ -115,11 +115,6 @@ def too_good_in_bins(bins: Bins) -> float | None:
     if not bins.whole or not some.any():
         return None
     return float(chdtr(some.sum(), (bins.excess[some] ** 2 / variance[some]).sum()))
-
-
-def _finite(value: float) -> float:
-    """Without a known bound, an error of up to 1 is possible."""
-    return value if math.isfinite(value) else 1.0
 
 
 class _Gaps(NamedTuple):
