@@ -95,9 +95,9 @@ class _Scores:
             score, weight = cells.score, cells.weight.astype(np.int64)
         else:  # as many rows as these are worth, at quantiles of the scores
             size = max(1, round(effective))
-            middle = (np.arange(size) + 0.5) / size * n
-            at = np.minimum(np.searchsorted(np.cumsum(cells.weight), middle), cells.size - 1)
-            score, weight = np.unique(cells.score[at], return_counts=True)
+            below = np.cumsum(cells.weight)
+            middle = (np.arange(size) + 0.5) / size * below[-1]
+            score, weight = np.unique(cells.score[np.searchsorted(below, middle)], return_counts=True)
         if score.size > _MANY:
             first = np.unique(np.searchsorted(np.cumsum(weight), np.arange(_MANY) * (weight.sum() / _MANY)))
             sums = np.add.reduceat(score * weight, first)
@@ -159,8 +159,7 @@ class _Scores:
         """About how many rows give power 0.8, to two digits: the non-centrality grows with the root of their number."""
         weakest = max(min(map(self.strength, alternatives)), 1e-6)
         needed = n * max(1.1, _PRICE * ((-float(ndtri(alpha / 2)) + float(ndtri(ENOUGH))) / weakest) ** 2)
-        digits = 1 - math.floor(math.log10(needed))
-        return int(math.ceil(needed * 10**digits) / 10**digits) if digits > 0 else int(round(needed, digits))
+        return math.ceil(round(needed, 1 - math.floor(math.log10(needed))))
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
