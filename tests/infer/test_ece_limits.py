@@ -35,6 +35,8 @@ def test_the_estimate_is_the_ece_and_lies_between_the_limits():
     found = ece_limits(y, p, bins=tn.EqualMass(7), seed=0)
     assert found.estimate == pytest.approx(tn.ece(y, p, bins=tn.EqualMass(7)), abs=1e-15)
     assert 0.05 < found.low < found.estimate < found.high < 0.14
+    assert ece_limits(y, p, seed=0) == ece_limits(y, p, bins=10, level=0.95, seed=0)
+    assert ece_limits(y, p, seed=0).estimate == pytest.approx(tn.ece(y, p, bins=10), abs=1e-15)
 
 
 def test_sums_have_the_limits_of_their_rows():

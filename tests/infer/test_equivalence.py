@@ -1,14 +1,15 @@
 """Equivalence tests: their limits, laws, labels too good to be true, messages; simulated size and power."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer._ece_limits import ece_limits
-from trueness.infer._equivalence import EquivalenceData
+from trueness.infer._ece_limits import ece_limits, too_good_in_bins
+from trueness.infer._equivalence import EquivalenceData, smallest_alpha
 from trueness.infer._observed_expected import observed_expected_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -148,6 +149,125 @@ def test_a_probability_that_falls_is_not_accepted_by_the_band():
     assert "No rising function fits" in found.assumptions
 
 
+def test_the_smallest_error_rate_is_found_to_six_digits():
+    for rate in (3e-9, 1e-5, 0.03, 0.4985):
+        assert smallest_alpha(lambda alpha, rate=rate: alpha >= rate) == pytest.approx(rate, rel=2e-6)
+    assert smallest_alpha(lambda alpha: alpha >= 0.4995) == 1
+    assert smallest_alpha(lambda alpha: alpha > 0) == pytest.approx(1e-9)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_either_limit_of_the_ratio_can_break_the_margin(swap):
+    """Rates of 0.48 for scores of 0.5, and of 0.52."""
+    y, p = np.repeat([0, 1], [208, 192]), np.full(400, 0.5)
+    y = 1 - y if swap else y
+    low, high = observed_expected_interval(tn.tally(y, p).parts[0], 0.9)[1:]
+    limit = max(1 - low, high - 1)
+    assert limit == (high - 1 if swap else 1 - low)
+    assert pvalue("oe", limit * (1 + 1e-6), y, p) <= 0.05 <= pvalue("oe", limit * (1 - 1e-6), y, p)
+    assert EquivalenceData(y, p, {}).keeps("oe", limit * (1 + 1e-6), 0.05)
+    assert not EquivalenceData(y, p, {}).keeps("oe", limit * (1 - 1e-6), 0.05)
+
+
+def test_the_assumptions_state_limits_and_what_is_independent():
+    y, p = some_rows(digits=2)
+    cluster = np.arange(400) // 4
+    for criterion, name in (("l2", "l2 calibration error"), ("ece", "ECE")):
+        for options, rows in (({}, "Rows"), ({"cluster": cluster}, "Clusters")):
+            high = margin(criterion, 0.05, y, p, **options)
+            found = tn.equivalence_test(y, p, within=0.001, criterion=criterion, **options)
+            assert found.assumptions == f"{name}: one-sided 95 % upper limit {high:.4f}. {rows} are independent."
+    low, high = observed_expected_interval(tn.tally(y, p).parts[0], 0.9)[1:]
+    found = tn.equivalence_test(y, p, within=0.3, criterion="oe", seed=0)
+    assert found.assumptions == f"O/E: one-sided 95 % limits {low:.3f} to {high:.3f}. Rows are independent."
+    assert found.statistic == pytest.approx(y.sum() / p.sum())
+    assert (found.n, found.contradicted, found.within) == (400, 0, 0.3)
+    assert tn.equivalence_test(y, p, criterion="ece", seed=0).statistic == pytest.approx(tn.ece(y, p))
+
+
+def test_the_band_counts_the_rows_that_it_shows_to_be_right():
+    y, p = some_rows(3_000, digits=2)
+    band = tn.monotone_band(y, p, level=0.95)
+    right = band.share[band.distance <= 0.15].sum()
+    found = tn.equivalence_test(y, p, within=0.15, criterion="band", share=0.5, seed=0)
+    assert found.statistic == pytest.approx(right)
+    words = f"The 95 % band shows {100 * right:.3g} % of the rows to be right within 0.15; 50 % are needed. "
+    assert found.assumptions.startswith(words)
+    assert "No rising function" not in found.assumptions
+    assert found.pvalue < 0.5 < tn.equivalence_test(y, p, within=0.15, criterion="band").pvalue
+    assert tn.equivalence_test(y, p, within=1, criterion="band", share=1, seed=0).pvalue == pytest.approx(1e-9)
+
+
+def test_defaults_are_a_margin_of_2_percent_ten_bins_and_95_percent_of_the_rows():
+    y, p = some_rows()
+    default = tn.equivalence_test(y, p, seed=0)
+    assert default == tn.equivalence_test(y, p, within=0.02, criterion="l2", seed=0)
+    assert default.within == 0.02
+    ten, nine = (tn.equivalence_test(y, p, criterion="ece", bins=bins) for bins in (10, 9))
+    assert tn.equivalence_test(y, p, criterion="ece") == ten != nine
+    assert "; 95 % are needed." in tn.equivalence_test(y, p, criterion="band").assumptions
+
+
+def test_rows_of_two_columns_keep_their_weights_and_clusters_where_some_are_dropped():
+    y, p = some_rows(300)
+    both = np.column_stack([1 - p, p])
+    holes = np.where(np.arange(300)[:, np.newaxis] % 7, both, np.nan)
+    some = np.arange(300) % 7 > 0
+    weight, cluster = 1 + np.arange(300) % 3, np.arange(300) // 3
+    for options in ({}, {"sample_weight": weight}, {"cluster": cluster}):
+        for criterion in ("l2", "oe"):
+            test = partial(tn.equivalence_test, within=0.01, criterion=criterion)
+            assert test(y, both, **options) == test(y, p, **options)
+            kept = {name: column[some] for name, column in options.items()}
+            assert test(y, holes, missing="drop", **options) == test(y[some], p[some], **kept)
+    assert tn.equivalence_test(tn.tally(y, both), within=0.01) == tn.equivalence_test(y, p, within=0.01)
+
+
+def test_fractional_weights_count_rows_once():
+    y, p = some_rows()
+    w = 0.5 + np.arange(400) % 3
+    for sums in ((y, p), (tn.binned(y, p, sample_weight=w),)):
+        options = {} if len(sums) == 1 else {"sample_weight": w}
+        found = tn.equivalence_test(*sums, within=0.3, criterion="oe", seed=0, **options)
+        assert found.statistic == pytest.approx((w @ y) / (w @ p))
+        assert found.n == 400
+        assert found.too_good == (None if len(sums) == 1 else tn.calibration_test(y, p, seed=0, **options).too_good)
+    whole = tn.equivalence_test(tn.binned(y, p, sample_weight=2 * w), within=0.3, criterion="oe", seed=0)
+    assert whole.n == 2 * w.sum()
+
+
+def test_from_256_bins_on_the_l2_error_is_found_from_bins():
+    y, p = some_rows(digits=2)
+    fine = tn.equivalence_test(tn.binned(y, p, bins=256), within=0.2, seed=0)
+    rows = tn.equivalence_test(y, p, within=0.2, seed=0)
+    assert (fine.n, fine.statistic) == (rows.n, pytest.approx(rows.statistic))
+    assert fine.too_good == rows.too_good
+    with pytest.raises(tn.InputError, match="every distinct score; bins do not keep them"):
+        tn.equivalence_test(tn.binned(y, p, bins=255), within=0.2, seed=0)
+
+
+def test_coarse_bins_are_checked_for_labels_too_good_to_be_true():
+    p = np.repeat(np.arange(1, 10) / 10, 400)
+    y = (np.arange(3600) % 10 < p * 10 - 1e-9).astype(int)
+    with pytest.warns(tn.OwnRowsWarning, match=r"\(p = .*e-\d+, lower tail\)"):
+        found = tn.equivalence_test(tn.binned(y, p, bins=10), within=0.1, criterion="ece", seed=0)
+    assert (found.pvalue, found.too_good) == (1, pytest.approx(0, abs=1e-100))
+    assert found.assumptions.endswith("Rows are independent. The labels agree with the scores too well.")
+    fair, p = some_rows(2_000)
+    some = tn.equivalence_test(tn.binned(fair, p, bins=10), within=0.1, criterion="ece", seed=0)
+    assert (some.pvalue, some.too_good) == (
+        pytest.approx(pvalue("ece", 0.1, fair, p)),
+        too_good_in_bins(tn.binned(fair, p, bins=10).parts[0]),
+    )
+
+
+def test_labels_that_a_score_of_0_or_1_excludes_are_counted():
+    y, p = some_rows(digits=2)
+    y, p = np.append(y, [1, 0, 0, 1]), np.append(p, [0.0, 1.0, 1.0, 1.0])
+    found = tn.equivalence_test(y, p, within=0.3, criterion="ece", seed=0)
+    assert found.contradicted == tn.calibration_test(y, p, seed=0).contradicted == 3
+
+
 @pytest.mark.parametrize("within", [0, -0.1, float("nan"), 1.5, "0.1", True, None])
 def test_the_margin_must_be_a_number_above_0(within):
     with pytest.raises(tn.InputError, match="`within` must be above 0 and at most 1"):
@@ -176,6 +296,8 @@ def test_messages(options, message):
 def test_one_row_shows_nothing(criterion):
     with pytest.raises(tn.InputError, match="`y_true` must have at least two rows to be judged; got 1"):
         tn.equivalence_test([1], [0.5], criterion=criterion)
+    two = tn.equivalence_test([0, 1], [0.5, 0.5], criterion=criterion)
+    assert (two.n, two.pvalue) == (2, 1)
 
 
 SCORES = {

@@ -36,8 +36,8 @@ SHARE = 0.95
 """The share of rows whose scores the band must show to be right."""
 # The error rates among which the p-value is sought, and its relative accuracy.
 _SMALLEST, _LARGEST, _ACCURACY = 1e-9, 0.499, 1e-6
-# Bins of a Binned that are fine enough for the l2 error; cells above which neighbours share redrawn labels.
-_FINE, _MANY = 256, 4096
+# Bins of a Binned that are fine enough for the l2 error.
+_FINE = 256
 
 
 @partial(takes_rows, kind="confidence")
@@ -300,7 +300,7 @@ class EquivalenceData(NamedTuple):
     def omnibus(self) -> Significance | None:
         """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
 
-        From 4,096 distinct scores on, neighbours share redrawn labels: only its lower tail is used.
+        With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
         """
         sums: Any = cells_at_their_mean(self.y_true) if isinstance(self.y_true, Binned) else self.y_true
         if sums is None:
@@ -311,10 +311,8 @@ class EquivalenceData(NamedTuple):
                 if self.cluster is None and self.weight_type == "frequency":
                     tally = as_tally(sums, self.y_prob, self.rows, kind="confidence")
                     (cells,) = tally.parts
-                    if cells.exact and cells.size > _MANY and not contradictions(cells):
-                        return calibration_test(
-                            Tally(tally.kind, (pool_cells(cells, _MANY),), tally.classes), seed=self.seed
-                        )
+                    if cells.exact and not contradictions(cells):
+                        return calibration_test(Tally(tally.kind, (pool_cells(cells),), tally.classes), seed=self.seed)
                 return calibration_test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.rows)
             except InputError:
                 return None
