@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import beta, binomtest
 
 import trueness as tn
 from trueness.infer import ece_interval
-from trueness.infer._few_events import few_events_limits
+from trueness.infer._few_events import few_events_limits, has_few_events
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -91,3 +91,70 @@ def test_rare_events_are_covered(law, slope):
         d = tn.simulate.binary(n, scores=tn.simulate.Beta(*law), distortion=tn.simulate.Logit(slope=slope), seed=i)
         misses += truth not in ece_interval(d.y_true, d.y_prob, level=0.9, seed=i)
     assert misses / runs <= 0.1 + 3 * (0.09 / runs) ** 0.5
+
+
+def clopper_pearson(successes, trials, alpha):
+    low = beta.ppf(alpha / 2, successes, trials - successes + 1) if successes > 0 else 0.0
+    return low, beta.isf(alpha / 2, successes + 1, trials - successes) if successes < trials else 1.0
+
+
+def limits_by_hand(p, y, bins, alpha, effective=None):
+    """The docstring's formula, row by row: the rarer class, or the less probable label of each bin if that is rarer."""
+    n = len(p)
+    of_bin = [np.flatnonzero(bins == b) for b in np.unique(bins)]
+    unlikely = np.empty(n, int)
+    for rows in of_bin:
+        unlikely[rows] = 0 if p[rows].mean() > 0.5 else 1
+    surprises, events = (y == unlikely).sum(), y.sum()
+    folded = surprises < min(events, n - events)
+    rarer = unlikely if folded else np.full(n, int(events <= n / 2))
+    score, count = np.where(rarer == 1, p, 1 - p), (y == rarer).sum()
+    trials = n if effective is None else min(n, effective)
+    low, high = clopper_pearson(count * trials / n, trials, alpha)
+    reach = max(max(min(1, n * high / rows.size) - 2 * score[rows].mean(), 0) for rows in of_bin)
+    away = max(low - score.mean(), score.mean() - high, 0)
+    return away**2, (score**2).mean() + high * reach, count, folded
+
+
+CASES = {
+    "rare events": ([0.01, 0.02, 0.05, 0.1], [0, 0, 1, 1]),
+    "frequent events": ([0.9, 0.95, 0.97, 0.99], [17, 20, 18, 20]),
+    "confident and right": ([0.01, 0.03, 0.98, 0.99], [0, 1, 19, 20]),
+    "confident and wrong": ([0.01, 0.03, 0.98, 0.99], [20, 19, 1, 0]),
+    "half of the rows": ([0.4, 0.5, 0.5, 0.6], [9, 10, 10, 11]),
+    "no events at high scores": ([0.6, 0.7, 0.8, 0.9], [0, 0, 0, 0]),
+    "only events at low scores": ([0.1, 0.2, 0.3, 0.4], [20, 20, 20, 20]),
+    "two bins about one half": ([0.2, 0.3, 0.45, 0.55], [0, 2, 1, 0]),
+}
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("effective", [None, 30.5, 500.0])
+@pytest.mark.parametrize(("p", "events"), CASES.values(), ids=CASES)
+def test_the_limits_are_those_of_the_formula_row_by_row(p, events, effective):
+    p, hits, weight = np.array(p), np.array(events), np.full(4, 20)
+    y = np.concatenate([np.arange(20) < k for k in events]).astype(int)
+    for first in ([0], [0, 2], [0, 1, 3], [0, 1, 2, 3]):
+        number = np.cumsum(np.isin(np.arange(4), first))
+        found = few_events_limits(p, weight, hits, np.array(first), 0.1, effective)
+        expected = limits_by_hand(p.repeat(20), y, number.repeat(20), 0.1, effective)
+        assert tuple(found) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("p", "hits", "few"),
+    [
+        ([0.1, 0.2], [1, 1], True),
+        ([0.1, 0.2], [1, 2], False),
+        ([0.8, 0.9], [9, 9], True),
+        ([0.8, 0.9], [9, 8], False),
+        ([0.1, 0.9], [1, 9], True),  # two surprises
+        ([0.1, 0.9], [1, 8], False),
+        ([0.5, 0.9], [2, 10], True),  # at one half the event is the surprise
+        ([0.5, 0.9], [8, 10], True),  # two rows have no event
+        ([0.5, 0.1], [8, 1], False),
+    ],
+)
+def test_events_are_few_below_three_of_the_rarer_label(p, hits, few):
+    assert has_few_events(np.array(p), np.array([10, 10]), np.array(hits), np.array([0, 1])) == few
