@@ -389,3 +389,17 @@ def test_the_limits_of_clusters_use_their_covariance_and_student_s_t(clusters, w
         for tail in (0.038, 0.064)
     ]
     assert ends[0] <= found.low <= ends[1]
+
+
+def test_limits_of_clusters_are_never_narrower_than_those_of_independent_rows():
+    """The labels of each pair cancel, so that clusters do not vary at all."""
+    y, p = np.tile([0, 1], 150), np.repeat([0.5, 0.6, 0.7], 100)
+    edges = [0, 0.55, 0.65, 1]
+    alone, pairs = (ece_limits(y, p, bins=edges, seed=0, cluster=c) for c in (None, np.arange(300) // 2))
+    assert pairs.high == pytest.approx(alone.high, rel=1e-12)
+    assert pairs.low == pytest.approx(alone.low, abs=0.003)
+    assert pairs.estimate == pytest.approx(0.1)
+
+
+def test_two_rows_are_enough_to_be_judged():
+    assert ece_limits([0, 1], [0.25, 0.75], bins=2, seed=0).n == 2

@@ -9,7 +9,15 @@ import pytest
 import trueness as tn
 from trueness._numerics.pairs import null_moments, pair_sums
 from trueness._tally.binned_scores import of_cells, of_matrix
-from trueness.infer._exact import _log_chance, exact_pvalue, null_statistics, rejects_calibration, required_draws
+from trueness.infer._exact import (
+    PairStatistic,
+    _log_chance,
+    exact_pvalue,
+    null_statistics,
+    out_of_reach,
+    rejects_calibration,
+    required_draws,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -141,3 +149,96 @@ def test_the_bound_on_the_chance_to_reach_a_value_holds_over_all_labels():
     value = p.size * np.array([pair_sums(p[:, None], one, y[:, None], first).statistic for y in labels])
     for x in np.linspace(0, value.max(), 40):
         assert np.log(chance[value >= x - 1e-12].sum()) <= _log_chance(size, x)
+
+
+def test_draws_follow_20_over_alpha_and_are_never_fewer_than_999():
+    assert [required_draws(alpha) for alpha in (0.4, 0.0201, 0.02, 0.0199, 0.003)] == [999, 999, 999, 1005, 6666]
+
+
+def test_the_bound_on_the_chance_is_markov_s_with_hoeffding_s_lemma():
+    """With 1/(2(N − 1)) in each bin: exp(−x/2) times (1 − N/(4(N − 1)))^(−1/2) over the bins."""
+    for x in (0.0, 7.0):
+        by_hand = math.exp(-x / 2) / math.sqrt((1 - 2 / 4) * (1 - 3 / 8) * (1 - 11 / 40))
+        assert _log_chance(np.array([2, 3, 11]), x) == pytest.approx(math.log(by_hand))
+
+
+def test_a_statistic_is_out_of_reach_where_half_of_it_has_a_chance_below_e_to_the_minus_60():
+    p = np.concatenate([np.full(2, 0.1), np.full(3, 0.3), [0.5], np.full(11, 0.7)])  # the third bin has one row
+    scores = of_cells(tn.tally(np.arange(17) % 2, p).parts[0], tn.Distinct(), None)
+    log_bins = -0.5 * math.log((1 - 2 / 4) * (1 - 3 / 8) * (1 - 11 / 40))
+    limit = 4 * (60 + log_bins) / 17
+    assert out_of_reach(scores, limit * 1.0001)
+    assert not out_of_reach(scores, limit * 0.9999)
+    from trueness._input.sample import read_sample
+
+    matrix = of_matrix(read_sample([0, 1, 2], np.full((3, 3), 1 / 3)), 2, 2)
+    assert not out_of_reach(matrix, 1e6)  # the bound is for one score per row
+
+
+def test_rows_that_are_all_alone_have_a_statistic_of_0():
+    scores = of_cells(tn.tally([0, 1, 1], [0.1, 0.5, 0.9]).parts[0], tn.Distinct(), None)
+    assert null_statistics(scores, 7, np.random.default_rng(0)).tolist() == [0] * 7
+
+
+@pytest.mark.parametrize("divisor", ["pairs", "rows"])
+def test_the_statistic_sums_over_pairs_of_rows(divisor):
+    """Σ over bins of two rows or more of Σ_{i≠j} u_i·u_j / (N − 1), or N, over n."""
+    rng = np.random.default_rng(0)
+    z = rng.dirichlet(np.ones(3), 9)[:, :2]
+    label = rng.integers(0, 3, 9)
+    u = (label[:, np.newaxis] == [0, 1]) - z
+    first, bins = np.array([0, 4, 5]), np.repeat([0, 1, 2], [4, 1, 4])
+    value = 0.0
+    for b, size in ((0, 4), (2, 4)):
+        some = u[bins == b]
+        products = sum(some[i] @ some[j] for i, j in itertools.permutations(range(size), 2))
+        value += products / (size - (divisor == "pairs")) / 9
+    hits = [(label == j).astype(int)[:, np.newaxis] for j in (0, 1)]
+    found = PairStatistic(z, np.ones(9, dtype=np.int64), first, divisor)(hits)
+    assert found.tolist() == pytest.approx([value])
+
+
+@pytest.mark.parametrize(("n", "bins"), [(30, 5), (80, 6), (1_000, 16)])
+def test_the_default_bins_are_n_to_the_0_4_of_equal_mass_and_at_least_five(n, bins):
+    p = (np.arange(n) + 0.5) / n
+    found = tn.calibration_test(np.arange(n) % 2, p, method="exact", resamples=19, seed=0)
+    assert found.assumptions == (
+        "Rows are independent; the level is exact at any n: 19 sets of labels were drawn from the scores. "
+        f"Bins: EqualMass(n={bins})."
+    )
+    assert found.smallest_pvalue == 1 / 20
+
+
+def test_of_more_than_4096_scores_near_ties_are_drawn_together():
+    for n, words in ((4096, "exact at any n"), (4097, "exact within 0.001, near ties being drawn together")):
+        found = tn.calibration_test(np.arange(n) % 2, (np.arange(n) + 0.5) / n, method="exact", resamples=9, seed=0)
+        assert f"the level is {words}: 9 sets" in found.assumptions
+
+
+def test_the_two_largest_scores_of_a_row_have_their_own_sentence_and_999_draws():
+    P = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    found = tn.calibration_test(np.arange(60) % 3, P, method="exact", k=2, seed=0)
+    assert found.assumptions.startswith(
+        "Rows are independent; the level is exact at any n: 999 sets of classes were drawn from the scores. "
+        "The 2 largest scores of each row; "
+    )
+    assert found.smallest_pvalue == 1 / 1000
+    assert tn.calibration_test(np.arange(60) % 2, P[:, 0], method="exact", seed=0).smallest_pvalue == 1 / 1000
+
+
+@pytest.mark.parametrize("method", ["exact", "t-cal"])
+def test_scores_of_0_and_1_alone_are_either_right_or_impossible(method):
+    y = np.arange(12) % 3
+    P = np.eye(3)[y]
+    assert tn.calibration_test(y, P, method=method, k=2, resamples=19, seed=0).pvalue == 1
+    y[0] = 1
+    impossible = tn.calibration_test(y, P, method=method, k=2, resamples=19, seed=0)
+    assert (impossible.pvalue, impossible.pvalue_in_words) == (1 / 20, "p ≤ 0.05")
+
+
+@pytest.mark.parametrize("options", [{"kind": "classwise"}, {"kind": "top-label"}, {"k": 2}])
+def test_the_smallest_p_value_of_redrawn_labels_is_a_bound_for_every_view_of_a_matrix(options):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 300)
+    found = tn.calibration_test(P.argmax(axis=1), P, resamples=99, seed=0, **options)
+    assert (found.pvalue, found.smallest_pvalue, found.pvalue_in_words) == (0.01, 0.01, "p ≤ 0.01")

@@ -110,6 +110,33 @@ def test_too_few_rows_are_an_error():
         adaptive_hulc(some(3), level=0.9, resamples=10, rng=np.random.default_rng(1))
 
 
+def test_two_rows_in_each_part_are_enough():
+    for seed in range(8):
+        parts = number_of_splits(0.9, 0.0, np.random.default_rng(seed))
+        low, high = hulc(some(2 * parts), level=0.9, resamples=0, rng=np.random.default_rng(seed))
+        assert low <= high
+        with pytest.raises(tn.InputError, match=f"at least {2 * parts} rows, 2 in each part; got {2 * parts - 1}"):
+            hulc(some(2 * parts - 1), level=0.9, resamples=0, rng=np.random.default_rng(seed))
+    low, high = adaptive_hulc(some(4), level=0.9, resamples=10, rng=np.random.default_rng(1))
+    assert low <= high
+
+
+def test_fewer_than_a_billion_rows_can_be_split():
+    dealt = split_counts(np.array([10**9 - 3, 2]), 2, np.random.default_rng(0))
+    assert dealt.sum(axis=1).tolist() == [499_999_999, 500_000_000]
+    with pytest.raises(tn.InputError, match="HulC splits fewer than 10⁹ rows; got 1,000,000,000"):
+        split_counts(np.array([10**9 - 2, 2]), 2, np.random.default_rng(0))
+
+
+def test_the_number_of_parts_with_bias_is_the_smallest_that_meets_the_level_or_one_less():
+    for level in (0.6, 0.9, 0.975):
+        for bias in (0.0, 0.1, 0.3, 0.45):
+            enough = next(parts for parts in range(2, 1_000) if missed(parts, bias) <= 1 - level)
+            drawn = {number_of_splits(level, bias, np.random.default_rng(seed)) for seed in range(25)}
+            assert drawn <= {enough - 1, enough}
+            assert number_of_splits(level, bias, np.random.default_rng(0), most=enough - 1) == enough - 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0.8, 0.9])
 def test_the_hull_keeps_its_level_where_the_estimate_has_no_bias(level):

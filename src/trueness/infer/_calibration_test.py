@@ -345,7 +345,7 @@ def _matrix_significance(
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
         scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
         outcome = several_scores(scores, options, _DIVISORS[method])
-        return Significance(outcome.statistic, outcome.pvalue, method, int(scores.n), outcome.assumptions)
+        return _joint_significance(outcome, int(scores.n), method)
     if method != "omnibus":
         raise _several_questions(f"kind={rows.get('kind', 'classwise')!r}")
     kind: Any = rows.get("kind", "confidence")
@@ -370,8 +370,9 @@ def _matrix_significance(
     return _joint_significance(matrix_outcome(p, y, names, k, options.resamples, options.rng), y.size)
 
 
-def _joint_significance(outcome: Outcome, n: int) -> Significance:
-    return Significance(outcome.statistic, outcome.pvalue, "omnibus", n, outcome.assumptions, **outcome.details)
+def _joint_significance(outcome: Outcome, n: int, method: str = "omnibus") -> Significance:
+    details = {**outcome.details, "smallest_pvalue": outcome.smallest}
+    return Significance(outcome.statistic, outcome.pvalue, method, n, outcome.assumptions, **details)
 
 
 def pvalue_of_cells(cells: Cells, method: TestMethod, rng: np.random.Generator, resamples: int | None = None) -> float:
