@@ -12,8 +12,14 @@ from scipy.special import betaincinv, chdtri, expit, logit, ndtr, ndtri
 
 import trueness as tn
 from trueness._numerics.logistic import logits, recalibration_shift
+from trueness.infer._auc import auc_interval
+from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._estimate import estimates
 from trueness.infer._measure_table import ALIASES, MEASURES
+from trueness.infer._observed_expected import EffectiveEvents
+from trueness.infer._row_means import mean_loss_interval, rate_interval, scaled_brier_interval
+from trueness.infer._shift_interval import shift_interval
+from trueness.infer._slope_interval import fit_line, free_intercept_interval, slope_interval
 from trueness.measure._slope import inside_cells
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
@@ -392,3 +398,192 @@ def test_the_brier_score_of_two_columns_has_nearly_the_limits_of_a_vector():
     assert (columns.value, columns.low, columns.high) == pytest.approx(
         (vector.value, vector.low, vector.high), rel=1e-3
     )
+
+
+EFFECTIVE = "Clopper-Pearson, effective number of rows"
+BINNED = "signed sums of gaps, and redrawn labels"
+# How limits are found for independent rows, for clusters, and for weights that are not whole numbers.
+METHODS = {
+    "slope": ("profile likelihood", "sandwich of clusters, t", "sandwich, t"),
+    "intercept": ("profile likelihood", "sandwich of clusters, t", "sandwich, t"),
+    "free_intercept": ("profile likelihood", "sandwich of clusters, t", "sandwich, t"),
+    "observed_expected": (EFFECTIVE, EFFECTIVE, EFFECTIVE),
+    "auc": ("DeLong, on the logit scale",) * 3,
+    "prevalence": ("Clopper-Pearson", EFFECTIVE, EFFECTIVE),
+    "uncertainty": tuple(f"{how} of the event rate" for how in ("Clopper-Pearson", EFFECTIVE, EFFECTIVE)),
+    "discrimination": ("t, lower limit debiased", "", ""),
+    "brier": ("t, skewness-corrected", "t of clusters, skewness-corrected", "t, skewness-corrected"),
+    "log_loss": ("t, skewness-corrected", "t of clusters, skewness-corrected", "t, skewness-corrected"),
+    "scaled_brier": ("delta method, t",) * 3,
+    "ece": (BINNED,) * 3,
+    "ace": (BINNED,) * 3,
+    "mce": ("", "", ""),
+    "ici": ("", "", ""),
+}
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_method_says_how_the_limits_of_rows_clusters_and_other_weights_are_found(place):
+    y, p = some_rows(200, slope=1.0)
+    options = ({}, {"cluster": np.arange(200) // 2}, {"sample_weight": 0.5 + np.arange(200) % 2})[place]
+    for name, one in estimates(list(METHODS), y, p, floor=False, seed=0, **options).items():
+        assert one.method == METHODS[name][place], name
+        assert one.bounded == bool(one.method), name
+        assert one.level == 0.95
+    one = tn.estimate("discrimination", y, p, floor=False, seed=0, **options)
+    words = "The event probability is assumed to rise with the score; the value is biased upwards."
+    none = "No interval: one is known for independent rows, whole weights and the Brier score only."
+    assert one.note == (words if place == 0 else none)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_limits_are_those_of_each_measure_s_own_function(place):
+    """With scores of 0 and 1, at 90 %."""
+    y, p = some_rows(200)
+    y, p = np.append(y, [0, 1, 0, 1]), np.append(p, [0.0, 1.0, 1.0, 1.0])
+    options = ({}, {"cluster": np.arange(204) // 2}, {"sample_weight": 0.5 + np.arange(204) % 2})[place]
+    cells = tn.tally(y, p, sample_weight=options.get("sample_weight")).parts[0]
+    rows = clustered_rows(y, p, options["cluster"], {}) if place == 1 else None
+    line = fit_line(cells, rows)
+    slope, free = slope_interval(cells, 0.9, rows, line), free_intercept_interval(cells, 0.9, rows, line)
+    shift, ratio = shift_interval(cells, 0.9, rows), EffectiveEvents.of(cells, rows)
+    area, rate = auc_interval(cells, 0.9, rows), rate_interval(cells, 0.9, rows)
+    brier = tn.brier(y, p, sample_weight=options.get("sample_weight"))
+    scaled = tn.scaled_brier(y, p, sample_weight=options.get("sample_weight"))
+    expected = {
+        "slope": (slope.slope, slope.slope_low, slope.slope_high, math.sqrt(line.covariance.matrix[1, 1])),
+        "free_intercept": (free.intercept, free.low, free.high, free.standard_error),
+        "intercept": (shift.shift, shift.low, shift.high, shift.standard_error),
+        "observed_expected": (*ratio.interval(0.05), ratio.standard_error),
+        "auc": (area.value, area.low, area.high, area.standard_error),
+        "prevalence": (cells.events.sum() / cells.weight.sum(), *rate),
+        "brier": (brier, *mean_loss_interval(cells, "brier", brier, 0.9, rows)),
+        "scaled_brier": (scaled, *scaled_brier_interval(cells, brier, 0.9, rows)),
+    }
+    for name, one in estimates(list(expected), y, p, level=0.9, floor=False, seed=0, **options).items():
+        assert (one.value, one.low, one.high, one.standard_error) == pytest.approx(expected[name]), name
+        left_out = f"{cells.weight[[0, -1]].sum():g} scores of exactly 0 or 1 are left out"
+        assert one.note.startswith(left_out) == (name in ("slope", "free_intercept", "intercept")), name
+
+
+def test_the_uncertainty_of_the_log_score_is_the_entropy_of_the_event_rate():
+    y, p = some_rows(100)
+    rate = tn.estimate("prevalence", y, p)
+    for score, of_rate in (
+        ("brier", lambda r: r * (1 - r)),
+        ("log", lambda r: -r * np.log(r) - (1 - r) * np.log1p(-r)),
+    ):
+        found = tn.estimate("uncertainty", y, p, score=score)
+        assert found.value == pytest.approx(of_rate(y.mean()))
+        ends = sorted(of_rate(r) for r in (rate.low, rate.high))
+        assert found.low == pytest.approx(ends[0])
+    for name in ("uncertainty", "discrimination"):
+        default, named = tn.estimate(name, y, p, seed=0), tn.estimate(name, y, p, score="brier", seed=0)
+        assert (default.low, default.high) == (named.low, named.high)
+    assert not tn.estimate("discrimination", y, p, score="log").bounded
+
+
+def top_labels(seed=0, only=None):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(3), 200)
+    if only is not None:
+        P[:, only] += 1
+        P /= P.sum(axis=1, keepdims=True)
+    return np.array([rng.choice(3, p=row) for row in P]), P
+
+
+@pytest.mark.parametrize("only", [None, 1])
+@pytest.mark.parametrize("weight", [None, 2, 0.5])
+def test_top_labels_have_the_loss_limits_of_the_largest_scores(weight, only):
+    """The rows are the same, whether or not they are kept apart by the predicted class; `only` one is predicted."""
+    y, P = top_labels(only=only)
+    options = {} if weight is None else {"sample_weight": np.full(200, weight) + np.arange(200) % 2}
+    for name in ("brier", "log_loss"):
+        top, largest = (tn.estimate(name, y, P, kind=kind, **options) for kind in ("top-label", "confidence"))
+        for field in ("value", "low", "high", "standard_error", "n", "method"):
+            assert getattr(top, field) == pytest.approx(getattr(largest, field)), (name, field)
+
+
+def test_whole_weights_of_a_matrix_count_rows():
+    y, P = top_labels()
+    weight = np.arange(200) % 4
+    for name in ("brier", "log_loss"):
+        weighted = tn.estimate(name, y, P, sample_weight=weight)
+        repeated = tn.estimate(name, y.repeat(weight), P.repeat(weight, axis=0))
+        assert (weighted.low, weighted.high) == pytest.approx((repeated.low, repeated.high))
+        assert weighted.n == repeated.n == weight.sum()
+        clusters = tn.estimate(name, y, P, cluster=np.arange(200) // 2)
+        assert clusters.method == "t of clusters, skewness-corrected"
+    two = np.column_stack([1 - P[:, 0], P[:, 0]])
+    event = (y == 0).astype(int)
+    columns, vector = tn.estimate("brier", event, two, kind="classwise"), tn.estimate("brier", event, P[:, 0])
+    assert columns.standard_error == pytest.approx(vector.standard_error, rel=1e-9)
+    assert (columns.low, columns.high) == pytest.approx((vector.low, vector.high), rel=1e-3)
+
+
+def test_class_wise_sums_have_limits_for_the_log_loss_only():
+    y, P = top_labels()
+    sums = tn.tally(y, P)
+    assert tn.estimate("log_loss", sums).bounded
+    words = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
+    assert tn.estimate("brier", sums).note == words
+
+
+@pytest.mark.parametrize(("wrong", "words"), [(1, "1 label had"), (2, "2 labels had")])
+def test_labels_that_had_probability_0_are_counted(wrong, words):
+    y, p = [0] * (3 - wrong) + [1] * wrong + [1, 0], [0.0] * 3 + [0.7, 0.2]
+    found = tn.estimate("log_loss", y, p)
+    assert found.note == f"{words} probability 0: the log loss is infinite and has no interval."
+    P = np.eye(3)[[0, 1, 2, 0]]
+    assert tn.estimate("log_loss", [0, 1, 1, 0], P).note.startswith("Some labels had probability 0: ")
+    top = tn.estimate("log_loss", [0, 1, 1, 0], P, kind="top-label")
+    assert top.note.startswith("1 label had probability 0: ")
+
+
+def test_one_class_alone_has_neither_auc_nor_scaled_brier_score():
+    found = estimates(["auc", "scaled_brier"], [1, 1, 1], [0.4, 0.5, 0.9])
+    assert found["auc"].note == "There is only one class: the AUC is undefined."
+    assert found["scaled_brier"].note == "There is only one class: the scaled Brier score is undefined."
+
+
+def test_the_l2_error_of_bins_is_that_of_rows_at_their_mean_scores():
+    y, p = some_rows(400)
+    eight, four = tn.binned(y, p, bins=8), tn.binned(y, p, bins=4)
+
+    def at_means(bins):
+        which = np.minimum((p * bins).astype(int), bins - 1)
+        return (np.bincount(which, p) / np.bincount(which))[which]
+
+    for sums, asked, bins in ((eight, 8, 8), (four, 4, 4), (eight, 4, 4)):
+        found = tn.estimate("squared_ece", sums, bins=asked, seed=0)
+        expected = tn.ece_interval(y, at_means(bins), bins=tn.Distinct(), squared=True, seed=0).hull
+        assert (found.low, found.high) == pytest.approx(expected)
+        assert found.method.startswith("test inversion (score), ")
+    eleven = tn.binned(y, p, bins=11)  # n^0.4
+    assert tn.estimate("squared_ece", eleven, seed=0).high == tn.estimate("squared_ece", eleven, bins=11, seed=0).high
+    root = tn.estimate("ece", eight, bins=4, norm="l2", seed=0)
+    assert (root.low, root.high) == pytest.approx(tn.ece_interval(y, at_means(4), bins=tn.Distinct(), seed=0).hull)
+
+
+def test_the_l2_error_of_rows_is_in_the_bins_that_are_given():
+    y, p = some_rows(120)
+    weight, cluster = 0.5 + np.arange(120) % 2, np.arange(120) // 2
+    for options in ({}, {"cluster": cluster}, {"sample_weight": weight}):
+        kind = {"weight_type": "importance"} if "sample_weight" in options else {}
+        for squared, ask in ((True, {"loss": "squared"}), (False, {"norm": "l2"})):
+            found = tn.estimate("gce", y, p, bins=6, seed=0, level=0.9, **ask, **options)
+            expected = tn.ece_interval(y, p, bins=6, seed=0, level=0.9, squared=squared, **kind, **options)
+            assert (found.low, found.high) == pytest.approx(expected.hull)
+            assert found.method == f"test inversion (score), {expected.bins}"
+    sums = tn.tally(y, p, sample_weight=weight)
+    words = "No interval from sums with weights that are not whole numbers. Pass labels and scores."
+    assert tn.estimate("squared_ece", sums).note == words
+
+
+def test_limits_that_rows_do_not_allow_are_explained_in_a_sentence():
+    y, p = [0, 1, 1], [0.1, 0.5, 0.9]
+    with pytest.raises(tn.InputError) as reason:
+        tn.ece_interval(y, p, bins=10)
+    found = tn.estimate("ece", y, p, norm="l2", floor=False)
+    message = str(reason.value)
+    assert found.note == f"No interval: {message[0].lower()}{message[1:]}"

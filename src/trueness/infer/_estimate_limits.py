@@ -234,10 +234,11 @@ def _contradicted(data: ObservedRows) -> str:
 
 def _joined(tally: Tally) -> Cells:
     """The cells of parts that share no rows, one after another; scores need not ascend."""
-    parts = [part if tally.parts[0].exact else part.as_floats() for part in tally.parts if part.size]
-    if any(part.squares is not None for part in parts):
+    parts = [part for part in tally.parts if part.size]
+    if not all(part.exact for part in parts):
         parts = [part.as_floats() for part in parts]
-    return Cells(**{name: np.concatenate([part.columns()[name] for part in parts]) for name in parts[0].columns()})
+    columns = [part.columns() for part in parts]
+    return Cells(**{name: np.concatenate([each[name] for each in columns]) for name in columns[0]})
 
 
 def scaled_brier_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
