@@ -396,6 +396,15 @@ def test_many_scores_take_a_faster_way_to_the_same_cox_statistic(monkeypatch):
     assert tn.calibration_test([*y, 1], [*p, 0.0], method="cox").statistic == np.inf
 
 
+def test_three_groups_leave_one_degree_of_freedom_after_a_fit():
+    p = np.repeat([0.2, 0.5, 0.8], 40)
+    y = np.concatenate([np.arange(40) < k for k in (6, 22, 33)]).astype(int)
+    found = calibration_test(y, p, method="hosmer-lemeshow", bins=3, fitted=True)
+    by_hand = (6 - 8) ** 2 / 6.4 + (22 - 20) ** 2 / 10 + (33 - 32) ** 2 / 6.4
+    assert found.statistic == pytest.approx(by_hand)
+    assert found.pvalue == pytest.approx(stats.chi2.sf(by_hand, 1))
+
+
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("method", ["exact", "t-cal"])
 def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, k):

@@ -416,3 +416,21 @@ def test_limits_of_clusters_are_never_narrower_than_those_of_independent_rows():
 
 def test_two_rows_are_enough_to_be_judged():
     assert ece_limits([0, 1], [0.25, 0.75], bins=2, seed=0).n == 2
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_an_upper_limit_is_at_most_1():
+    p = np.repeat(np.arange(1, 15) / 10_000, 2)
+    for cluster in (None, np.arange(28)):
+        found = ece_limits(np.ones(28, int), p, bins=tn.EqualMass(14), cluster=cluster, seed=0)
+        assert found.estimate > 0.998
+        assert found.high == 1
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
+def test_two_clusters_have_one_degree_of_freedom():
+    y, p = np.repeat([0, 1, 0, 1], [105, 100, 80, 90]), np.full(375, 0.5)
+    found = ece_limits(y, p, level=0.9, cluster=np.repeat([0, 1], [205, 170]), seed=0)
+    gap, covariance = clustered_by_hand(y, p, np.repeat([0, 1], [205, 170]), np.ones(375), np.array([0, 1]))
+    own = np.sqrt(covariance[0, 0])
+    assert found.high == pytest.approx(upper_by_hand(abs(gap[0]), own, lambda _: own, stats.t.isf(0.1, 1)))

@@ -292,3 +292,133 @@ def test_a_table_as_frame_and_dict():
     assert data["offset"]["measure"] == "central-tendency offset"
     with pytest.raises(KeyError):
         table["D"]
+
+
+def test_the_total_is_judged_at_the_mean_score_of_all_rows():
+    total = tn.grade_table(*portfolio((3, 17, 25)), bins=CUTS, level=0.9).total
+    law, exact = stats.binom(3400, 34 / 3400), stats.binomtest(45, 3400).proportion_ci(0.9)
+    assert (total.grade, total.weight, total.light) == ("total", 3400, "amber")
+    assert (total.score, total.rate) == pytest.approx((0.01, 45 / 3400))
+    assert (total.pvalue, total.pvalue_few) == pytest.approx((law.sf(44), law.cdf(45)))
+    assert total.adjusted_pvalue == total.pvalue
+    assert (total.low, total.high) == pytest.approx((exact.low, exact.high))
+    assert (total.ratio, total.ratio_low, total.ratio_high) == pytest.approx(
+        (45 / 34, exact.low / 0.01, exact.high / 0.01)
+    )
+    assert (total.amber_above * 3400, total.red_above * 3400) == pytest.approx((law.ppf(0.95), law.ppf(0.999)))
+
+
+def test_defaults_are_written_out():
+    y, p = portfolio()
+    explicit = tn.grade_table(y, p, bins=CUTS, level=0.95, correlation=0, portfolio="infinite", lights=(0.95, 0.999))
+    default = tn.grade_table(y, p, bins=CUTS)
+    assert default == explicit
+    assert (default.level, default.amber, default.red, default.correlation) == (0.95, 0.95, 0.999, 0)
+
+
+def test_unequal_weights_are_worth_their_effective_number_of_rows():
+    y, p = np.repeat([0, 1, 0, 1], [30, 10, 25, 15]), np.full(80, 0.3)
+    w = 0.5 + np.arange(80) % 3
+    one = tn.grade_table(y, p, bins={"only": 1}, sample_weight=w, level=0.9)["only"]
+    rows, rate = w.sum() ** 2 / (w @ w), (w @ y) / w.sum()
+    k = rows * rate
+    assert (one.n, one.weight, one.events, one.expected) == pytest.approx((80, w.sum(), w @ y, 0.3 * w.sum()))
+    assert one.low == pytest.approx(stats.beta.ppf(0.05, k, rows - k + 1))
+    assert one.high == pytest.approx(stats.beta.isf(0.05, k + 1, rows - k))
+    assert one.pvalue == pytest.approx(stats.beta.cdf(0.3, k, rows - k + 1))
+    assert one.pvalue_few == pytest.approx(stats.beta.sf(0.3, k + 1, rows - k))
+
+
+def test_p_values_average_the_binomial_over_the_factor():
+    y, p = portfolio((3, 17, 30))
+    z = np.linspace(-8, 8, 801)
+    weight = stats.norm.pdf(z) / stats.norm.pdf(z).sum()
+    for portfolio_ in ("infinite", "finite"):
+        table = tn.grade_table(y, p, bins=CUTS, correlation=0.1, portfolio=portfolio_)
+        for one, (k, n, pd) in zip(table, [(3, 2000, 0.002), (17, 1000, 0.01), (30, 400, 0.05)], strict=True):
+            given = stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(0.1) * z) / np.sqrt(0.9))
+            assert one.pvalue == pytest.approx(weight @ stats.binom.sf(k - 1, n, given), rel=1e-4)
+            assert one.pvalue_few == pytest.approx(weight @ stats.binom.cdf(k, n, given), rel=1e-4)
+            if portfolio_ == "finite":
+                for limit, level in ((one.amber_above, 0.95), (one.red_above, 0.999), (one.limit_high, 0.975)):
+                    most = round(limit * n)
+                    assert weight @ stats.binom.cdf(most, n, given) >= level
+                    assert weight @ stats.binom.cdf(most - 1, n, given) < level
+        assert "The limits of rates, O/E and offset take rows as independent." in table.notes
+    assert tn.grade_table(y, p, bins=CUTS).notes == ()
+
+
+def test_up_to_50_distinct_scores_are_grades_of_their_own():
+    p = np.arange(50) / 60
+    table = tn.grade_table(np.arange(50) % 2, p)
+    assert [one.grade for one in table] == [f"{score:.6g}" for score in p]
+    assert table["0.0166667"].n == 1
+    with pytest.raises(tn.InputError, match="there are 51 distinct scores"):
+        tn.grade_table(np.arange(51) % 2, np.arange(51) / 60)
+
+
+def test_scores_that_agree_in_six_digits_are_named_in_full():
+    table = tn.grade_table([0, 1, 0], [0.12345678, 0.12345679, 0.5])
+    assert [one.grade for one in table] == ["0.12345678", "0.12345679", "0.5"]
+
+
+def test_intervals_of_scores_are_closed_on_the_left_and_the_last_on_both_sides():
+    table = tn.grade_table([0, 1, 0, 1], [0.1, 0.5, 0.75, 1.0], bins=[0, 0.5, 0.75, 1])
+    assert [(one.grade, one.n) for one in table] == [("[0, 0.5)", 1), ("[0.5, 0.75)", 1), ("[0.75, 1]", 2)]
+
+
+def test_edges_that_leave_scores_out_have_no_last_grade_to_extend():
+    with pytest.raises(tn.InputError, match="must cover every score") as error:
+        tn.grade_table([0, 1], [0.2, 0.9], bins=[0, 0.5])
+    assert "last grade" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_all_events_and_certain_scores_have_infinite_or_unknown_offsets():
+    every = tn.grade_table(np.ones(100), np.full(100, 0.9), bins={"A": 1}).offset
+    assert (every.value, every.high) == (np.inf, np.inf)
+    assert -2 < every.low < np.inf
+    assert np.isnan(every.standard_error)
+    certain = tn.grade_table([0, 1, 1], [0.0, 1.0, 1.0], bins={"A": 1}).offset
+    assert np.isnan(certain.value)
+    assert certain.note == "3 scores of exactly 0 or 1 are left out."
+    some = tn.grade_table([0, 1, 1, 0], [0.0, 0.4, 0.6, 0.3], bins={"A": 1}).offset
+    assert some.note == "1 scores of exactly 0 or 1 are left out."
+    assert (some.method, some.n) == ("likelihood ratio", 4)
+    assert some.standard_error > 0
+    weighted = tn.grade_table([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], bins={"A": 1}, sample_weight=[0.5, 1, 1, 1])
+    assert weighted.offset.method == "Wald, sandwich variance"
+    assert weighted.offset.note == ""
+
+
+def test_empty_grades_are_kept_without_numbers_and_do_not_invert():
+    y, p = portfolio((12, 5, 20))
+    table = tn.grade_table(y, p, bins={"A": 0.005, "none": 0.008, "B": 0.02, "C": 1})
+    none = table["none"]
+    assert (none.n, none.weight, none.expected, none.events, none.light, none.few) == (0, 0, 0, 0, "", False)
+    for name in ("score", "rate", "low", "high", "ratio", "pvalue", "adjusted_pvalue", "amber_above", "limit_low"):
+        assert np.isnan(getattr(none, name)), name
+    assert table.inversions == (("A", "B"),)
+
+
+def test_grades_in_an_order_against_their_scores_are_noted():
+    pandas = pytest.importorskip("pandas")
+    grades = pandas.Categorical(["A"] * 3 + ["B"] * 3 + ["C"] * 3, categories=["A", "B", "C"], ordered=True)
+    table = tn.grade_table([0, 1, 0] * 3, np.repeat([0.3, 0.1, 0.2], 3), grades=grades)
+    assert table.notes == ("Predicted PDs are inverted: B below A.",)
+    assert table.inversions == ()
+    free = tn.grade_table([0, 1, 0] * 3, np.repeat([0.3, 0.1, 0.3], 3), grades=list("CCCAAABBB"))
+    assert [one.grade for one in free] == ["A", "B", "C"]
+
+
+def test_three_classes_are_counted_in_the_message():
+    with pytest.raises(tn.InputError, match="or have two columns; got 3 classes"):
+        tn.grade_table([0, 1, 2], np.full((3, 3), 1 / 3), bins=CUTS)
+    with pytest.raises(tn.InputError, match="or have two columns; got 3 columns"):
+        tn.grade_table([0, 1, 2], np.full((3, 3), 1 / 3), grades=["A", "A", "B"])
+
+
+def test_without_expected_events_a_ratio_is_infinite_or_unknown():
+    safe = tn.grade_table([0, 0, 1, 0], [0.0, 0.0, 0.5, 0.5], bins={"safe": 0.1, "other": 1})["safe"]
+    assert np.isnan([safe.ratio, safe.ratio_low, safe.ratio_high]).all()
+    assert (safe.light, safe.pvalue) == ("green", 1)

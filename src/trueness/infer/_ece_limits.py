@@ -245,7 +245,7 @@ class ClusteredGaps:
 
 def _clopper_upper(count: Floats, n: float, alpha: float) -> Floats:
     """The exact one-sided upper limit of a rate."""
-    return np.where(count >= n, 1.0, betainccinv(count + 1, np.maximum(n - count, 1e-300), alpha))
+    return np.asarray(betainccinv(count + 1, np.maximum(n - count, 1e-300), alpha))
 
 
 def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
