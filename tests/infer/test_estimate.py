@@ -14,6 +14,7 @@ import trueness as tn
 from trueness._numerics.logistic import logits, recalibration_shift
 from trueness.infer._auc import auc_interval
 from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._ece_limits import ece_limits
 from trueness.infer._estimate import estimates
 from trueness.infer._measure_table import ALIASES, MEASURES
 from trueness.infer._observed_expected import EffectiveEvents
@@ -587,3 +588,115 @@ def test_limits_that_rows_do_not_allow_are_explained_in_a_sentence():
     found = tn.estimate("ece", y, p, norm="l2", floor=False)
     message = str(reason.value)
     assert found.note == f"No interval: {message[0].lower()}{message[1:]}"
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        ({}, BINNED),
+        ({"norm": 1}, BINNED),
+        ({"loss": "squared"}, "test inversion"),
+        ({"norm": "l2"}, "test inversion"),
+        ({"norm": 3}, ""),
+        ({"norm": "max"}, ""),
+        ({"norm": "l2", "loss": "squared"}, ""),
+        ({"bins": tn.Isotonic()}, ""),
+        ({"bins": tn.BlockIsotonic()}, ""),
+    ],
+)
+@pytest.mark.all_cases
+def test_limits_are_known_for_the_l1_and_l2_errors_in_bins_that_do_not_follow_the_labels(options, method):
+    y, p = some_rows(60)
+    found = tn.estimate("gce", y, p, floor=False, seed=0, **options)
+    assert found.method.startswith(method)
+    assert found.bounded == bool(method)
+    assert found.value == pytest.approx(tn.gce(y, p, **options))
+
+
+def test_the_limits_of_bins_are_in_the_bins_of_the_measure():
+    y, p = some_rows(300)
+    for measure, rule in ((tn.ece, tn.EqualWidth(10)), (tn.ace, tn.EqualMass(10)), (tn.gce, tn.EqualWidth(10))):
+        found = tn.estimate(measure, y, p, floor=False, seed=0)
+        limits = ece_limits(y, p, bins=rule, level=0.975, seed=0)
+        assert (found.value, found.low, found.high) == pytest.approx((limits.estimate, limits.low, limits.high))
+    seven = tn.estimate(tn.ace, y, p, bins=7, floor=False, seed=0)
+    limits = ece_limits(y, p, bins=tn.EqualMass(7), level=0.975, seed=0)
+    assert (seven.low, seven.high) == pytest.approx((limits.low, limits.high))
+    assert tn.estimate(tn.ace, y, p, bins=tn.EqualMass(7), floor=False, seed=0).high == seven.high
+
+
+def test_several_estimates_take_the_options_that_they_know():
+    y, p = some_rows(100)
+
+    def rows_of(sums):
+        """Number of rows."""
+        return float(sums.n)
+
+    asked = {
+        "five": partial(tn.ece, bins=5),
+        "plain": "ece",
+        "slope": "slope",
+        "mine": rows_of,
+        "wide": partial(rows_of),
+        "none": lambda sums: 2.0 * sums.n,
+    }
+    found = estimates(asked, y, p, bins=8, floor=False, level=0.8)
+    assert found["five"].value == tn.ece(y, p, bins=5)
+    assert found["plain"].value == tn.ece(y, p, bins=8)
+    assert found["slope"].value == pytest.approx(tn.calibration_slope(y, p))
+    assert (found["mine"].value, found["mine"].definition, found["mine"].measure) == (100, "Number of rows.", "rows_of")
+    assert (found["wide"].value, found["wide"].definition) == (100, "Number of rows.")
+    assert (found["none"].value, found["none"].definition) == (200, "A function of a Tally.")
+    assert {one.level for one in found.values()} == {0.8}
+    assert list(estimates(["auc", "ece"], y, p, floor=False)) == ["auc", "ece"]
+    with pytest.raises(TypeError, match="bins"):
+        tn.estimate("slope", y, p, bins=8)
+    with pytest.raises(tn.InputError, match="`measure` must have its options by keyword"):
+        tn.estimate(partial(rows_of, 1), y, p)
+
+
+def test_the_l2_norm_has_a_name_and_a_definition_of_its_own():
+    y, p = some_rows(60)
+    by_name = {norm: tn.estimate("ece", y, p, norm=norm, floor=False, seed=0) for norm in ("l1", "l2", 2, "max")}
+    assert [by_name[norm].measure for norm in by_name] == ["ECE", "ECE, l2", "ECE, l2", "ECE"]
+    assert by_name["l2"].definition == "Root mean square over bins of event rate − mean score."
+
+
+def test_floors_of_clusters_say_that_they_take_rows_as_independent():
+    y, p = some_rows(60)
+    words = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
+    cluster = np.arange(60) // 2
+    assert words in tn.estimate("mce", y, p, cluster=cluster, seed=0).note
+    assert words not in tn.estimate("mce", y, p, cluster=cluster, floor=False).note
+    assert words not in tn.estimate("mce", y, p, seed=0).note
+    assert words not in tn.estimate("auc", y, p, cluster=cluster, seed=0).note
+
+
+def test_weights_that_are_not_whole_numbers_give_the_squared_error_of_the_population():
+    y, p = some_rows(100)
+    w = 0.5 + np.arange(100) % 2
+    found = tn.estimate("squared_ece", y, p, sample_weight=w, seed=0)
+    importance = {"sample_weight": w, "weight_type": "importance"}
+    assert found.value == pytest.approx(tn.squared_ece(y, p, **importance))
+    interval = tn.ece_interval(y, p, squared=True, seed=0, **importance)
+    assert (found.low, found.high) == pytest.approx(interval.hull)
+
+
+def test_flexible_curves_give_value_and_floor_of_each_distance():
+    y, p = some_rows(200)
+    for name in ("ici", "e50", "e90", "emax"):
+        for options in ({}, {"knots": 3}, {"curve": "loess"}):
+            found = tn.estimate(name, y, p, floor=False, **options)
+            assert found.value == pytest.approx(getattr(tn, name)(y, p, **options), rel=1e-6)
+            assert found.note.startswith("No valid interval is known, since the value is biased upwards")
+    floors = estimates(["ici", "e50", "e90", "emax"], y, p, seed=0)
+    ici, e50, e90, emax = (floors[name] for name in ("ici", "e50", "e90", "emax"))
+    assert e50.floor < ici.floor < e90.floor < emax.floor
+    assert (
+        tn.estimate("ici", [1, 1, 1], [0.2, 0.2, 0.2], seed=0).note
+        == "No calibration curve can be fitted to these rows."
+    )
+    with pytest.raises(tn.InputError, match="`curve` must be"):
+        tn.estimate("ici", y, p, curve="line")
+    with pytest.raises(tn.InputError, match="`knots`"):
+        tn.estimate("ici", y, p, knots=99)

@@ -238,6 +238,65 @@ def test_no_error_is_larger_than_one(squared):
     assert ece_interval([0, 1], [0.4, 0.4], seed=0, squared=squared).high == 1
 
 
+def test_the_squared_error_of_several_scores_is_at_most_2():
+    """One-hot scores with all probability on the wrong class are at a squared distance of 2 from the labels."""
+    y = np.arange(30) % 3
+    found = ece_interval(y, np.eye(3)[(y + 1) % 3], k=3, bins=2, squared=True, seed=0)
+    assert found.estimate == pytest.approx(2)
+    assert found.high == 2
+
+
+def test_defaults_are_written_out():
+    d = simulate.binary(200, distortion=simulate.Logit(slope=0.4), seed=2)
+    default = ece_interval(d.y_true, d.y_prob, seed=0)
+    assert default == ece_interval(
+        d.y_true, d.y_prob, seed=0, level=0.95, method="score", squared=False, weight_type="frequency"
+    )
+    for method in ("bootstrap", "subsampling", "adaptive-hulc"):
+        options = {"method": method, "bins": 5, "seed": 0}
+        drawn = ece_interval(d.y_true, d.y_prob, **options)
+        assert drawn == ece_interval(d.y_true, d.y_prob, resamples=500, **options)
+        assert drawn.n == 200
+    k1 = ece_interval(d.y_true, d.y_prob, bins=5, seed=0)
+    assert k1 == ece_interval(d.y_true, d.y_prob, bins=5, k=1, seed=0)
+
+
+def test_resampled_sets_do_not_go_below_0():
+    """The estimate of calibrated rows is negative in many resamples."""
+    d = simulate.binary(60, seed=1)
+    found = ece_interval(d.y_true, d.y_prob, bins=4, method="basic-bootstrap", squared=True, seed=0)
+    assert (found.low, found.includes_zero, found.low_closed) == (0, True, True)
+    far = ece_interval([1] * 59 + [0], [0.2] * 60, bins=4, method="bootstrap", squared=True, seed=0)
+    assert far.low > 0.4
+    assert not far.includes_zero
+
+
+def test_levels_are_above_one_half_and_at_most_1_less_1e_9():
+    y, p = [0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3]
+    for level in (0.5000001, 1 - 1e-9):
+        assert ece_interval(y, p, level=level, method="analytic", bins=2).level == level
+    with pytest.raises(tn.InputError, match="`level` must be at most 1 - 1e-09"):
+        ece_interval(y, p, level=1 - 0.9e-9, method="analytic", bins=2)
+    assert ece_interval(y, p, level=0.9999, bins=2, seed=0).level == 0.9999
+    with pytest.raises(tn.InputError, match=r"`level` must be at most 0\.9999 for"):
+        ece_interval(y, p, level=0.99991, bins=2, seed=0)
+
+
+def test_clusters_in_given_bins_leave_out_pairs_of_one_cluster():
+    """T = (1/n) Σ_b N (S² − Σ_g S_g²) / (N² − Σ_g N_g²), as documented."""
+    rng = np.random.default_rng(0)
+    p, cluster = rng.random(90), rng.integers(0, 30, 90)
+    y = (rng.random(90) < 0.3).astype(int)
+    found = ece_interval(y, p, bins=3, cluster=cluster, squared=True, seed=0)
+    value = 0.0
+    for b in range(3):
+        some = np.minimum((3 * p).astype(int), 2) == b
+        sums, sizes = np.bincount(cluster[some], (y - p)[some]), np.bincount(cluster[some])
+        value += some.sum() * (sums.sum() ** 2 - sums @ sums) / (some.sum() ** 2 - sizes @ sizes) / 90
+    assert found.estimate == pytest.approx(value)
+    assert (found.n, found.bins) == (90, "EqualWidth(n=3): 3 bins")
+
+
 def test_a_level_that_no_number_of_draws_can_keep_is_refused():
     with pytest.raises(tn.InputError, match=r"`level` must be at most 0.9999 for `method='score'`.*got 0.9999999"):
         ece_interval([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], level=0.9999999)

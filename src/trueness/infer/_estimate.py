@@ -258,8 +258,7 @@ def _own_question(measure: Any, options: Options) -> _Question:
     if measure is measures.corp:
         remedy = "Name its part: 'miscalibration', 'discrimination' or 'uncertainty'."
         raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)
-    text = (inspect.getdoc(measure) or "").partition("\n")[0] if not isinstance(measure, partial) else ""
-    definition = text or "A function of a Tally."
+    definition = (inspect.getdoc(measure) or "").partition("\n")[0] or "A function of a Tally."
     none = no_limits("No valid interval is known for a function of your own; `method='bootstrap'` assumes one.")
     return _Question("", Measure(measure_name(measure), definition, measure, none, "drawn"), options)
 
