@@ -64,6 +64,7 @@ def test_rows_that_are_worth_less_have_less_power():
 
 def test_the_tolerance_is_half_of_a_rare_rate():
     assert power_of(np.full(1_000, 0.01)).tolerance == pytest.approx(0.005)
+    assert power_of(np.full(1_000, 0.99)).tolerance == pytest.approx(0.005)
     assert power_of(np.full(1_000, 0.4)).tolerance == 0.05
 
 

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,8 +55,7 @@ _OTHER_SLOPE = "The limits assume a slope of 1, which these rows refute; those o
 _CURVE_DRAWS = 199
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Confidence limits and how they were found."""
 
     low: float = math.nan

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
@@ -154,8 +154,7 @@ class _Model(NamedTuple):
     portfolio: Portfolio
 
 
-@dataclass(frozen=True)
-class _GradeSums:
+class _GradeSums(NamedTuple):
     """The sums of the rows of each grade, in order."""
 
     names: tuple[str, ...]
@@ -184,7 +183,7 @@ class _GradeSums:
     def order(self, at: Ints) -> "_GradeSums":
         """The grades in another order."""
         columns = {k: getattr(self, k)[at] for k in ("n", "weight", "events", "expected", "squares")}
-        return replace(self, names=tuple(self.names[i] for i in at), **columns)
+        return self._replace(names=tuple(self.names[i] for i in at), **columns)
 
     @property
     def score(self) -> Floats:
