@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -394,6 +395,35 @@ def test_many_scores_take_a_faster_way_to_the_same_cox_statistic(monkeypatch):
     fast = tn.calibration_test(y, p, method="cox")
     assert (fast.statistic, fast.pvalue) == pytest.approx((slow.statistic, slow.pvalue), rel=1e-9)
     assert tn.calibration_test([*y, 1], [*p, 0.0], method="cox").statistic == np.inf
+
+
+@pytest.mark.parametrize("scale", [1, 0.5, 3.5])
+def test_groups_whose_events_have_a_variance_of_5_are_judged_by_chi_square(scale):
+    """20 rows of score 1/2; with 19 labels are redrawn or, for weights that cannot be, the result is qualified."""
+    caveat = "Few events or non-events are expected, so the p-value may be too small."
+    for n, enough in ((20, True), (19, False)):
+        y, p = np.arange(n + 40) % 2, np.repeat([0.5, 0.25], [n, 40])
+        weight = np.full(n + 40, scale)
+        found = calibration_test(y, p, method="hosmer-lemeshow", bins=tn.Distinct(), sample_weight=weight, seed=0)
+        groups = [
+            (weight * (y - p))[p == one].sum() ** 2 / (weight**2 * p * (1 - p))[p == one].sum() for one in (0.5, 0.25)
+        ]
+        assert found.statistic == pytest.approx(sum(groups))
+        assert ("2 degrees of freedom" in found.assumptions) == (enough or scale != 1)
+        assert (caveat in found.assumptions) == (not enough and scale != 1)
+        if enough:
+            assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 2))
+
+
+def test_a_group_of_certain_scores_adds_nothing_unless_a_label_contradicts_it():
+    y, p = np.concatenate([np.zeros(30, int), np.arange(80) % 2]), np.repeat([0.0, 0.4, 0.6], [30, 40, 40])
+    test = partial(calibration_test, method="hosmer-lemeshow", bins=tn.Distinct())
+    found, alone = test(y, p), test(y[30:], p[30:])
+    assert (found.statistic, found.pvalue) == pytest.approx((alone.statistic, alone.pvalue))
+    assert "2 degrees of freedom" in found.assumptions
+    y[0] = 1
+    wrong = test(y, p)
+    assert (wrong.statistic, wrong.pvalue) == (math.inf, 0)
 
 
 def test_three_groups_leave_one_degree_of_freedom_after_a_fit():

@@ -215,11 +215,13 @@ def test_the_upper_limit_solves_the_equation_of_a_single_mean(n, error, scores, 
     assert (found.n, found.level) == (n, 0.9)
 
 
-def test_the_upper_limit_of_an_ece_of_0_is_that_of_its_noise_floor():
-    y, p = np.tile([0, 1], 200), np.full(400, 0.5)
-    floor = np.sqrt(0.25 / 400)
-    expected = upper_by_hand(0.0, floor, lambda t: np.sqrt(max(0.25 - t * t, 0) / 400), stats.norm.isf(0.05))
-    assert ece_limits(y, p, seed=0).high == pytest.approx(expected, rel=1e-9)
+@pytest.mark.parametrize("n", [400, 20])
+def test_the_upper_limit_of_an_ece_of_0_is_that_of_its_noise_floor(n):
+    """With 20 rows the variance of the sum is 5, from which on a bin counts."""
+    y, p = np.tile([0, 1], n // 2), np.full(n, 0.5)
+    floor = np.sqrt(0.25 / n)
+    expected = upper_by_hand(0.0, floor, lambda t: np.sqrt(max(0.25 - t * t, 0) / n), stats.norm.isf(0.05))
+    assert ece_limits(y, p, bins=1, seed=0).high == pytest.approx(expected, rel=1e-9)
 
 
 def test_bins_without_sums_of_squares_take_rows_at_their_mean_score():
