@@ -246,6 +246,12 @@ def test_from_256_bins_on_the_l2_error_is_found_from_bins():
         tn.equivalence_test(tn.binned(y, p, bins=255), within=0.2, seed=0)
 
 
+def test_labels_are_not_redrawn_where_nothing_was_shown():
+    y, p = some_rows(100)
+    found = tn.equivalence_test(np.append(y, 1), np.append(p, 0.0), within=0.001)
+    assert (found.pvalue, found.too_good, found.contradicted) == (1, None, 0)
+
+
 def test_coarse_bins_are_checked_for_labels_too_good_to_be_true():
     p = np.repeat(np.arange(1, 10) / 10, 400)
     y = (np.arange(3600) % 10 < p * 10 - 1e-9).astype(int)
@@ -298,6 +304,7 @@ def test_one_row_shows_nothing(criterion):
         tn.equivalence_test([1], [0.5], criterion=criterion)
     two = tn.equivalence_test([0, 1], [0.5, 0.5], criterion=criterion)
     assert (two.n, two.pvalue) == (2, 1)
+    assert f"upper limit {1 if criterion == 'l2' else 0.4747:.4f}." in two.assumptions  # one of two is at most 0.9747
 
 
 SCORES = {

@@ -700,3 +700,49 @@ def test_flexible_curves_give_value_and_floor_of_each_distance():
         tn.estimate("ici", y, p, curve="line")
     with pytest.raises(tn.InputError, match="`knots`"):
         tn.estimate("ici", y, p, knots=99)
+
+
+def test_a_function_of_your_own_gets_a_tally_where_there_is_one():
+    y, p = some_rows(60)
+    kinds = []
+
+    def kind_of(sums):
+        kinds.append(type(sums).__name__)
+        return 1.0
+
+    for sums in ((y, p), (tn.tally(y, p),), (tn.sketch(y, p),), (tn.binned(y, p, bins=5),)):
+        tn.estimate(kind_of, *sums, floor=False)
+    assert kinds == ["Tally", "Tally", "Tally", "Binned"]
+
+
+def test_the_squared_error_of_the_largest_scores_has_the_limits_of_their_interval():
+    y, P = top_labels()
+    for options in ({}, {"cluster": np.arange(200) // 2}, {"k": 1}, {"k": 2}):
+        found = tn.estimate("squared_ece", y, P, bins=4, seed=0, **options)
+        expected = tn.ece_interval(y, P, bins=4, squared=True, seed=0, **options)
+        assert found.value == pytest.approx(tn.squared_ece(y, P, bins=4, k=options.get("k")))
+        assert (found.low, found.high) == pytest.approx(expected.hull)
+
+
+def test_means_over_classes_say_why_they_have_no_limits():
+    y, P = top_labels()
+    names = ["squared_ece", "ece", "ece_l2", "slope", "intercept", "free_intercept", "observed_expected", "auc"]
+    names += ["uncertainty", "discrimination", "scaled_brier"]
+    for name, one in estimates(names, y, P, kind="classwise", floor=False).items():
+        assert one.note == "No interval: the value is a mean over classes, which depend on each other.", name
+
+
+def test_top_labels_in_clusters_have_no_limits():
+    y, P = top_labels()
+    assert not tn.estimate("brier", y, P, kind="top-label", cluster=np.arange(200) // 2).bounded
+
+
+def test_whole_weights_of_a_matrix_in_clusters_count_rows():
+    y, P = top_labels()
+    weight, cluster = 1 + np.arange(200) % 3, np.arange(200) // 4
+    for name in ("brier", "log_loss"):
+        weighted = tn.estimate(name, y, P, sample_weight=weight, cluster=cluster)
+        repeated = tn.estimate(name, y.repeat(weight), P.repeat(weight, axis=0), cluster=cluster.repeat(weight))
+        assert (weighted.value, weighted.low, weighted.high) == pytest.approx(
+            (repeated.value, repeated.low, repeated.high)
+        )

@@ -261,6 +261,26 @@ def test_defaults_are_written_out():
     assert k1 == ece_interval(d.y_true, d.y_prob, bins=5, k=1, seed=0)
 
 
+@pytest.mark.parametrize("method", ["bootstrap", "basic-bootstrap", "centred-bootstrap"])
+def test_bootstraps_draw_rows_up_to_2000_and_the_sums_of_bins_beyond(method):
+    d = simulate.binary(2001, distortion=simulate.Logit(slope=0.4), seed=2)
+    options = {"method": method, "bins": 5, "resamples": 20, "seed": 0}
+    binned = ece_interval(tn.binned(d.y_true, d.y_prob, bins=5), **options)
+    assert ece_interval(d.y_true, d.y_prob, **options) == binned
+    y, p = d.y_true[1:], d.y_prob[1:]
+    assert ece_interval(y, p, **options).high != ece_interval(tn.binned(y, p, bins=5), **options).high
+
+
+@pytest.mark.parametrize("method", ["subsampling", "politis-romano", "hulc", "adaptive-hulc"])
+def test_methods_that_split_rows_do_so_for_any_number(method):
+    d = simulate.binary(2001, distortion=simulate.Logit(slope=0.4), seed=2)
+    options = {"method": method, "bins": 5, "seed": 0, **({} if method == "hulc" else {"resamples": 20})}
+    found = ece_interval(d.y_true, d.y_prob, squared=True, **options)
+    assert found.estimate == pytest.approx(tn.squared_ece(d.y_true, d.y_prob, bins=5))
+    with pytest.raises(tn.InputError, match="every distinct score"):
+        ece_interval(tn.binned(d.y_true, d.y_prob, bins=5), **options)
+
+
 def test_resampled_sets_do_not_go_below_0():
     """The estimate of calibrated rows is negative in many resamples."""
     d = simulate.binary(60, seed=1)
