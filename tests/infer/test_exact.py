@@ -175,6 +175,27 @@ def test_a_statistic_is_out_of_reach_where_half_of_it_has_a_chance_below_e_to_th
     assert not out_of_reach(matrix, 1e6)  # the bound is for one score per row
 
 
+def spread_of_draws(scores, draws):
+    drawn = null_statistics(scores, draws, np.random.default_rng(2))
+    variance, _ = null_moments(scores.z, scores.count, scores.first, np.zeros((scores.first.size, 1)))
+    return drawn.std() / math.sqrt(variance)
+
+
+def test_bins_of_two_rows_have_pairs():
+    p = np.array([0.1, 0.12, 0.5, 0.52, 0.9])
+    scores = of_cells(tn.tally([0, 1, 0, 1, 1], p).parts[0], tn.EqualWidth(5), None)
+    assert spread_of_draws(scores, 2_000) == pytest.approx(1, rel=0.1)
+    pairs = of_cells(tn.tally([0, 1, 0, 1], p[:4]).parts[0], tn.EqualWidth(5), None)
+    assert spread_of_draws(pairs, 2_000) == pytest.approx(1, rel=0.1)
+
+
+def test_near_ties_of_wide_bins_keep_their_variance():
+    """One score for a whole bin would make the spread one and a half times as large."""
+    p = (np.arange(5_000) + 0.5) / 5_000
+    scores = of_cells(tn.tally(np.arange(5_000) % 2, p).parts[0], tn.Edges([0, 1]), None)
+    assert spread_of_draws(scores, 400) == pytest.approx(1, rel=0.3)
+
+
 def test_rows_that_are_all_alone_have_a_statistic_of_0():
     scores = of_cells(tn.tally([0, 1, 1], [0.1, 0.5, 0.9]).parts[0], tn.Distinct(), None)
     assert null_statistics(scores, 7, np.random.default_rng(0)).tolist() == [0] * 7
@@ -187,9 +208,9 @@ def test_the_statistic_sums_over_pairs_of_rows(divisor):
     z = rng.dirichlet(np.ones(3), 9)[:, :2]
     label = rng.integers(0, 3, 9)
     u = (label[:, np.newaxis] == [0, 1]) - z
-    first, bins = np.array([0, 4, 5]), np.repeat([0, 1, 2], [4, 1, 4])
+    first, bins = np.array([0, 4, 5, 7]), np.repeat([0, 1, 2, 3], [4, 1, 2, 2])
     value = 0.0
-    for b, size in ((0, 4), (2, 4)):
+    for b, size in ((0, 4), (2, 2), (3, 2)):
         some = u[bins == b]
         products = sum(some[i] @ some[j] for i, j in itertools.permutations(range(size), 2))
         value += products / (size - (divisor == "pairs")) / 9

@@ -422,3 +422,35 @@ def test_without_expected_events_a_ratio_is_infinite_or_unknown():
     safe = tn.grade_table([0, 0, 1, 0], [0.0, 0.0, 0.5, 0.5], bins={"safe": 0.1, "other": 1})["safe"]
     assert np.isnan([safe.ratio, safe.ratio_low, safe.ratio_high]).all()
     assert (safe.light, safe.pvalue) == ("green", 1)
+
+
+def test_grades_of_one_row_count():
+    table = tn.grade_table([1, 0, 1], [0.125, 0.5, 0.75])
+    assert [(one.n, one.score, one.rate) for one in table] == [(1, 0.125, 1), (1, 0.5, 0), (1, 0.75, 1)]
+    assert table.inversions == (("0.125", "0.5"),)
+    assert [one.pvalue for one in table] == pytest.approx([0.125, 1, 0.75])
+    assert [one.adjusted_pvalue for one in table] == pytest.approx([0.375, 1, 1])
+
+
+def test_fractional_weights_by_column_are_those_by_cut_off():
+    y, p = portfolio()
+    weight = 0.5 + np.arange(y.size) % 2
+    column = np.array(["A", "B", "C"])[np.searchsorted([0.005, 0.02], p)]
+    by_column = tn.grade_table(y, p, grades=column, sample_weight=weight)
+    assert [one.to_dict() for one in by_column] == [
+        pytest.approx(one.to_dict()) for one in tn.grade_table(y, p, bins=CUTS, sample_weight=weight)
+    ]
+
+
+def test_an_ordered_column_keeps_categories_without_rows():
+    pandas = pytest.importorskip("pandas")
+    grades = pandas.Categorical(["A", "A", "C"], categories=["A", "B", "C"], ordered=True)
+    table = tn.grade_table([0, 1, 1], [0.1, 0.2, 0.9], grades=grades)
+    assert [(one.grade, one.n) for one in table] == [("A", 2), ("B", 0), ("C", 1)]
+
+
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_there_may_be_a_thousand_grades():
+    assert len(tn.grade_table([0, 1], [0.2, 0.7], bins=1_000).grades) == 1_000
+    with pytest.raises(tn.InputError, match="`bins` must be at most 1,000 grades; got 1,001"):
+        tn.grade_table([0, 1], [0.2, 0.7], bins=1_001)

@@ -82,6 +82,13 @@ def test_bins_draw_their_events_at_their_mean_score_and_less_if_they_know_how_sc
     assert_floor(found, gap @ share)
 
 
+def test_bins_of_equal_mass_have_their_own_floor():
+    p = scores_of("both")
+    found = tn.estimate("ace", (np.arange(p.size) % 3 == 0).astype(int), p, bins=5, level=0.9, seed=0)
+    gap, share = redrawn_gaps(p, np.ones(p.size), np.append(p[::80], 1))
+    assert_floor(found, gap @ share)
+
+
 def test_very_many_rare_scores_are_drawn_in_pools():
     p = (np.arange(9_000) + 0.5) / 9_000 / 500  # nine events
     y = (np.arange(9_000) % 1_000 == 0).astype(int)
