@@ -196,6 +196,21 @@ def test_fractional_weights_weigh_the_statistics():
     assert tn.calibration_test(np.append(y[:-1], 0), certain, sample_weight=w).contradicted == 1
 
 
+@pytest.mark.parametrize("heavy", [0.5, 3.7])
+def test_certain_scores_of_weighted_rows_move_to_the_share_of_their_rows(heavy):
+    """Scores are rounded to tenths; one in 40 rows of score 0 and two in 50 of score 1 have the impossible label."""
+    rng = np.random.default_rng(4)
+    p = np.repeat([0.0, 0.1, 0.3, 0.4, 0.7, 1.0], [40, 20, 20, 20, 20, 50])
+    y, w = (rng.random(p.size) < p).astype(int), np.full(p.size, 0.5)
+    wrong = [3, 170 - 7, 170 - 2]
+    y[wrong], w[wrong] = [1, 0, 0], heavy
+    found = tn.calibration_test(y, p, sample_weight=w, resamples=99, seed=0)
+    moved = np.where(p == 0, 1 / 40, np.where(p == 1, 1 - 2 / 50, p))
+    expected = tn.calibration_test(y, moved, sample_weight=w, resamples=99, seed=0)
+    assert (found.alone, found.pvalue) == (expected.alone, expected.pvalue)
+    assert (found.contradicted, found.too_good) == (3, None)
+
+
 def test_sums_of_rows_with_different_weights_are_refused():
     sums = tn.tally([0, 1, 1], [0.2, 0.2, 0.7], sample_weight=[0.5, 1, 1])
     with pytest.raises(tn.InputError, match=r"`sample_weight` must be equal for all rows of a score .* Pass the rows"):

@@ -112,9 +112,12 @@ def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: En
         unit, words = grid_unit(cells.score), contradictions_in_words(counted)
         if unit is None:
             return OmnibusTest(0.0, {}, None, draws, contradicted, words)
-        if entries is not None:
+        if entries is None:
+            cells = moved_inside(cells, unit / 2)
+        else:  # by the share of their rows, not of their weights: cells must begin where their rows do
             entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, unit / 2))
-        moved = omnibus_test(moved_inside(cells, unit / 2), draws, rng, entries)
+            cells = Cells(np.unique(entries.z), cells.count, cells.weight, cells.events)
+        moved = omnibus_test(cells, draws, rng, entries)
         # Scores moved to the share of their labels agree with them too well.
         return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=unit)
     # The cells of weighted rows have equal numbers of rows.
