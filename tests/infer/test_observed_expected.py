@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import binomtest
+from scipy.stats import beta, binomtest, norm, t
 
 import trueness as tn
 from trueness._input.sample import Sample
 from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer._observed_expected import EffectiveEvents, observed_expected_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -145,3 +145,114 @@ def test_clusters_of_one_row_see_the_highest_score_at_its_own_rate():
     alone = ClusteredRows(Sample(y, p, None), np.arange(40))
     plain, clustered = (observed_expected_interval(cells_of(y, p), 0.95, rows) for rows in (None, alone))
     assert clustered[:2] == pytest.approx(plain[:2], rel=0.03)
+
+
+def strata_of_rows(p, w, rows):
+    """The stratum of each row: five expected events and non-events in each, ten strata at most, ties undivided."""
+    expected, total = w @ p, w.sum()
+    size = max(1, min(10, math.floor(min(expected, total - expected) * rows / 5 + 1e-9)))
+    middle = [w[p < score].sum() + w[p == score].sum() / 2 for score in p]
+    return np.array([min(math.floor(m / total * size), size - 1) for m in middle])
+
+
+def by_rows(y, p, level, w=None, cluster=None):
+    """O/E, its limits and its standard error by the definition, with loops over strata and clusters."""
+    unweighted = w is None
+    w = np.ones(y.size) if unweighted else w
+    equal = w.sum() ** 2 / (w @ w)
+    stratum = strata_of_rows(p, w, equal / w.sum())
+    rate, mean_score, variance = w @ y / w.sum(), w @ p / w.sum(), 0.0
+    residual = np.empty(y.size)
+    for s in set(stratum):
+        at = stratum == s
+        residual[at] = w[at] * (y[at] - w[at] @ y[at] / w[at].sum())
+        variance += rate * (1 - rate) * np.mean(w[at] ** 2)  # a pseudo-row
+        if cluster is None and at.sum() > 1:
+            variance += (residual[at] ** 2).sum() * at.sum() / (at.sum() - 1)
+    size, freedom = equal, equal - 1
+    if cluster is not None:
+        groups = [cluster == g for g in set(cluster)]
+        variance += sum(residual[at].sum() ** 2 for at in groups) * len(groups) / (len(groups) - 1)
+        size = w.sum() ** 2 / sum(w[at].sum() ** 2 for at in groups)
+        freedom = size - 1
+    if 0 < rate < 1:
+        size = w.sum() ** 2 * rate * (1 - rate) / variance
+        size = max(size, equal) if unweighted and cluster is None else size
+    spread = math.sqrt(rate * (1 - rate) / size)
+    tail = (1 - level) / 2
+    if 0 < rate < 1 and not (unweighted and cluster is None):
+        size *= (norm.ppf(tail) / t.ppf(tail, freedom)) ** 2
+    k = rate * size
+    low = beta.ppf(tail, k, size - k + 1) if rate > 0 else 0
+    high = beta.isf(tail, k + 1, size - k) if rate < 1 else 1
+    return np.array([rate, low, high, spread]) / mean_score
+
+
+LAWS_OF_SCORES = {
+    "even": lambda rng: rng.random(90),
+    "rare": lambda rng: rng.beta(0.5, 8, 90),
+    "sure": lambda rng: rng.beta(8, 0.5, 90).round(2),
+    "lumpy": lambda rng: rng.choice([0.05, 0.3, 0.31, 0.8], 90, p=[0.6, 0.1, 0.1, 0.2]),
+    "few": lambda rng: rng.random(7),
+}
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("law", LAWS_OF_SCORES)
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_limits_and_standard_error_are_those_of_a_loop_over_the_rows(law, level):
+    rng = np.random.default_rng(len(law))
+    p = LAWS_OF_SCORES[law](rng)
+    y = (rng.random(p.size) < 0.8 * p + 0.1).astype(int)
+    y[:2] = 0, 1
+    w, cluster = rng.choice([0.3, 1.25, 4.1], p.size), np.arange(p.size) // 3
+    for weight in (None, w):
+        for group in (None, cluster):
+            rows = None if group is None else ClusteredRows(Sample(y, p, weight), group)
+            found = EffectiveEvents.of(cells_of(y, p, weight), rows)
+            expected = by_rows(y, p, level, weight, group)
+            assert (*found.interval((1 - level) / 2), found.standard_error) == pytest.approx(tuple(expected))
+            assert observed_expected_interval(cells_of(y, p, weight), level, rows) == found.interval((1 - level) / 2)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_that_are_all_equal_count_the_rows_or_clusters_they_are_worth(label):
+    rng = np.random.default_rng(5)
+    p, y, w, cluster = rng.random(60), np.full(60, label), rng.choice([0.5, 1.5], 60), np.arange(60) % 11
+    for weight in (None, w):
+        for group in (None, cluster):
+            rows = None if group is None else ClusteredRows(Sample(y, p, weight), group)
+            found = observed_expected_interval(cells_of(y, p, weight), 0.9, rows)
+            assert found == pytest.approx(tuple(by_rows(y, p, 0.9, weight, group)[:3]))
+            assert math.isnan(EffectiveEvents.of(cells_of(y, p, weight), rows).standard_error)
+
+
+def test_bins_of_one_score_each_have_the_limits_of_the_rows():
+    rng = np.random.default_rng(6)
+    p = rng.choice([0.05, 0.15, 0.25, 0.55, 0.95], 120)
+    y, w = (rng.random(120) < p).astype(int), np.where(p < 0.2, 0.5, 1.75)
+    for weight in (None, w):
+        found = observed_expected_interval(tn.binned(y, p, bins=10, sample_weight=weight).parts[0], 0.95)
+        assert found == pytest.approx(tuple(by_rows(y, p, 0.95, weight)[:3]))
+
+
+def test_very_many_scores_have_the_limits_of_the_rows():
+    """40,000 scores are pooled, which moves a few of them to the next of ten strata."""
+    y, p = some_rows(40_000)
+    edges = np.sort(p)[3999::4000]
+    stratum = np.searchsorted(edges, p)
+    r = np.bincount(stratum, y) / np.bincount(stratum)
+    variance = (4000 / 3999 * 4000 * r * (1 - r)).sum() + 10 * y.mean() * (1 - y.mean())
+    size = y.size**2 * y.mean() * (1 - y.mean()) / variance
+    low = beta.ppf(0.025, size * y.mean(), size * (1 - y.mean()) + 1) / p.mean()
+    assert observed_expected_interval(cells_of(y, p), 0.95)[:2] == pytest.approx((y.mean() / p.mean(), low), rel=1e-5)
+
+
+def test_one_cluster_that_outweighs_all_others_leaves_the_rate_unknown():
+    y, p, w, cluster = np.array([0, 1, 1]), np.array([0.2, 0.4, 0.5]), np.array([1e20, 1e20, 1.5]), [0, 0, 1]
+    found = tn.estimate("observed_expected", y, p, sample_weight=w, cluster=cluster)
+    assert (found.value, found.low, found.high) == pytest.approx((0.5 / 0.3, 0, 1 / 0.3))
+
+
+def test_scores_of_zero_have_no_standard_error():
+    assert math.isnan(EffectiveEvents.of(cells_of([0, 1], [0.0, 0.0])).standard_error)

@@ -213,7 +213,10 @@ class Statistics:
 
 
 class _Error:
-    """T = Σ (S² − Q) / (N − 1) of some cells; Q = Σu² is linear in the events: an event adds 1 − 2p to Σp²."""
+    """T = Σ (S² − Q) / (N − 1) of some cells; Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+
+    With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not count.
+    """
 
     def __init__(self, statistics: Statistics, at: Ints) -> None:
         z, rows, w, _ = statistics.entries
