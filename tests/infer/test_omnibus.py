@@ -10,8 +10,19 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import ks_2samp
 
 import trueness as tn
-from trueness.infer._omnibus import combined_pvalues, extremeness, omnibus_power, omnibus_test, ranks
-from trueness.infer._omnibus_statistics import NAMES, Statistics, evidence
+from trueness.infer._omnibus import (
+    OmnibusTest,
+    _proven_bound,
+    combined_pvalues,
+    extremeness,
+    lower_tail,
+    omnibus_outcome,
+    omnibus_power,
+    omnibus_test,
+    ranks,
+)
+from trueness.infer._omnibus_statistics import NAMES, WORDS, Statistics, entries_of_rows, evidence
+from trueness.infer._tail_bounds import MANY_DIRECTIONS, tail_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -149,7 +160,7 @@ def test_it_names_the_statistic_with_the_strongest_evidence():
 
 def test_it_says_when_near_ties_are_drawn_together():
     rng = np.random.default_rng(0)
-    for n, level in ((4_000, "exact at any n"), (5_000, "exact within 0.001, near ties being drawn together")):
+    for n, level in ((4_096, "exact at any n"), (4_097, "exact within 0.001, near ties being drawn together")):
         p = rng.random(n)
         found = tn.calibration_test((rng.random(n) < p).astype(int), p, method="omnibus", resamples=19, seed=0)
         assert f"the level is {level}: 19 sets" in found.assumptions
@@ -415,3 +426,87 @@ def test_values_ranked_among_others_count_themselves():
 def test_an_impossible_label_has_statistic_and_p_value_zero():
     found = tn.calibration_test([0, 1, 1, 0], [0.0, 0.31234567, 0.7654321, 1.0], seed=0)
     assert (found.statistic, found.pvalue, found.strongest) == (0, 0, "labels that are impossible under the scores")
+
+
+def test_999_sets_of_labels_are_drawn_by_default():
+    found = tn.calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], seed=1)
+    assert "999 sets of labels" in found.assumptions
+    assert found.smallest_pvalue == 0.001
+
+
+def test_a_lower_tail_at_its_floor_is_ranked_among_ten_times_as_many_draws():
+    """Twenty scores, each with exactly the events that it predicts: no drawn labels agree as well."""
+    p = np.repeat(np.arange(2, 22) / 25, 100)
+    y = np.tile(np.arange(100), 20) < np.repeat(np.arange(2, 22) * 4, 100)
+    assert tn.calibration_test(y, p, resamples=19, seed=0).too_good == 1 / 200
+
+
+def test_the_lower_tail_is_the_rank_of_the_product_of_ranks():
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        values = np.vstack([rng.gamma(2, 1, (4, 15)), rng.normal(size=(13, 15))])
+        small = [values[2], values[3], abs(values[4]), abs(values[5]), (values[4:] ** 2).sum(axis=0)]
+        product = np.prod([[np.mean(row <= one) for one in row] for row in small], axis=0)
+        assert lower_tail(values) == pytest.approx(np.mean(product <= product[0] * (1 + 1e-9)))
+
+
+def test_the_p_values_of_weighted_rows_are_ranks_of_their_statistics():
+    rng, p, w = weighted_rows(70, 6)
+    y = (rng.random(70) < p).astype(int)
+    found = tn.calibration_test(y, p, sample_weight=w, resamples=59, seed=5)
+    statistics = Statistics(tn.tally(y, p).parts[0], entries_of_rows(y, p, w))
+    alone, combined = combined_pvalues(evidence(statistics.observed_and_drawn(59, np.random.default_rng(5))))
+    assert list(found.alone.values()) == alone[:, 0].tolist()
+    assert found.pvalue == combined[0]
+
+
+def test_an_impossible_label_has_p_value_zero_before_any_words():
+    cells = tn.tally([0, 1, 1, 0], [0.0, 0.31234567, 0.7654321, 1.0]).parts[0]
+    found = omnibus_test(cells, 19, np.random.default_rng(0))
+    assert (found.pvalue, found.contradicted, found.alone, found.too_good) == (0, 1, {}, None)
+
+
+def outcome(**changes):
+    alone = dict.fromkeys(NAMES, 0.9) | {"trend": 0.3}
+    return omnibus_outcome(OmnibusTest(0.4, alone, 0.7, 99)._replace(**changes), "Assumed.")
+
+
+def test_the_outcome_in_words():
+    found = outcome()
+    assert (found.statistic, found.pvalue, found.smallest) == (0.3, 0.4, 0.01)
+    assert found.assumptions == "Assumed. Strongest evidence: deviance in coarse cells (p = 0.3 alone)."
+    assert (found.details["strongest"], found.details["too_good"]) == (WORDS["trend"], 0.7)
+    none = outcome(alone=dict.fromkeys(NAMES, 0.5), pvalue=0.5)
+    assert (none.assumptions, none.details["strongest"]) == ("Assumed.", "")
+    assert "proven bound" not in outcome(pvalue=0.3).assumptions
+    assert "proven bound" in outcome(pvalue=0.29).assumptions
+    assert outcome(contradicted=1, impossible="1 row", unit=0.1).assumptions.startswith("Labels are impossible")
+
+
+def test_of_equal_p_values_the_one_that_is_easiest_to_explain_is_the_strongest():
+    alone = dict.fromkeys(NAMES, 0.2)
+    assert OmnibusTest(0.1, alone, None, 9).strongest == "mean"
+    assert OmnibusTest(0.1, alone | {"mean": 0.3, "cells": 0.1, "error": 0.1}, None, 9).strongest == "error"
+
+
+def test_the_power_ranks_199_sets_of_labels_among_999():
+    p = np.repeat([0.2, 0.5, 0.7], 300)
+    cells = tn.tally(np.arange(p.size) % 2 == 0, p).parts[0]
+    rng = np.random.default_rng(0)
+    certain = np.array([0.9, 0.9, 0.99])
+    assert omnibus_power(cells, certain, 0.001, rng=rng) == 1
+    assert omnibus_power(cells, certain, 0.00099, rng=rng) == 0
+    some = 199 * omnibus_power(cells, np.array([0.24, 0.54, 0.74]), 0.1, rng=rng)
+    assert some == pytest.approx(round(some))
+    assert 20 < some < 190
+
+
+def test_very_many_scores_have_the_proven_bound_of_their_cells():
+    """With pooled entries in place of the scores, the sums of all cells are the same."""
+    n = MANY_DIRECTIONS + 1
+    p = np.linspace(0.01, 0.99, n)
+    cells = tn.tally(np.arange(n) % 25 < 13, p).parts[0]
+    statistics = Statistics(cells)
+    whole = np.zeros(1, dtype=np.int64)
+    expected = tail_bound(cells, (whole, *statistics.partitions), ())
+    assert math.log(_proven_bound(cells, statistics)) == pytest.approx(math.log(expected), rel=1e-9)

@@ -33,6 +33,8 @@ from trueness.typing import Floats, Ints
 
 _CELLS, _FEWEST_CELLS = 20_000, 8
 _MOST_CLASSES, _MOST_VALUES, _FEWEST_DRAWS = 2 * 10**8, 4 * 10**7, 199
+# Values of a set of labels in a column: four statistics and thirteen forms.
+_STATISTICS = 17
 _BLOCK = 1 << 21
 """Numbers of a batch."""
 
@@ -185,10 +187,7 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
         columns.append(_Column(matrix.p.max(axis=1), matrix.y == top, len(matrix.names)))
         names.append("the largest score")
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
-    rows = len(matrix.p)
-    if draws is None:
-        values = 17 * len(columns)
-        draws = min(999, max(_FEWEST_DRAWS, min(_MOST_CLASSES // rows, _MOST_VALUES // values)))
+    draws = affordable_draws(len(matrix.p), len(columns)) if draws is None else draws
     cell = np.stack([column.cell for column in columns], axis=1)
     batches: list[list[Floats]] = [[column.values(column.hits[:, np.newaxis])] for column in columns]
     for hits in _drawn_hits(matrix.p, cell, offset, top if largest else None, draws, rng):
@@ -200,6 +199,11 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
         if column.varies
     ]
     return joint_test(problems, draws)
+
+
+def affordable_draws(rows: int, columns: int) -> int:
+    """999 draws, or as many as the limits on drawn classes and statistics allow, but at least 199."""
+    return min(999, max(_FEWEST_DRAWS, min(_MOST_CLASSES // rows, _MOST_VALUES // (_STATISTICS * columns))))
 
 
 class _Column:
