@@ -623,3 +623,15 @@ def test_every_value_of_a_matrix_is_checked_before_a_measure_of_your_own():
     for kind in ("classwise", "confidence", "top-label"):
         with pytest.raises(tn.InputError, match="Model 'b': Rows of `y_prob` must sum to 1"):
             compare([0, 1], {"a": right, "b": wrong}, measure=tn.brier, method="bootstrap", resamples=39, kind=kind)
+
+
+def test_resamples_without_a_value_are_left_out_with_a_warning():
+    """Of 3 rows, the only event is missing in 8 of 27 resamples, which then have no odds."""
+
+    def odds(tally):
+        events = int(tally.parts[0].events.sum())
+        return events / (3 - events) if 0 < events < 3 else float("nan")
+
+    options = {"measure": odds, "method": "bootstrap", "resamples": 99, "level": 0.5, "seed": 1}
+    with pytest.warns(tn.NoEstimateWarning, match=r"not finite in \d+ of 99 resamples, which were left out"):
+        compare([0, 1, 0], {"a": [0.2, 0.6, 0.3], "b": [0.1, 0.9, 0.4]}, **options)

@@ -35,7 +35,8 @@ def paired_resamples(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # the sample itself has been warned about
-        return _finite_resamples(np.array(parallel_draws(draw, resamples, rng, workers, report)))
+        drawn = np.array(parallel_draws(draw, resamples, rng, workers, report))
+    return _finite_resamples(drawn)
 
 
 def _finite_resamples(drawn: Floats) -> Floats:
