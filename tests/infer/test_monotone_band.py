@@ -9,6 +9,7 @@ from scipy.stats import beta
 
 import trueness as tn
 from trueness._tally.rules import EqualMass
+from trueness.infer._monotone_band import BandRuns
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -153,3 +154,64 @@ def test_the_whole_band_covers_a_rising_truth(law, truth):
         high = band.high[np.searchsorted(band.score, at)]
         misses += bool((f[order] < low).any() or (f[order] > high).any())
     assert misses / runs <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / runs)
+
+
+@pytest.mark.parametrize("scores", [1_000, 1_001])
+def test_there_are_never_more_than_a_thousand_groups(scores):
+    """Of 300,000 rows; each score is a group of its own, or the first two share one. 1,000 − 2ʲ + 1 runs of 2ʲ."""
+    p = np.linspace(0, 1, scores)
+    cells = tn.tally([0] * scores + [1] * scores, np.tile(p, 2), sample_weight=np.repeat([150, 150], scores))
+    band = tn.monotone_band(cells)
+    assert band.runs == sum(1_001 - 2**j for j in range(10))
+    assert (band.n, band.score.size) == (300 * scores, scores)
+
+
+def test_the_distance_and_share_of_each_group_are_those_of_its_rows():
+    """No row of the first, or of the other scores of a group, is farther from the band than its distance."""
+    y, p = some_rows(160, 160)
+    band = tn.monotone_band(y, p, level=0.9)
+    scores, low, high = slow_band(y, p, 0.9)
+    far = np.maximum(high - scores, scores - low)
+    number = np.searchsorted(band.score, scores)  # the rows from the previous score to this one
+    for i in range(band.score.size):
+        own = far[number == i]
+        assert band.distance[i] >= own.max() - 1e-12
+        assert band.share[i] == pytest.approx(own.size / 160)
+        if own.size <= 2:  # its ends are scores
+            assert band.distance[i] == pytest.approx(own.max(), abs=1e-12)
+
+
+def test_two_scores_of_a_group_have_the_distance_of_the_second():
+    """By hand: 4 rows, 4 scores, each alone; and 3 groups of 9 rows of 3 scores each."""
+    p = np.arange(1, 10) / 10
+    y = np.array([0, 0, 1, 0, 1, 0, 1, 1, 1])
+    band = tn.monotone_band(y, p, level=0.5)
+    scores, low, high = slow_band(y, p, 0.5)
+    far = np.maximum(high - scores, scores - low)
+    inside = np.searchsorted(band.score, scores)
+    assert [far[inside == i].max() for i in range(band.score.size)] == pytest.approx(band.distance.tolist())
+
+
+def test_cells_without_rows_do_not_count():
+    y, p = some_rows(50, digits=1)
+    cells = tn.tally(y, p).parts[0]
+    zero = np.zeros(1, dtype=np.int64)
+    more = type(cells)(
+        *(np.concatenate([column, zero]) for column in (cells.score, cells.count, cells.weight, cells.events))
+    )
+    more.score[-1] = 2.0
+    found, expected = (BandRuns(one).band(0.9).to_dict() for one in (more, cells))
+    assert found == expected
+
+
+def test_the_share_within_of_the_runs_is_that_of_the_band():
+    y, p = some_rows(400, 3)
+    cells = tn.tally(y, p).parts[0]
+    band = tn.monotone_band(y, p, level=0.9)
+    for eps in (0.1, 0.2, 0.3, 0.4):
+        assert BandRuns(cells).share_within(eps, 0.1) == pytest.approx(band.share_within(eps))
+
+
+def test_the_level_is_095_by_default():
+    y, p = some_rows(50)
+    assert tn.monotone_band(y, p).to_dict() == tn.monotone_band(y, p, level=0.95).to_dict()

@@ -198,8 +198,9 @@ def test_values_that_are_undefined_are_counted_and_count_as_far_out():
         events = tally.parts[0].events.sum()
         return float("nan") if events == 0 else float(events)
 
-    with pytest.warns(tn.NoEstimateWarning, match="undefined for .* of 99 sets"):
+    with pytest.warns(tn.NoEstimateWarning) as log:
         found = noise_floor(hit, [0.3] * 2, observed=10, resamples=99, seed=1)
+    assert f"undefined for {np.isnan(found.draws).sum()} of 99 sets" in str(log[0].message)
     assert found.pvalue == (1 + np.isnan(found.draws).sum()) / 100
     assert found.mean >= 1
     with pytest.raises(tn.InputError, match="nan for every set"):
@@ -281,7 +282,7 @@ def test_an_observed_value_beside_labels_is_refused():
         noise_floor(tn.ece, [0.2, 0.4], y_true=[0, 1], observed=0.1)
 
 
-@pytest.mark.parametrize("bins", [10, 7, tn.EqualMass(5), [0, 0.3, 0.31, 1]])
+@pytest.mark.parametrize("bins", [10, tn.EqualMass(5), [0, 0.3, 0.31, 1], tn.Isotonic(), tn.BlockIsotonic(n_min=9)])
 def test_the_shortcut_of_the_ece_has_the_same_bits(bins):
     rng = np.random.default_rng(0)
     p = np.append(rng.random(200), [0.0, 0.3, 0.3, 1.0])
@@ -308,10 +309,11 @@ def test_the_tests_of_many_redrawn_labels_decide_as_those_of_each_alone(kind):
     assert together.draws.std() > 0
 
 
-def test_batches_of_redrawn_labels_are_bounded(monkeypatch):
-    monkeypatch.setattr(_noise_floor, "_BATCH", 700)
+@pytest.mark.parametrize(("batch", "sizes"), [(700, [3, 3, 1]), (900, [3, 3, 1]), (901, [4, 3])])
+def test_batches_of_redrawn_labels_are_bounded(batch, sizes, monkeypatch):
+    monkeypatch.setattr(_noise_floor, "_BATCH", batch)
     tallies = [tn.tally(RNG.random(300) < P, P) for _ in range(7)]
-    assert [len(few) for few in _noise_floor._batches(tallies)] == [3, 3, 1]
+    assert [len(few) for few in _noise_floor._batches(tallies)] == sizes
     assert _noise_floor.values_of_tallies(tn.tce, iter(tallies)) == [tn.tce(tally) for tally in tallies]
 
 
@@ -326,3 +328,85 @@ def test_parts_with_and_without_whole_weights_are_tested_alike():
 def test_a_tally_brings_its_own_labels_and_weights(rows, name):
     with pytest.raises(tn.InputError, match=f"`{name}` must be left out when `y_prob` is a Tally"):
         noise_floor(tn.ece, tn.tally(Y, P), resamples=19, seed=0, **rows)
+
+
+@pytest.mark.parametrize("rows", [{"sample_weight": np.tile([0.5, 1.5, 2.5], 100), "weight_type": "importance"}, {}])
+def test_the_ece_of_weighted_rows_and_of_classes_takes_no_shortcut(rows):
+    scores = P if rows else np.column_stack([P, 1 - P])
+    quick = noise_floor(partial(tn.ece, bins=5), scores, resamples=9, seed=1, **rows)
+    slow = noise_floor(lambda one: tn.ece(one, bins=5), scores, resamples=9, seed=1, **rows)
+    assert quick.draws.tolist() == slow.draws.tolist()
+
+
+def test_other_options_of_the_ece_take_no_shortcut():
+    for more in ({"norm": "max"}, {"norm": "l2"}):
+        quick = noise_floor(partial(tn.ece, bins=5, **more), P, resamples=9, seed=1)
+        slow = noise_floor(lambda one, more=more: tn.ece(one, bins=5, **more), P, resamples=9, seed=1)
+        assert quick.draws.tolist() == slow.draws.tolist()
+
+
+def test_mean_deviation_and_quantiles_are_those_of_the_draws():
+    draws = np.array([4.0, 1.0, 3.0, 2.0, 5.0])
+    found = _noise_floor.floor_of_draws("m", draws, None, 0.5, n=7)
+    assert (found.mean, found.std, found.low, found.high) == (3, pytest.approx(2.5**0.5), 2, 4)
+    assert (found.resamples, found.n, found.kind, found.alternative) == (5, 7, "binary", "greater")
+    tenth = noise_floor(tn.ece, P, resamples=101, level=0.8, seed=1)
+    ordered = np.sort(tenth.draws)
+    assert (tenth.low, tenth.high, tenth.level) == (pytest.approx(ordered[10]), pytest.approx(ordered[90]), 0.8)
+    assert np.isnan(noise_floor(tn.ece, P, resamples=1, seed=1).std)
+    usual = noise_floor(rate, P[:5], seed=1)
+    assert (usual.resamples, usual.level, usual.alternative) == (999, 0.95, "greater")
+
+
+@pytest.mark.parametrize(
+    ("observed", "greater", "less"),
+    [
+        (0.5, 1.0, 1 / 5),
+        (3.0, 3 / 5, 4 / 5),
+        (3.0 + 1e-13, 3 / 5, 4 / 5),  # equal up to rounding
+        (3.0 - 1e-13, 3 / 5, 4 / 5),
+        (3.5, 2 / 5, 4 / 5),
+        (9.0, 1 / 5, 1.0),
+    ],
+)
+@pytest.mark.all_cases
+def test_p_values_by_hand(observed, greater, less):
+    draws = np.array([4.0, 1.0, 3.0, 2.0])
+    both = min(1, 2 * min(greater, less))
+    for side, pvalue in (("greater", greater), ("less", less), ("two-sided", both)):
+        assert _noise_floor.floor_of_draws("m", draws, observed, 0.9, side, n=1).pvalue == pytest.approx(pvalue)
+
+
+def test_undefined_draws_are_extreme_on_both_sides():
+    draws = np.array([4.0, np.nan, 3.0, 2.0])
+    for side, pvalue in (("greater", 2 / 5), ("less", 5 / 5)):
+        with pytest.warns(tn.NoEstimateWarning, match="undefined for 1 of 4 sets"):
+            assert _noise_floor.floor_of_draws("m", draws, 5.0, 0.9, side, n=1).pvalue == pvalue
+
+
+def test_names_of_measures():
+    class Own:
+        def __call__(self, tally):
+            return 1.0
+
+    assert _noise_floor.measure_name(Own()) == "Own"
+    assert _noise_floor.measure_name(partial(partial(tn.tce, bins=5), alpha=0.1)) == "tce(bins=5, alpha=0.1)"
+    assert _noise_floor.measure_name(partial(max, 1, 2)) == "max(1, 2)"
+
+
+@pytest.mark.parametrize("value", [True, np.True_, None, "1"])
+def test_a_measure_returns_one_number(value):
+    with pytest.raises(tn.InputError, match="`measure` must return one number"):
+        noise_floor(lambda tally: value, P, resamples=3)
+    if value is not None:
+        with pytest.raises(tn.InputError, match="`observed` must be a number"):
+            noise_floor(tn.ece, P, observed=value, resamples=3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert noise_floor(lambda tally: np.int64(3), P, observed=np.float32(0.5), resamples=3).mean == 3
+
+
+def test_an_error_of_the_measure_is_told():
+    with pytest.raises(tn.InputError, match="called with one, it raised TypeError"):
+        noise_floor(lambda tally: tally + 1, P, y_true=Y, resamples=3)
