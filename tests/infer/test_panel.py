@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from trueness.infer._panel import panel_values
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
@@ -80,8 +81,6 @@ def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):
 
 
 def test_values_without_limits_are_the_same(found):
-    from trueness.infer._panel import panel_values
-
     values = panel_values(tn.tally(*some_rows()), KEYS, "spline")
     assert values == pytest.approx({key: found[key].value for key in KEYS}, rel=1e-9)
 
@@ -211,3 +210,23 @@ def test_one_class_leaves_nan_and_the_rest():
 def test_bad_options_are_named(options, message):
     with pytest.raises(tn.InputError, match=message):
         tn.panel([0, 1], [0.3, 0.6], **options)
+
+
+def test_rows_events_and_prevalence_are_counted_by_their_weights():
+    y, p = some_rows(60)
+    for weight, rows in (([2, 1, 0], 60), ([0.5, 1.5, 0], 40)):
+        w = np.tile(weight, 20)
+        found = tn.panel(y, p, sample_weight=w, floor=False)
+        assert (found.n, found.events) == (rows, pytest.approx(w @ y))
+        assert found.prevalence == pytest.approx(w @ y / w.sum())
+        assert (found.level, found.curve, found.clusters) == (0.95, "spline", None)
+    assert tn.panel(y, p, level=0.8, floor=False)["slope"].level == 0.8
+
+
+def test_only_the_values_asked_for_are_computed():
+    y, p = some_rows(60)
+    found = panel_values(tn.tally(y, p), ("free_intercept", "brier"), "spline")
+    assert list(found) == ["free_intercept", "brier"]
+    assert found["brier"] == pytest.approx(tn.brier(y, p))
+    curve = panel_values(tn.tally(y, p), ("e90", "ici"), "loess")
+    assert curve == pytest.approx({"e90": tn.e90(y, p, curve="loess"), "ici": tn.ici(y, p, curve="loess")})

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit, logit
 
 import trueness as tn
+from trueness.infer._prior_shift import shift_of_limits
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -140,3 +141,38 @@ def test_limits_cover_the_weight_and_a_calibrated_model_is_rarely_named(clusters
     allowed = 0.05 + 3.5 * math.sqrt(0.05 * 0.95 / runs)
     assert missed / runs < allowed
     assert named / runs < allowed
+
+
+def test_labels_that_are_all_one_have_weight_zero():
+    found = tn.prior_shift([1] * 50, np.linspace(0.2, 0.8, 50))
+    assert (found.weight, found.low) == (0, 0)
+    assert found.high < 1
+    assert found.level == 0.95
+
+
+def test_the_weight_and_its_limits_are_those_of_the_intercept_with_the_sign_turned():
+    found = shift_of_limits((1.0, 0.5, 2.0), (0.9, 0.8, 1.1), 0.9, 10.4, 2.6)
+    assert (found.weight, found.low, found.high) == pytest.approx((math.exp(-1), math.exp(-2), math.exp(-0.5)))
+    assert (found.slope, found.slope_low, found.slope_high) == (0.9, 0.8, 1.1)
+    assert (found.level, found.n, found.n_certain) == (0.9, 10, 3)
+    assert shift_of_limits((-1e4, -1e5, -1e3), (1, 1, 1), 0.9, 1, 0).weight == math.inf
+    neither = shift_of_limits((math.nan, -math.inf, math.inf), (1, 1, 1), 0.9, 1, 0)
+    assert math.isnan(neither.weight)
+    assert (neither.low, neither.high) == (0, math.inf)
+
+
+def test_fractional_weights_of_rows_count_as_their_sum():
+    y, _, weighted = weighted_rows(300, 3)
+    w = np.tile([0.5, 1.5, 2.5], 100)
+    assert tn.prior_shift(y, weighted, sample_weight=w).weight == pytest.approx(
+        math.exp(-tn.calibration_intercept(y, weighted, sample_weight=w))
+    )
+
+
+def test_three_columns_with_clusters_are_refused_and_two_are_not():
+    y = [0, 1] * 10
+    p = np.linspace(0.1, 0.9, 20)
+    cluster = np.arange(20) // 2
+    tn.prior_shift(y, np.column_stack([1 - p, p]), cluster=cluster)
+    with pytest.raises(tn.InputError, match="a matrix has a weight per class"):
+        tn.prior_shift(y, np.column_stack([1 - p, p / 2, p / 2]), cluster=cluster)
