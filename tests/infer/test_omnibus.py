@@ -510,3 +510,19 @@ def test_very_many_scores_have_the_proven_bound_of_their_cells():
     whole = np.zeros(1, dtype=np.int64)
     expected = tail_bound(cells, (whole, *statistics.partitions), ())
     assert math.log(_proven_bound(cells, statistics)) == pytest.approx(math.log(expected), rel=1e-9)
+
+
+def test_p_values_above_the_floor_are_ranks_and_no_bounds():
+    """At the floor, here 1/10, a bound or a rank among more draws replaces them if it is smaller."""
+    replaced = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p = np.full(400, 0.5) if seed % 2 == 0 else np.repeat(np.arange(1, 10) / 10, 20)
+        y = rng.random(p.size) < (0.565 if seed % 2 == 0 else p)
+        values = Statistics(tn.tally(y, p).parts[0]).observed_and_drawn(9, np.random.default_rng(seed))
+        found = tn.calibration_test(y, p, resamples=9, seed=seed)
+        ranked = combined_pvalues(evidence(values))[1][0], lower_tail(values)
+        for pvalue, rank in zip((found.pvalue, found.too_good), ranked, strict=True):
+            assert pvalue == rank if rank > 0.11 else pvalue <= rank
+            replaced += pvalue < rank
+    assert replaced > 3

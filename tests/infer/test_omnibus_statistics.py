@@ -106,7 +106,8 @@ def of_observed(statistics):
     return statistics(statistics.entries.hits[:, np.newaxis])[:, 0]
 
 
-@pytest.mark.parametrize(("n", "digits"), [(12, 17), (80, 1), (80, 2), (150, 17)])
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("n", "digits"), [(12, 17), (18, 17), (22, 2), (28, 17), (80, 1), (80, 2), (150, 17)])
 def test_the_statistics_of_weighted_rows(n, digits):
     rng, y, p = some_rows(n, digits)
     w = rng.choice([0.5, 1.0, 3.7], n)
@@ -194,6 +195,14 @@ def test_forms_ranked_among_others_are_normal_scores_of_each_alone():
     np.testing.assert_allclose(found[4:6], [scores, scores], atol=1e-12)
     waves = [max(k * (s**2 - 1) / math.sqrt(2 * k) for k in range(2, 14)) for s in scores]
     np.testing.assert_allclose(found[6], waves, atol=1e-12)
+
+
+def test_forms_that_differ_by_rounding_are_equal_and_others_are_not():
+    """By hand: of five, the second and third largest are equal in nine digits, the next differs in the seventh."""
+    row = [1.0, 1.0 + 1e-12, 3.0, -2.0, 0.999999]
+    found = evidence(np.vstack([np.zeros((4, 5)), np.tile(row, (13, 1))]))
+    tied = ndtri(0.6)
+    np.testing.assert_allclose(found[4], np.abs([tied, tied, ndtri(0.9) + 2, ndtri(0.1) - 2.999999, ndtri(0.3)]))
 
 
 def test_scores_that_are_nearly_impossible_have_finite_statistics():

@@ -280,9 +280,8 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
     if alone:
         return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)))
     scores = ndtri((below + upto) / 2 / ordered.size)
-    if ordered.size > 1:
-        scores[rounded == ordered[-1]] += (ordered[-1] - ordered[-2]) / scale
-        scores[rounded == ordered[0]] -= (ordered[1] - ordered[0]) / scale
+    scores[rounded == ordered[-1]] += (ordered[-1] - ordered[-2]) / scale
+    scores[rounded == ordered[0]] -= (ordered[1] - ordered[0]) / scale
     return np.asarray(scores)
 
 
