@@ -223,9 +223,10 @@ def test_certain_scores_of_weighted_rows_move_to_the_share_of_their_rows(heavy):
 
 
 def test_sums_of_rows_with_different_weights_are_refused():
-    sums = tn.tally([0, 1, 1], [0.2, 0.2, 0.7], sample_weight=[0.5, 1, 1])
-    with pytest.raises(tn.InputError, match=r"`sample_weight` must be equal for all rows of a score .* Pass the rows"):
-        tn.calibration_test(sums)
+    for unit in (1.0, 0.001):
+        sums = tn.tally([0, 1, 1], [0.2, 0.2, 0.7], sample_weight=unit * np.array([0.5, 1, 1]))
+        with pytest.raises(tn.InputError, match=r"`sample_weight` must be equal for all rows of a score .* Pass the"):
+            tn.calibration_test(sums)
 
 
 @pytest.mark.slow

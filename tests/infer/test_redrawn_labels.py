@@ -108,6 +108,12 @@ def test_batches_have_all_draws_and_bounded_memory(rows, draws):
     assert max(hits.size for hits in batches) <= 1 << 22
 
 
+def test_tables_of_binomial_numbers_serve_large_batches_of_bounded_memory():
+    z, count = np.linspace(0.1, 0.9, 3_000)[:, np.newaxis], np.full(3_000, 9)
+    sizes = [hits.shape[1] for (hits,) in label_batches(z, count, 1_500, np.random.default_rng(0))]
+    assert sizes == [(1 << 22) // 3_000, 1_500 - (1 << 22) // 3_000]
+
+
 def test_a_draw_of_very_many_scores_is_a_batch_of_its_own(monkeypatch):
     monkeypatch.setattr(_redrawn_labels, "_MOST", 100)
     batches = [
@@ -313,3 +319,15 @@ def test_sums_of_equal_weights_have_one_label_per_row():
     counted, sums = redraw_of_tally(whole, "frequency")
     assert sums.parts[0].count.tolist() == [8, 3]
     assert len({one.parts[0].events[0] for one in drawn_tallies(counted, 60)}) > 3
+
+
+def test_scores_of_zero_and_one_leave_no_label_to_chance():
+    never, always = _trials(np.array([0.0, 1.0]), 1 << 20, np.random.default_rng(0))
+    assert not never.any()
+    assert always.all()
+
+
+def test_small_weights_that_differ_are_different():
+    tally = tn.tally([0, 1, 1], [0.3, 0.3, 0.6], sample_weight=[0.001, 0.003, 0.001])
+    with pytest.raises(tn.InputError, match="rows of one score have different weights"):
+        redraw_of_tally(tally, "importance")
