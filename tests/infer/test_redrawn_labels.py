@@ -232,7 +232,7 @@ def test_a_class_is_where_the_cumulative_scores_first_exceed_a_share_of_their_su
 
 
 P = np.array([0.2, 0.5, 0.5, 0.7, 0.7, 0.7, 0.9])
-M = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.6, 0.3, 0.1], [0.5, 0.2, 0.3], [0.1, 0.1, 0.8]])
+M = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.05, 0.05, 0.9], [0.5, 0.2, 0.3], [0.1, 0.1, 0.8]])
 W = np.array([0.5, 2.0, 0.0, 1.5, 3.25])
 
 
@@ -282,7 +282,7 @@ def test_the_top_label_is_right_with_its_score_whatever_its_weight(kind):
     assert total == pytest.approx(W @ M.max(axis=1), abs=0.3)
     assert len(tallies[0].parts) == (1 if kind == "confidence" else 3)
     if kind == "top-label":  # class 2 is not predicted
-        some, _ = redraw_of_rows(None, M[1:3], {"sample_weight": [0.5, 0.5], "kind": kind}, "importance")
+        some, _ = redraw_of_rows(None, M[:2], {"sample_weight": [0.5, 0.5], "kind": kind}, "importance")
         assert [part.size for part in some(np.random.default_rng(0)).parts] == [1, 1, 0]
 
 
@@ -325,6 +325,11 @@ def test_scores_of_zero_and_one_leave_no_label_to_chance():
     never, always = _trials(np.array([0.0, 1.0]), 1 << 20, np.random.default_rng(0))
     assert not never.any()
     assert always.all()
+
+
+def test_one_row_is_enough():
+    redraw, _ = redraw_of_tally(tn.tally([1], [0.5]), "frequency")
+    assert {int(one.parts[0].events[0]) for one in drawn_tallies(redraw, 40)} == {0, 1}
 
 
 def test_small_weights_that_differ_are_different():
