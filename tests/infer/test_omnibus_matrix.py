@@ -320,7 +320,7 @@ def test_one_problem_has_the_p_values_of_the_test_of_a_vector():
 
 def test_of_problems_with_equal_p_values_the_one_with_the_larger_deviance_is_named():
     (small,) = some_problems(1, 19, 3)
-    small.values[4, 0] = 4.0
+    small.values[4, :2] = 4.0, 0.0
     large = small._replace(name="class 1", deviation=3)
     for problems in ([small, large], [large, small]):
         assert joint_test(problems, 19).strongest.startswith("class 1, ")

@@ -139,7 +139,7 @@ def test_the_statistics_of_a_column_know_the_events_of_its_cells_only(n, digits,
 
 def test_scores_of_zero_and_one_leave_a_column_nothing_to_chance():
     assert not _Column(np.repeat([0.0, 1.0], 10), np.repeat([False, True], 10), 3).varies
-    assert _Column(np.repeat([0.0, 0.5, 1.0], 10), np.repeat([False, True, True], 10), 3).varies
+    assert _Column(np.repeat([0.0, 0.01, 1.0], 10), np.repeat([False, True, True], 10), 3).varies
 
 
 def test_near_ties_that_are_drawn_together_hardly_change_the_statistics():

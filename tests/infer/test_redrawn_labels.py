@@ -83,13 +83,13 @@ def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
 
 @pytest.mark.parametrize("count", [[1, 1, 1, 1], [1, 2, 9, 60]])
 def test_several_classes_of_a_row_exclude_each_other(count):
-    z = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.3], [0.7, 0.0, 0.3], [1.0, 0.0, 0.0]])
+    z = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.2, 0.3, 0.1], [0.6, 0.0, 0.3, 0.1], [1.0, 0.0, 0.0, 0.0]])
     n, draws = np.array(count), 8_000
     hits = np.array(draw_hits(z, n, draws, np.random.default_rng(2)), dtype=float)
-    assert hits.shape == (3, 4, draws)
+    assert hits.shape == (4, 4, draws)
     assert (hits.sum(axis=0) <= n[:, np.newaxis]).all()
     assert (hits[:, 0].sum(axis=0) == n[0]).all()
-    assert (hits[:, 3] == [[n[3]], [0], [0]]).all()
+    assert (hits[:, 3] == [[n[3]], [0], [0], [0]]).all()
     mean, variance = n * z.T, n * (z * (1 - z)).T
     assert (np.abs(hits.mean(axis=2) - mean) <= 4.5 * np.sqrt(variance / draws) + 1e-12).all()
     np.testing.assert_allclose(hits.var(axis=2), variance, rtol=0.12, atol=1e-12)
@@ -297,6 +297,7 @@ def test_classwise_weights_draw_one_class_per_row():
     whole, _ = redraw_of_rows(None, M, {"sample_weight": [2, 0, 1, 3, 1], "kind": "classwise"}, "frequency")
     events = np.array([[part.events.sum() for part in tally.parts] for tally in drawn_tallies(whole, 800)])
     assert (events.sum(axis=1) == 7).all()
+    assert [part.events.size for part in whole(np.random.default_rng(0)).parts] == [4, 4, 4]
     np.testing.assert_allclose(events.mean(axis=0), [2, 0, 1, 3, 1] @ M, atol=0.2)
     # Rows of weight 2 have two labels.
     np.testing.assert_allclose(events.var(axis=0), [2, 0, 1, 3, 1] @ (M * (1 - M)), rtol=0.25)

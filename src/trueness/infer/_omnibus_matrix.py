@@ -265,7 +265,7 @@ def _draw(reached: Floats, draws: int, rng: np.random.Generator) -> Ints:
     rows = np.arange(len(reached))[:, np.newaxis]
     for _ in range(classes.bit_length()):
         middle = (low + high) // 2
-        beyond = (middle < classes) & (reached[rows, np.minimum(middle, classes - 1)] <= at)
+        beyond = reached[rows, np.minimum(middle, classes - 1)] <= at
         undecided = low < high
         low, high = np.where(undecided & beyond, middle + 1, low), np.where(undecided & ~beyond, middle, high)
     return low
