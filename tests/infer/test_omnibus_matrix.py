@@ -12,13 +12,14 @@ from trueness.infer._omnibus_matrix import (
     Problem,
     _draw,
     _drawn_hits,
+    _problem,
     affordable_draws,
     joint_outcome,
     joint_test,
     largest_of,
     moved_inside,
 )
-from trueness.infer._omnibus_statistics import evidence
+from trueness.infer._omnibus_statistics import Statistics, evidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 VIEWS = [{"kind": "classwise"}, {"kind": "top-label"}, {"k": 2}, {"k": 3}]
@@ -292,6 +293,14 @@ def test_the_deviance_is_that_of_the_number_of_events():
     values[4] = [-5, -1, 0, 30]
     events = [2 * 50 * math.log(50 / 40), 2 * (8 * math.log(0.8) + 42 * math.log(42 / 40)), 0, 100 * math.log(5)]
     np.testing.assert_allclose(Problem("a", values, 50, 10, 2).deviance, events, atol=1e-12)
+
+
+def test_a_problem_knows_its_rows_its_expected_events_and_their_deviation():
+    rng = np.random.default_rng(0)
+    p = rng.random(40)
+    statistics = Statistics(tn.tally(rng.random(40) < p, p).parts[0])
+    found = _problem("a", statistics, statistics(statistics.entries.hits[:, np.newaxis]))
+    assert found[2:] == pytest.approx((40, p.sum(), math.sqrt((p * (1 - p)).sum())))
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])
