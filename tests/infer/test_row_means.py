@@ -139,3 +139,25 @@ def test_one_event_leaves_one_degree_of_freedom_and_finite_limits():
     reach = 1.0 * found.standard_error  # the upper quartile of Student's t with one degree of freedom is 1
     assert found.low == pytest.approx(1 - max(ratio + reach, ratio * math.exp(reach / ratio)))
     assert found.high == pytest.approx(1 - max(min(ratio - reach, ratio * math.exp(-reach / ratio)), 0))
+
+
+def limits_of(found):
+    return found.low, found.high, found.standard_error
+
+
+NAMES = {"brier": "brier", "log": "log_loss"}
+
+
+def matrix_rows(n=50, K=3, seed=2):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(K), n)
+    return np.array([rng.choice(K, p=row) for row in P]), P
+
+
+@pytest.mark.parametrize("loss", NAMES)
+def test_a_weight_of_two_is_the_row_twice_for_several_classes(loss):
+    y, P = matrix_rows()
+    w = np.arange(y.size) % 3
+    found = tn.estimate(NAMES[loss], y, P, sample_weight=w)
+    twice = tn.estimate(NAMES[loss], np.repeat(y, w), np.repeat(P, w, axis=0))
+    assert limits_of(found) == pytest.approx(limits_of(twice), rel=1e-12)

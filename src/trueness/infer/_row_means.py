@@ -104,7 +104,7 @@ def class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
     else:
         with np.errstate(divide="ignore"):
             each = -np.log(P)
-    share = P * (1.0 if sample.w is None else sample.w[:, np.newaxis])
+    share = P.copy() if sample.w is None else P * sample.w[:, np.newaxis]
     share[rows, P.argmax(axis=1)] = 0
     wrong = float(share.sum())
     total = float((share * np.where(share > 0, each, 0)).sum())
