@@ -127,3 +127,9 @@ def test_equal_logits_of_any_size_leave_the_slope_at_one(score):
         fitted = PlattScaling(from_logits=True).fit([score] * 3, [0, 0, 1])
     assert fitted.slope_ == 1
     assert fitted.intercept_ == pytest.approx(logit(1 / 3) - score, rel=1e-12)
+
+
+def test_a_float32_is_a_number_like_any_other():
+    p, y = drawn()
+    one, other = (PlattScaling(eps=eps).fit(p, y) for eps in (np.float32(2**-7), 2**-7))
+    assert (one.slope_, one.intercept_) == (other.slope_, other.intercept_)

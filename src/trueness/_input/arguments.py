@@ -1,5 +1,6 @@
 """Options that many functions take: whole numbers, fractions, words and seeds."""
 
+import math
 import reprlib
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -51,6 +52,17 @@ def checked_fraction(value: Any, name: str) -> float:
 def is_real(value: Any) -> bool:
     """Whether it is a number, and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number of Python or NumPy, and not a truth value."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    try:
+        # Not compared with the largest float64: NumPy warns that a float32 cannot hold it.
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that is too large for a float
+        return False
 
 
 def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:

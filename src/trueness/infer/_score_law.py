@@ -1,14 +1,13 @@
 """The distribution of the scores of a calibrated model, for planning: from earlier scores or normal log-odds."""
 
 import math
-import sys
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
-from trueness._input.arguments import checked_fraction, is_real
+from trueness._input.arguments import checked_fraction, is_number
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning
@@ -138,9 +137,3 @@ def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
     if not gap(low) < 0 < gap(high):
         raise InputError("c_statistic", "must not be so near 0.5 or 1", f"got {c_statistic!r}")
     return law(math.exp(bracketed_root(gap, low, high, xtol=1e-8)))
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a finite number."""
-    kinds = int | float | np.integer | np.floating
-    return is_real(value) and isinstance(value, kinds) and bool(-sys.float_info.max <= value <= sys.float_info.max)

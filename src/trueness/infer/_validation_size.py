@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_word, generator, is_number
 from trueness._keywords import suggests_keywords
 from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, Report, reporter
@@ -18,7 +18,7 @@ from trueness.infer._acceptance_power import Accepted, acceptance_size
 from trueness.infer._calibration_test import TestMethod, pvalue_of_cells
 from trueness.infer._interval import checked_level
 from trueness.infer._omnibus import omnibus_power
-from trueness.infer._score_law import ScoreLaw, is_number, log_odds_of, score_law
+from trueness.infer._score_law import ScoreLaw, log_odds_of, score_law
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike, Floats
 

@@ -1,6 +1,5 @@
 """The base class of all calibrators, and what calibrators that hold others share."""
 
-import sys
 import warnings
 import zlib
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
+from trueness._input.arguments import is_number
 from trueness._keywords import suggests_keywords
 from trueness._version import __version__
 from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, remedies, warn
@@ -282,8 +282,7 @@ def inner_calibrator(
 
 def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool]) -> None:
     """Raise unless it is a number that meets the demand."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= sys.float_info.max or not meets(value):
+    if not is_number(value) or not meets(value):
         raise InputError(name, f"must {demand}", f"got {value!r}")
 
 
