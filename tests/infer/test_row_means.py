@@ -177,6 +177,7 @@ def limits_of(found):
 NAMES = {"brier": "brier", "log": "log_loss"}
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("what", ["rows", "whole", "weights", "clusters", "both"])
@@ -196,6 +197,7 @@ def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
     assert limits_of(found) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("alike", [False, True], ids=["mixed", "alike"])
 def test_rows_that_agree_with_their_cluster_are_wrong_together(alike):
     rng = np.random.default_rng(0)
@@ -264,6 +266,7 @@ def matrix_rows(n=50, K=3, seed=2):
     return np.array([rng.choice(K, p=row) for row in P]), P
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("K", [2, 3, 5])
 def test_limits_of_the_loss_of_several_classes_are_those_of_its_rows(K, loss):
@@ -283,6 +286,7 @@ def test_limits_of_the_loss_of_several_classes_are_those_of_its_rows(K, loss):
     assert limits_of(found) == pytest.approx(slow_limits(losses, surprise, 0.95, cluster=cluster), rel=1e-9)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 def test_a_weight_of_two_is_the_row_twice_for_several_classes(loss):
     y, P = matrix_rows()
@@ -301,6 +305,7 @@ def test_certain_scores_of_several_classes_fear_the_worst_loss():
     assert tn.estimate("log_loss", y, P).high < math.inf  # a class of probability 0 is not expected to occur
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 def test_class_wise_sums_have_the_limits_of_the_scores_of_the_true_classes(weighted):
     y, P = matrix_rows(80, 4)
@@ -320,6 +325,7 @@ def test_class_wise_sums_of_certain_scores_leave_the_log_loss_open():
     assert limits_of(tn.estimate("log_loss", halves))[:2] == pytest.approx((math.log(2), math.log(2)))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bins_add_the_spread_of_their_scores(weighted):
     y, p = some_rows(200)
@@ -339,6 +345,7 @@ def test_bins_add_the_spread_of_their_scores(weighted):
     assert found.standard_error == pytest.approx(np.sqrt(second * units / (units - 1)) / total, rel=1e-6)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("level", [0.6, 0.95])
 @pytest.mark.parametrize("what", ["rows", "weights", "clusters"])
 def test_limits_of_the_scaled_score_are_those_of_the_ratio_and_of_its_logarithm(what, level):
@@ -406,6 +413,7 @@ def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():
     assert found.standard_error == pytest.approx(expected)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("events", [0, 1, 4, 9, 10, 15, 20])
 @pytest.mark.parametrize("score", ["brier", "log"])
 def test_limits_of_the_uncertainty_are_its_range_over_the_limits_of_the_rate(score, events):
