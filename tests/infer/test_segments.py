@@ -1,11 +1,13 @@
 """Segments are tested jointly and exactly, and the order of rows, names and weights do not matter."""
 
+import math
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 import trueness as tn
 from trueness.errors import InputError
@@ -380,3 +382,194 @@ def test_scores_of_0_and_1_are_moved_only_if_a_label_contradicts_them(events, mo
     found = rows.moved_inside()
     assert (found is not rows) == moved
     assert found.score[1:4].tolist() == [0.1, 0.2, 0.3]
+
+
+def clopper_pearson(k, n, level):
+    tail = (1 - level) / 2
+    return (beta.ppf(tail, k, n - k + 1) if k > 0 else 0.0), (beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0)
+
+
+def effective_rows(y, p, w, cluster):
+    """Rows of equal weight that a segment is worth, by its weights and by the variance of cluster sums."""
+    n = w.sum() ** 2 / (w**2).sum()
+    if cluster is None:
+        return n
+    gap, names = np.average(y - p, weights=w), np.unique(cluster)
+    sizes = np.array([w[cluster == g].sum() for g in names])
+    variance = (w**2 * p * (1 - p)).sum()
+    if y.min() == y.max() or variance == 0:
+        return min(n, w.sum() ** 2 / (sizes**2).sum())
+    sums = np.array([(w * (y - p))[cluster == g].sum() for g in names])
+    return n / max(1, ((sums - sizes * gap) ** 2).sum() / variance)
+
+
+def test_copies_of_rows_with_a_score_of_0_widen_its_limits():
+    y, p, by = np.repeat([0, 0, 0, 1], 15), np.zeros(60), np.repeat("a", 60)
+    rows = tn.segments(y, p, by, cluster=np.arange(60), resamples=19, seed=0)
+    copies = tn.segments(
+        np.repeat(y, 8), np.zeros(480), np.repeat("a", 480), cluster=np.repeat(np.arange(60), 8), seed=0
+    )
+    assert (copies.gap_low[0], copies.gap_high[0]) == pytest.approx((rows.gap_low[0], rows.gap_high[0]))
+
+
+@pytest.mark.all_cases
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_numbers_of_a_segment_by_hand(weighted, clustered):
+    rng = np.random.default_rng(6)
+    p, by = rng.beta(1, 3, 200).round(2), rng.choice(list("abcd"), 200)
+    y = (rng.random(200) < p).astype(int)
+    y[by == "c"], y[by == "d"] = 0, 1
+    p[by == "a"] = 0.0
+    w = rng.uniform(0.2, 3, 200) if weighted else np.ones(200)
+    cluster = np.repeat(np.arange(50), 4) if clustered else None
+    options = {"sample_weight": w} if weighted else {}
+    found = tn.segments(y, p, by, cluster=cluster, level=0.9, resamples=199, seed=0, **options)
+    for value, row in zip(found.value, found.rows(), strict=True):
+        at = by == value
+        score, rate = np.average(p[at], weights=w[at]), np.average(y[at], weights=w[at])
+        size = effective_rows(y[at], p[at], w[at], None if cluster is None else cluster[at])
+        low, high = clopper_pearson(rate * size, size, 0.9)
+        sums = {"n": at.sum(), "weight": w[at].sum(), "events": (w * y)[at].sum(), "expected": (w * p)[at].sum()}
+        gaps = {"gap": rate - score, "gap_low": low - score, "gap_high": high - score}
+        ratios = dict(zip(("ratio", "ratio_low", "ratio_high"), (rate, low, high), strict=True))
+        ratios = {name: one / score if value != "a" else math.nan for name, one in ratios.items()}
+        cost = w[at].sum() / w.sum() * row["shrunk_gap"] ** 2
+        for name, number in {**sums, "score": score, "rate": rate, **gaps, **ratios, "cost": cost}.items():
+            assert row[name] == pytest.approx(number, rel=1e-7, abs=1e-12, nan_ok=True), (value, name)
+    assert (np.diff(found.cost) <= 0).all()
+    assert found.joint_pvalue == found.adjusted_pvalue.min()
+    assert found.flagged.tolist() == (found.adjusted_pvalue <= found.alpha).tolist()
+    assert (found.alpha, found.level) == (pytest.approx(0.1), 0.9)
+
+
+def test_shrunk_gaps_of_a_column_do_not_depend_on_other_columns():
+    rng = np.random.default_rng(2)
+    p, a, b = rng.uniform(0.1, 0.6, 300), rng.choice(list("uvw"), 300), rng.choice(list("xy"), 300)
+    y = rng.random(300) < p
+    both, alone = by_name(tn.segments(y, p, {"a": a, "b": b}, seed=0)), by_name(tn.segments(y, p, {"b": b}, seed=0))
+    for key, row in alone.items():
+        for name in ("shrunk_gap", "shrunk_low", "shrunk_high", "cost"):
+            assert both[key][name] == pytest.approx(row[name], rel=1e-12)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("level", "draws"), [(0.9, 999), (0.98, 999), (0.981, 1052), (0.99, 1999)])
+def test_the_draws_are_twenty_over_alpha_less_one_and_999_at_least(level, draws):
+    found = tn.segments([0, 1] * 10, [0.5] * 20, ["a"] * 20, level=level, seed=0)
+    assert found.draws == draws
+    assert f"{draws:,} sets of labels drawn from the scores; rows are independent" in found.assumptions
+    assert tn.segments([0, 1] * 10, [0.5] * 20, ["a"] * 20, level=level, resamples=19, seed=0).draws == 19
+
+
+def test_a_seed_is_all_that_decides_and_the_level_of_the_joint_test_is_kept_apart():
+    rng = np.random.default_rng(2)
+    p, a = rng.uniform(0.1, 0.6, 300), rng.choice(list("uvw"), 300)
+    y = rng.random(300) < p
+    one, other = (tn.segments(y, p, a, level=level, resamples=99, seed=0) for level in (0.8, 0.95))
+    assert by_name(one).keys() == by_name(other).keys()
+    assert sorted(one.adjusted_pvalue) == sorted(other.adjusted_pvalue)
+
+
+def test_assumptions_with_clusters():
+    y, p = np.tile([0, 1], 60), np.full(120, 0.5)
+    found = tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 4, resamples=99, seed=0)
+    assert found.assumptions == (
+        "Gap and slope of all segments (2), jointly: step-down max-T, 99 sets of labels drawn from the scores, and 99 "
+        "sets of random signs of the 30 clusters; the larger p-value counts. Clusters are independent, rows of one "
+        "cluster need not be; the level needs many clusters."
+    )
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("few", "more"), [(1, ""), (6, ""), (7, " and 1 more"), (9, " and 3 more")])
+def test_at_most_six_segments_with_few_clusters_are_named(few, more):
+    segment = np.append(np.repeat(np.arange(few), 10), np.full(100, 99)).astype(str)
+    n = segment.size
+    found = tn.segments(np.arange(n) % 2, np.full(n, 0.5), segment, cluster=np.arange(n), resamples=19, seed=0)
+    names = ", ".join(f"by = {i}" for i in range(min(few, 6)))
+    assert found.notes[-1].endswith(f"so flags are less reliable: {names}{more}.")
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("size", "named"), [(19, True), (20, False)])
+def test_twenty_clusters_of_equal_size_are_enough(size, named):
+    segment = np.repeat(["few", "many"], [size, 100])
+    n = segment.size
+    found = tn.segments(np.arange(n) % 2, np.full(n, 0.5), segment, cluster=np.arange(n), resamples=19, seed=0)
+    assert bool(found.notes) == named
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_few_clusters_by_weight_are_a_warning_that_says_so():
+    y, p, w = np.tile([0, 1], 60), np.full(120, 0.5), np.where(np.arange(120) < 4, 100.5, 1)
+    with pytest.warns(tn.FewClustersWarning, match=r"There are 30 clusters, worth 1\.7 of equal weight\. Below 20"):
+        tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 4, sample_weight=w, resamples=19, seed=0)
+
+
+def test_two_columns_are_the_binary_problem_of_the_second():
+    rng = np.random.default_rng(0)
+    p = rng.random(100)
+    y, by = (rng.random(100) < p).astype(int), np.arange(100) % 3
+    matrix, vector = (tn.segments(y, q, by, resamples=19, seed=0) for q in (np.column_stack([1 - p, p]), p))
+    assert len(matrix.notes) == len(vector.notes) + 1
+    assert "second column" in matrix.notes[0] or "two columns" in matrix.notes[0].lower()
+    assert by_name(matrix).keys() == by_name(vector).keys()
+    for key, row in by_name(vector).items():
+        assert by_name(matrix)[key]["gap"] == pytest.approx(row["gap"], abs=1e-12)
+
+
+def test_groups_have_default_names_and_missing_keys_a_segment():
+    a, b = tn.tally([0, 1], [0.2, 0.6]), tn.tally([1, 1, 0], [0.3, 0.5, 0.6])
+    assert set(tn.segments({"x": a, None: b}, resamples=19, seed=0).column) == {"group"}
+    assert set(tn.segments({"x": a, None: b}, resamples=19, seed=0).value) == {"x", "(missing)"}
+    assert set(tn.segments({"x": a, "y": b}, by="shop", resamples=19, seed=0).column) == {"shop"}
+    assert set(tn.segments({("x",): a, ("y",): b}, by=["shop"], resamples=19, seed=0).column) == {"shop"}
+    assert set(tn.segments({("x",): a, ("y",): b}, resamples=19, seed=0).column) == {"group"}
+    pairs = by_name(tn.segments({("x", 1): a, ("y", 1): b}, resamples=19, seed=0))
+    assert set(pairs) == {("column 1", "x"), ("column 1", "y"), ("column 2", "1")}
+    assert pairs["column 2", "1"]["n"] == 5
+    assert len(tn.segments({("x", 1): a, ("y", 1): b}, resamples=19, crossed=2, seed=0)) == 5
+
+
+def test_messages_about_sums():
+    t = tn.tally([0, 1], [0.2, 0.6])
+    with pytest.raises(InputError, match="`y_true` must be labels, or a dict of sums; the value of 'x' is a list"):
+        tn.segments({"x": [0, 1]})
+    with pytest.raises(InputError, match="`by` must name the 2 columns of the groups; got "):
+        tn.segments({("x", 1): t}, by=["a", "b", "c"])
+    with pytest.raises(InputError, match="`by` must name the 1 columns of the groups"):
+        tn.segments({"x": t}, by=["a", "b"])
+    sums = tn.Accumulator("distinct", by="shop")
+    sums.update([0, 1], [0.2, 0.6], group=["u", "v"])
+    with pytest.raises(InputError, match="`by` must be None for an Accumulator; its groups are called 'shop'"):
+        tn.segments(sums, by="shop")
+    for options in ({"cluster": [1, 2]}, {"sample_weight": [1, 2]}):
+        with pytest.raises(InputError, match="`y_true` must be labels if `y_prob`, `cluster` or an option"):
+            tn.segments({"x": t}, **options)
+
+
+def test_a_binned_group_has_its_rows_at_their_mean_score():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y, by = rng.random(300) < p, np.array(list("xyz"))[np.arange(300) % 3]
+    for weight in (None, rng.uniform(0.5, 2, 300)):
+        w = np.ones(300) if weight is None else weight
+        sums = {
+            v: tn.binned(y[by == v], p[by == v], bins=4, sample_weight=w[by == v] if weight is not None else None)
+            for v in "xyz"
+        }
+        found = by_name(tn.segments(sums, resamples=19, seed=0))
+        mean, b = np.empty(300), np.minimum((4 * p).astype(int), 3)
+        for v in "xyz":
+            for i in range(4):
+                at = (by == v) & (b == i)
+                mean[at] = np.average(p[at], weights=w[at])
+        rows = by_name(tn.segments(y, mean, {"group": by}, sample_weight=weight, resamples=19, seed=0))
+        assert found.keys() == rows.keys()
+        for key, row in rows.items():
+            for name in ("n", "weight", "events", "expected", "gap", "gap_low", "gap_high", "ratio_low"):
+                assert found[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9), name
+            if weight is None:
+                assert found[key]["pvalue"] == pytest.approx(row["pvalue"], rel=1e-6)

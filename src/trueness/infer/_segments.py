@@ -258,7 +258,7 @@ def _effective_labels(rows: SegmentRows, weight: Floats, gap: Floats) -> tuple[F
     """Independent labels per unit of weight, by segment; and the effective number of clusters, if there are any.
 
     With clusters, the variance of the gap over clusters, at least that of independent labels, says how many labels
-    there are; a segment whose labels are all equal has as many as clusters.
+    there are; a segment whose labels are all equal, or whose scores are all 0 or 1, has as many as clusters.
     """
     members = rows.members
     effective = weight / (members @ (rows.count * rows.scale**2))
@@ -272,9 +272,9 @@ def _effective_labels(rows: SegmentRows, weight: Floats, gap: Floats) -> tuple[F
     independent = members @ rows.variance
     inflation = np.asarray(centred.sum(axis=1)).reshape(-1) / np.where(independent > 0, independent, np.inf)
     events = members @ rows.events
-    one_label = (events == 0) | (events == weight)
+    unknown = (events == 0) | (events == weight) | (independent == 0)
     by_variance = effective / np.maximum(1.0, inflation)
-    return np.where(one_label, np.minimum(effective, clusters / weight), by_variance), clusters
+    return np.where(unknown, np.minimum(effective, clusters / weight), by_variance), clusters
 
 
 def _findings(tests: SegmentTests, flagged: Any, gap: Floats) -> list[str]:
