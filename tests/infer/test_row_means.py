@@ -210,6 +210,17 @@ def test_rows_that_agree_with_their_cluster_are_wrong_together(alike):
         assert found == pytest.approx(mean_row_interval(losses[::3], 2.5, 0.9), rel=1e-9)
 
 
+@pytest.mark.all_cases
+@pytest.mark.parametrize("loss", NAMES)
+@pytest.mark.parametrize("score", [0.0, 0.02, 0.1, 0.3])
+def test_copies_of_rows_without_an_event_are_one_row(score, loss):
+    y, p, cluster = np.zeros(60), np.full(60, score), np.arange(60)
+    rows = tn.estimate(NAMES[loss], y, p, cluster=cluster)
+    copies = tn.estimate(NAMES[loss], *(np.repeat(x, 8) for x in (y, p)), cluster=np.repeat(cluster, 8))
+    assert limits_of(copies)[:2] == pytest.approx(limits_of(rows)[:2], rel=1e-9)
+    assert rows.high == pytest.approx(tn.estimate(NAMES[loss], y, p).high, rel=1e-9)
+
+
 def test_losses_skewed_to_the_left_have_the_longer_limit_below():
     losses = 3 - np.random.default_rng(1).gamma(0.5, 1, 40).clip(0, 2.5)
     found = mean_row_interval(losses, losses.mean(), 0.9)
@@ -329,12 +340,14 @@ def test_class_wise_sums_of_certain_scores_leave_the_log_loss_open():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bins_add_the_spread_of_their_scores(weighted):
     y, p = some_rows(200)
-    w = np.random.default_rng(1).uniform(0.5, 2, 200) if weighted else np.ones(200)
+    p, b = p / 2, np.minimum((2.5 * p).astype(int), 2)  # the upper bins are empty
+    p[0], b[0] = 0.7, 3  # and one has a single row
+    w = np.random.default_rng(1).uniform(0.2, 2, 200) if weighted else np.ones(200)
+    w[0] = 0.3 if weighted else 1
     binned = tn.binned(y, p, bins=5, sample_weight=w if weighted else None)
-    b = np.minimum((5 * p).astype(int), 4)
     brier, total, squares = np.average((p - y) ** 2, weights=w), w.sum(), (w**2).sum()
     second = 0.0
-    for each in range(5):
+    for each in range(4):
         at = b == each
         mean, rate = np.average(p[at], weights=w[at]), np.average(y[at], weights=w[at])
         spread = np.average((p[at] - mean) ** 2, weights=w[at])
@@ -348,9 +361,11 @@ def test_bins_add_the_spread_of_their_scores(weighted):
 @pytest.mark.all_cases
 @pytest.mark.parametrize("level", [0.6, 0.95])
 @pytest.mark.parametrize("what", ["rows", "weights", "clusters"])
-def test_limits_of_the_scaled_score_are_those_of_the_ratio_and_of_its_logarithm(what, level):
+@pytest.mark.parametrize("often", [False, True])
+def test_limits_of_the_scaled_score_are_those_of_the_ratio_and_of_its_logarithm(what, level, often):
     rng = np.random.default_rng(8)
     p = rng.uniform(0.05, 0.5, 70)
+    p = 1 - p if often else p
     y = (rng.random(70) < p).astype(int)
     w = rng.uniform(0.2, 3, 70) if what == "weights" else None
     cluster = np.arange(70) // 3 if what == "clusters" else None
@@ -394,6 +409,20 @@ def test_a_rate_of_weighted_rows_has_the_limits_of_korn_and_graubard():
     found = tn.estimate("prevalence", y, p, sample_weight=w, level=0.9)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
     assert found.standard_error == pytest.approx(np.sqrt(rate * (1 - rate) * squares) / total, rel=1e-9)
+
+
+def test_bins_take_the_weights_of_events_to_be_like_the_others():
+    rng = np.random.default_rng(2)
+    y, p, w = (rng.random(50) < 0.3).astype(int), rng.uniform(0.1, 0.6, 50), rng.uniform(0.2, 3, 50)
+    rate, total, squares = np.average(y, weights=w), w.sum(), (w**2).sum()
+    variance = rate * (1 - rate) * squares * (50 / 49 + 1 / 50)
+    rows, freedom = total**2 * rate * (1 - rate) / variance, total**2 / squares - 1
+    rows *= (norm.ppf(0.95) / student.ppf(0.95, freedom)) ** 2
+    k = rate * rows
+    found = tn.estimate("prevalence", tn.binned(y, p, bins=1, sample_weight=w), level=0.9)
+    assert (found.low, found.high) == pytest.approx(
+        (beta.ppf(0.05, k, rows - k + 1), beta.ppf(0.95, k + 1, rows - k)), rel=1e-6
+    )
 
 
 def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():

@@ -256,8 +256,9 @@ def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None) -> _Moments
     sums = np.bincount(cluster, rows)
     units = effective_number(cluster, w)
     clustered = float(sums @ sums)
-    # Rows that agree with their cluster are wrong together.
-    together = min(max(clustered / second, 1.0), total / units / unit) if second > 0 else 1.0
+    # Rows that agree with their cluster are wrong together; equal losses do not show whether they would be.
+    most = total / units / unit
+    together = most if np.ptp(deviation) == 0 else min(max(clustered / second, 1.0), most)
     return _Moments(total, clustered, float((sums**3).sum()), units, unit * together)
 
 
