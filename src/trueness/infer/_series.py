@@ -27,7 +27,7 @@ from trueness.infer._redrawn_labels import count_entries, label_batches
 from trueness.infer._test_method import bin_starts
 from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Interval, Series
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS, _FEWEST_DRAWS = 999, 39
@@ -127,7 +127,7 @@ def calibration_series(
     pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions, rng)
     adjusted = np.full(len(lines), math.nan)
     adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
-    change, change_pvalue = _change(filled, tests, rule, level, rng) if several else (None, None)
+    change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level, rng) if several else (None, None)
     report(len(days) + 1, len(days) + 1)
     return Series(
         name=tuple(days),
@@ -329,9 +329,12 @@ def _filled(tally: Tally) -> list[Cells]:
 
 
 def _change(
-    days: Mapping[str, Sums], tests: _Tests, rule: BinRule, level: float, rng: np.random.Generator
+    days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float, rng: np.random.Generator
 ) -> tuple[Change | None, float]:
-    """The change, if it is significant, and its p-value; of several classes, the one with the clearest change."""
+    """The change, if it is significant, and its p-value; of several classes, the one with the clearest change.
+
+    `place` has the place in the series of each of the `days`, which have rows.
+    """
     names, tallies = list(days), list(tests.tallies.values())
     found = {}
     for k in range(len(tallies[0].parts)):
@@ -357,9 +360,9 @@ def _change(
     return Change(
         first=names[start],
         last=names[last],
-        start=start,
+        start=int(place[start]),
         lasting=last == len(names) - 1,
-        days=last - start + 1,
+        days=int(place[last] - place[start]) + 1,
         pvalue=pvalue,
         label="" if classes is None else str(classes[k]),
         **values,

@@ -26,7 +26,7 @@ class Change(Record):
     lasting: bool
     """Whether the days that differ go on to the end of the series."""
     days: int
-    """The number of days that differ."""
+    """The number of days that differ, from the first to the last; days without rows between them count."""
     pvalue: float
     """Of the hypothesis that the event rate given the score is the same on all days; doubled, since days are tested,
     too."""
@@ -35,11 +35,11 @@ class Change(Record):
     ece_others: float
     """ECE of the other days, together."""
     slope: float
-    """Calibration slope of the days that differ; nan for sums per class and sums of bins."""
+    """Calibration slope of the days that differ; nan for sums of bins."""
     slope_others: float
     """Calibration slope of the other days."""
     observed_expected: float
-    """Observed divided by expected events of the days that differ; nan for sums per class."""
+    """Observed divided by expected events of the days that differ."""
     observed_expected_others: float
     """Observed divided by expected events of the other days."""
     label: str = ""
