@@ -5,11 +5,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import expit, logit, xlogy
 from scipy.stats import binom, norm
 
 import trueness as tn
-from trueness.infer._segment_tests import _step_down
+from trueness._input.sample import read_sample
+from trueness._input.segment_columns import SegmentColumn
+from trueness.infer._segment_rows import of_sample
+from trueness.infer._segment_tests import _LabelStatistics, _sign_batches, _step_down
 
 
 def wilson_hilferty(excess, variance, third):
@@ -49,16 +53,16 @@ def test_tails_of_slopes_and_of_weighted_gaps_have_three_moments(weighted):
     found = tn.segments(y, p, by, sample_weight=w if weighted else None, resamples=19, seed=0)
     for i, value in enumerate(found.value):
         at = by == value
-        assert found.slope_pvalue[i] == pytest.approx(slope_tail(y[at], p[at], w[at])[1], rel=1e-7)
+        assert found.slope_pvalue[i] == pytest.approx(slope_tail(y[at], p[at], w[at])[1], rel=1e-7, abs=0)
         if weighted:
-            assert found.pvalue[i] == pytest.approx(gap_tail(y[at], p[at], w[at]), rel=1e-7)
+            assert found.pvalue[i] == pytest.approx(gap_tail(y[at], p[at], w[at]), rel=1e-7, abs=0)
 
 
 def test_a_symmetric_weighted_gap_has_a_normal_tail():
     y, p, w = np.array([0] * 20 + [1] * 30), np.full(50, 0.5), np.full(50, 1.5)
     found = tn.segments(y, p, np.repeat("a", 50), sample_weight=w, resamples=19, seed=0)
     z = 5 / math.sqrt(50 / 4)
-    assert found.pvalue[0] == pytest.approx(2 * norm.sf(z), rel=1e-5)
+    assert found.pvalue[0] == pytest.approx(2 * norm.sf(z), rel=1e-5, abs=0)
 
 
 @pytest.mark.all_cases
@@ -105,8 +109,14 @@ def test_beyond_rounding_error_the_p_value_is_hoeffdings_bound(events):
     found = tn.segments(np.arange(400) < events, p, np.repeat("a", 400), seed=0)
     rate = events / 400
     divergence = 400 * (rate * math.log(rate / 0.3) + (1 - rate) * math.log((1 - rate) / 0.7))
-    assert 2 * binom.sf(events - 1, 400, 0.3) < found.pvalue[0] == pytest.approx(2 * math.exp(-divergence), rel=1e-9)
-    assert found.adjusted_pvalue[0] == pytest.approx(found.pvalue[0], rel=1e-9)  # one segment, and scores have no slope
+    assert (
+        2 * binom.sf(events - 1, 400, 0.3)
+        < found.pvalue[0]
+        == pytest.approx(2 * math.exp(-divergence), rel=1e-9, abs=0)
+    )
+    assert found.adjusted_pvalue[0] == pytest.approx(
+        found.pvalue[0], rel=1e-9, abs=0
+    )  # one segment, and scores have no slope
 
 
 def test_the_bound_is_that_of_the_mean_score():
@@ -115,7 +125,7 @@ def test_the_bound_is_that_of_the_mean_score():
     found = tn.segments(y, p, np.repeat("a", 600), seed=0)
     k, expected = 520, p.sum()
     divergence = xlogy(k, k / expected) + xlogy(600 - k, (600 - k) / (600 - expected))
-    assert found.pvalue[0] == pytest.approx(2 * math.exp(-divergence), rel=1e-9)
+    assert found.pvalue[0] == pytest.approx(2 * math.exp(-divergence), rel=1e-9, abs=0)
 
 
 def test_tails_above_rounding_error_are_exact_in_large_segments_and_all_tails_in_small_ones():
@@ -123,8 +133,8 @@ def test_tails_above_rounding_error_are_exact_in_large_segments_and_all_tails_in
     y = np.concatenate([np.arange(400) < 160, np.arange(60) < 58])
     found = tn.segments(y, np.full(460, 0.3), by, seed=0)
     at = found.value.index("large")
-    assert found.pvalue[at] == pytest.approx(2 * binom.sf(159, 400, 0.3), rel=1e-6)
-    assert found.pvalue[1 - at] == pytest.approx(2 * binom.sf(57, 60, 0.3), rel=1e-6)
+    assert found.pvalue[at] == pytest.approx(2 * binom.sf(159, 400, 0.3), rel=1e-6, abs=0)
+    assert found.pvalue[1 - at] == pytest.approx(2 * binom.sf(57, 60, 0.3), rel=1e-6, abs=0)
 
 
 def test_proven_tails_are_adjusted_by_holm_and_for_two_statistics():
@@ -134,7 +144,7 @@ def test_proven_tails_are_adjusted_by_holm_and_for_two_statistics():
     found = tn.segments(y, p, by, resamples=39, seed=0)
     at = found.value.index("a")
     assert found.pvalue[at] < 1e-20
-    assert found.adjusted_pvalue[at] == pytest.approx(2 * 3 * found.pvalue[at])
+    assert found.adjusted_pvalue[at] == pytest.approx(2 * 3 * found.pvalue[at], abs=0)
     assert (np.delete(found.adjusted_pvalue, at) >= 1 / 40).all()
 
 
@@ -208,3 +218,16 @@ def test_a_weighted_label_that_its_score_rules_out_has_p_zero():
     at = found.value.index("a")
     assert (found.pvalue[at], found.pvalue[1 - at]) == (0, pytest.approx(1, abs=1e-6))
     assert found.adjusted_pvalue[at] <= 1 / 20
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("draws", [1, 64, 65, 200])
+def test_batches_have_as_many_draws_as_were_asked_for(draws):
+    y, p, by, _ = some_rows(60)
+    column = SegmentColumn("a", (by == "a").astype(np.int64), ("other", "a"))
+    labels = _LabelStatistics(of_sample(read_sample(y, p), (column,)).pooled())
+    drawn = list(labels.batches(draws, np.random.default_rng(0)))
+    assert sum(batch.shape[1] for batch in drawn) == draws
+    assert {batch.shape[0] for batch in drawn} == {2 + labels.sloped.size}
+    signs = list(_sign_batches(sparse.eye_array(5).tocsr(), np.arange(5.0), draws, np.random.default_rng(0)))
+    assert np.concatenate(signs, axis=1).tolist() == [[-float(i)] * draws for i in range(5)]

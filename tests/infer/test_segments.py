@@ -531,6 +531,7 @@ def test_groups_have_default_names_and_missing_keys_a_segment():
     assert set(pairs) == {("column 1", "x"), ("column 1", "y"), ("column 2", "1")}
     assert pairs["column 2", "1"]["n"] == 5
     assert len(tn.segments({("x", 1): a, ("y", 1): b}, resamples=19, crossed=2, seed=0)) == 5
+    assert tn.segments({"x": a, "y": b}, resamples=19, level=0.9, seed=0).alpha == pytest.approx(0.1)
 
 
 def test_messages_about_sums():
