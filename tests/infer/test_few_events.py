@@ -37,6 +37,16 @@ def test_confident_scores_that_are_always_right_have_exact_limits(certain, high)
     assert found.note == "Exact binomial limits: 0 of 300 labels are the less probable one."
 
 
+@pytest.mark.parametrize("bins", [2, 10, tn.Distinct()])
+def test_given_bins_of_scores_that_are_always_right_have_exact_limits(bins):
+    y = np.repeat([0, 1], 150)
+    for certain in (0.0, 1e-4, 0.03):
+        p = np.where(y == 1, 1 - certain, certain)
+        found, default = (ece_interval(y, p, seed=0, **options) for options in ({"bins": bins}, {}))
+        assert (found.low, found.high) == pytest.approx((default.low, default.high))
+        assert found.note == default.note == "Exact binomial limits: 0 of 300 labels are the less probable one."
+
+
 def test_one_class_that_contradicts_its_scores_is_rejected_with_exact_limits():
     found = ece_interval([0] * 60, [0.9] * 60, seed=0)
     limit = binomtest(0, 60).proportion_ci(0.95).high

@@ -223,7 +223,7 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
     ends, note = _part(sums, variance, implied).ends(alpha), ""
     if scores.k == 1:
-        exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits, scores.first, alpha)
+        exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first, alpha)
         (low, high), note = _with_exact(ends, exact, sums.total)
         ends = min(low, max(sums.statistic, 0.0)), max(high, sums.statistic)
     zero = not rejects_calibration(scores, sums.statistic, alpha, rng)
