@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
+from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -14,7 +15,14 @@ from trueness import FewClustersWarning, InputError, simulate
 from trueness.infer import ece_interval
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._clustered_tests import pair_statistic
-from trueness.infer._score_interval import label_variance, score_ends
+from trueness.infer._score_interval import (
+    DefaultParts,
+    Partitions,
+    label_variance,
+    score_ends,
+    sign_variance,
+    upper_limit,
+)
 
 Z05, Z10 = 1.6448536269514722, 1.2815515655446004
 
@@ -223,3 +231,190 @@ def test_errors_of_both_signs_do_not_cancel_in_bimodal_scores():
     assert not found.includes_zero
     assert found.estimate == pytest.approx(0.13, abs=0.01)
     assert found.low > 0.05
+
+
+def some_clusters(n=36, clusters=6, seed=0, *, weighted=False):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.05, 0.95, n)
+    y = (rng.random(n) < np.sqrt(p)).astype(int)
+    cluster = np.sort(rng.integers(0, clusters, n))
+    weights = {"sample_weight": rng.uniform(0.3, 3, n)} if weighted else {}
+    return clustered_rows(y, p, cluster, weights, importance=weighted)
+
+
+def by_bin(found, rule_bins):
+    """Residuals, weights, bins and clusters of the rows, as arrays."""
+    w = np.ones(found.n) if found.weight is None else found.weight
+    return found.u, w, np.minimum((found.p * rule_bins).astype(int), rule_bins - 1), found.cluster
+
+
+def coefficients(w, b, cluster):
+    """The factor of products of different clusters in each bin."""
+    result = {}
+    for bin_ in set(b.tolist()):
+        sizes = np.array([w[(b == bin_) & (cluster == g)].sum() for g in set(cluster.tolist())])
+        pairs = sizes.sum() ** 2 - (sizes**2).sum()
+        result[bin_] = sizes.sum() / w.sum() / pairs if pairs > 1e-12 else 0.0
+    return result
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.all_cases
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_variance_over_signs_is_that_over_all_signs(weighted):
+    found = some_clusters(weighted=weighted)
+    u, w, b, cluster = by_bin(found, 4)
+    factor = coefficients(w, b, cluster)
+    names = sorted(set(cluster.tolist()))
+    sums = {k: np.array([(w * u)[(b == k) & (cluster == g)].sum() for g in names]) for k in factor}
+    signs = [np.array(s) for s in itertools.product([-1, 1], repeat=len(names))]
+    values = [sum(c * ((s @ sums[k]) ** 2 - (sums[k] ** 2).sum()) for k, c in factor.items()) for s in signs]
+    assert sign_variance(found.residuals(tn.EqualWidth(4))) == pytest.approx(np.var(values), rel=1e-9)
+
+
+def slow_noise(u, w, b, cluster):
+    """R₁ by its docstring, row by row."""
+    w = w / w.mean()
+    along, error, rest = {}, np.empty(u.size), np.empty(u.size)
+    own = len(set(zip(b.tolist(), cluster.tolist(), strict=True))) == u.size
+    for i in range(u.size):
+        same, others = b == b[i], (b == b[i]) & (cluster != cluster[i])
+        error[i] = np.average(u[same], weights=w[same])
+        rest[i] = u[i] - (np.average(u[others], weights=w[others]) if others.any() else 0)
+        rest[i] *= w[i] * (np.sqrt(1 - w[i] / w[same].sum()) if own else 1)
+        along[cluster[i]] = along.get(cluster[i], 0) + error[i] * rest[i]
+    groups = {}
+    for i in range(u.size):
+        groups[cluster[i], b[i]] = groups.get((cluster[i], b[i]), 0) + rest[i]
+    first = sum(v**2 for v in along.values()) / (w * error**2).sum()
+    return max(first, sum(v**2 for v in groups.values()) / u.size)
+
+
+def slow_unevenness(u, w, b, cluster):
+    w = w / w.mean()
+    square = np.array([np.average(u[b == k], weights=w[b == k]) ** 2 for k in b])
+    mean = np.average(square, weights=w)
+    sums = [(w * (square - mean))[cluster == g].sum() for g in set(cluster.tolist())]
+    return sum(v**2 for v in sums) / (u.size * mean**2)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.all_cases
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clusters", [6, 12, 200])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_set_of_clusters_has_the_ends_of_its_definition(weighted, clusters, level):
+    n = 60 if clusters < 200 else 36
+    rng = np.random.default_rng(clusters)
+    p = rng.uniform(0.05, 0.95, n)
+    y = (rng.random(n) < p**3).astype(int)
+    cluster = rng.integers(0, clusters, n) if clusters < 200 else np.arange(n)
+    options = {"sample_weight": rng.uniform(0.3, 3, n)} if weighted else {}
+    kind = {"weight_type": "importance"} if weighted else {}
+    rows = clustered_rows(y, p, cluster, options, importance=weighted)
+    u, w, b, names = by_bin(rows, 3)
+    residuals = rows.residuals(tn.EqualWidth(3))
+    null = max(sign_variance(residuals), label_variance(residuals, rows.p))
+    z = student.ppf(1 - (1 - level) / 2, 30)
+    estimate = residuals.estimate
+    low, high = score_ends(estimate, null, slow_noise(u, w, b, names), slow_unevenness(u, w, b, names), n, z)
+    found = ece_interval(y, p, cluster=cluster, bins=3, squared=True, level=level, seed=0, **options, **kind)
+    assert found.high == pytest.approx(high, rel=1e-9)
+    assert found.low == pytest.approx(0 if found.includes_zero else low, rel=1e-9)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("n", "coarse", "fine"), [(1, 1, 1), (2, 1, 1), (8, 4, 4), (10, 5, 5), (60, 5, 14), (300, 10, 41), (5000, 30, 254)]
+)
+def test_default_cells_are_powers_of_the_rows(n, coarse, fine):
+    cells = tn.tally(np.arange(n) % 2, (np.arange(n) + 0.5) / n).parts[0]
+    expected = tn.MassAndWidth(coarse, coarse), tn.MassAndWidth(fine, coarse), tn.EqualMass(coarse)
+    assert Partitions.of(cells, n) == expected
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("repeats", "distinct"), [(1, False), (2, True), (50, True)])
+def test_scores_that_are_repeated_and_few_are_cells_of_their_own(repeats, distinct):
+    p = np.repeat(np.linspace(0.1, 0.9, 9), repeats)
+    rules = Partitions.of(tn.tally(np.arange(p.size) % 2, p).parts[0], p.size)
+    assert [isinstance(rule, tn.Distinct) for rule in rules] == [distinct] * 3
+
+
+def test_twice_as_many_scores_as_cells_are_cells_of_their_own_and_more_are_not():
+    for size in range(20, 60):
+        p = np.repeat((np.arange(size) + 0.5) / size, 10)
+        cells = tn.tally(np.arange(p.size) % 2, p).parts[0]
+        mass = max(5, round(p.size**0.4))
+        cut = tn.MassAndWidth(mass, mass).group(cells).edges.size - 1
+        assert isinstance(Partitions.of(cells, p.size).coarse, tn.Distinct) == (size <= 2 * cut)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_default_set_has_the_lower_end_of_coarse_and_the_upper_end_of_fine_cells(level):
+    d = simulate.binary(800, distortion=simulate.Logit(slope=0.3), seed=2)
+    y, p = d.y_true, d.y_prob
+    rules = Partitions.of(tn.tally(y, p).parts[0], 800)
+    found = ece_interval(y, p, level=level, seed=0)
+    coarse, fine = (ece_interval(y, p, bins=rule, level=level, seed=0) for rule in rules[:2])
+    assert not found.includes_zero
+    assert (found.low, found.estimate) == pytest.approx((coarse.low, coarse.estimate), rel=1e-12)
+    assert (found.high, found.finer) == pytest.approx((fine.high, fine.estimate), rel=1e-12)
+
+
+def test_the_ends_of_given_cells_use_students_quantile_with_30_degrees_of_freedom():
+    d = simulate.binary(400, distortion=simulate.Logit(slope=0.3), seed=2)
+    u, b = d.y_true - d.y_prob, np.minimum((d.y_prob * 4).astype(int), 3)
+    n = np.bincount(b)
+    mean = np.bincount(b, u) / n
+    share, squares = n / 400, mean**2
+    variance = np.array([u[b == k].var(ddof=1) for k in range(4)])
+    statistic = (n * (mean**2 - variance / n)).sum() / 400
+    v = d.y_prob * (1 - d.y_prob)
+    null = sum(2 * (v[b == k].sum() ** 2 - (v[b == k] ** 2).sum()) / (n[k] - 1) ** 2 for k in range(4)) / 400**2
+    noise = max((n * squares * variance).sum() / (n * squares).sum(), (u**2).mean() - statistic)
+    unevenness = (share * squares**2).sum() / (share @ squares) ** 2 - 1
+    found = ece_interval(d.y_true, d.y_prob, bins=4, level=0.9, squared=True, seed=0)
+    low, high = score_ends(statistic, null, noise, unevenness, 400, student.ppf(0.95, 30))
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("alpha", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("events", [1, 2, 60])
+def test_the_one_sided_limit_is_the_end_of_a_set_of_twice_its_error_rate(events, alpha):
+    p = np.linspace(0.02, 0.4, 200)
+    y = np.arange(200) >= 200 - events
+    parts = DefaultParts.of_cells(tn.tally(y, p).parts[0])
+    found = ece_interval(y, p, level=1 - 2 * alpha, squared=True, seed=0)
+    assert upper_limit(parts)(alpha) == pytest.approx(found.high, rel=1e-12)
+    assert bool(found.note) == (events < 3)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_notes_say_which_label_is_rare():
+    p = np.linspace(0.02, 0.4, 1200)
+    y = np.arange(1200) >= 1198
+    assert ece_interval(y, p, seed=0).note == "Exact binomial limits: one class has 2 of 1,200 rows."
+    p, y = np.tile([0.03, 0.97], 100), np.tile([0, 1], 100)
+    y[0] = 1
+    assert ece_interval(y, p, seed=0).note == "Exact binomial limits: 1 of 200 labels are the less probable one."
+    assert (
+        ece_interval(y, p, bins=2, seed=0).note == "Exact binomial limits: 1 of 200 labels are the less probable one."
+    )
+    y[[2, 4]] = 1
+    assert ece_interval(y, p, seed=0).note == ""
+
+
+def test_exact_limits_replace_the_lower_end_and_raise_the_upper_one():
+    p, y = np.full(100, 0.3), np.zeros(100, dtype=int)
+    for rare in (1, 2):
+        y[:rare] = 1
+        found = ece_interval(y, p, bins=1, squared=True, level=0.9, seed=0)
+        rate_high = binomtest(rare, 100).proportion_ci(0.9).high
+        statistic = tn.squared_ece(y, p, bins=1)
+        exact = 0.3**2 + rate_high * max(0, rate_high - 0.6)
+        assert found.low == pytest.approx(min((0.3 - rate_high) ** 2, statistic))
+        assert found.high >= exact
+        assert found.estimate == pytest.approx(statistic)
