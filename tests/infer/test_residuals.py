@@ -124,3 +124,122 @@ def test_the_variance_of_pairs_is_that_of_all_signs():
         every = [s @ kernel @ s for s in map(np.array, product([-1, 1], repeat=len(kernel)))]
         assert pair_variance(a, b) == pytest.approx(np.var(every), rel=1e-9)
         assert pair_variance(a, a) == pytest.approx(0, abs=1e-12)
+
+
+def weighted_rows(seed=0, n=24):
+    rng = np.random.default_rng(seed)
+    u, w = rng.normal(size=n), rng.uniform(0.2, 3, n)
+    return u, w, np.append([0, 1, 2], rng.integers(0, 3, n - 3)), np.append(np.arange(6), rng.integers(0, 6, n - 6))
+
+
+def weighted_means(u, w, rows, pairs):
+    """The mean residual of rows and the mean product of pairs, both by weight."""
+    products, weights = ([f(i, j) for i, j in pairs] for f in (lambda i, j: u[i] * u[j], lambda i, j: w[i] * w[j]))
+    return np.average(u[rows], weights=w[rows]), np.average(products, weights=weights)
+
+
+def test_weighted_estimate_and_influence_are_those_of_pairs_of_different_clusters():
+    u, w, bins, cluster = weighted_rows()
+    total, influences = 0.0, []
+    for b in range(3):
+        rows = np.flatnonzero(bins == b)
+        pairs = [(i, j) for i in rows for j in rows if cluster[i] != cluster[j]]
+        total += w[rows].sum() * weighted_means(u, w, rows, pairs)[1]
+    for i in range(u.size):
+        rows = np.flatnonzero((bins == bins[i]) & (cluster != cluster[i]))
+        pairs = [(j, k) for j in rows for k in rows if cluster[j] != cluster[k]]
+        mean, product_ = weighted_means(u, w, rows, pairs)
+        influences.append(2 * u[i] * mean - product_)
+    found = BinnedResiduals(u, bins, cluster, w)
+    assert found.estimate == pytest.approx(total / w.sum())
+    np.testing.assert_allclose(found.influence(), influences, atol=1e-9)
+    assert found.row_weight is w
+    assert BinnedResiduals(u, bins).row_weight.tolist() == [1] * u.size
+
+
+@pytest.mark.parametrize("kind", ["rows", "clusters", "weights"])
+def test_deviations_of_entries_from_the_mean_of_their_bin(kind):
+    u, w, bins, cluster = weighted_rows()
+    w = w if kind == "weights" else np.ones(u.size)
+    bins = np.append(bins, 3)  # a bin with one row
+    u, w, cluster = np.append(u, 0.7), np.append(w, 2.0 if kind == "weights" else 1.0), np.append(cluster, 6)
+    names = np.arange(u.size) if kind == "rows" else cluster
+    found = BinnedResiduals(u, bins, None if kind == "rows" else cluster, w if kind == "weights" else None).deviations()
+    expected = np.zeros((4, names.max() + 1))
+    for b in range(3):
+        sizes = np.bincount(names[bins == b], w[bins == b], names.max() + 1)
+        sums = np.bincount(names[bins == b], (w * u)[bins == b], names.max() + 1)
+        total = sizes.sum()
+        factor = total / w.sum() / (total**2 - (sizes**2).sum())
+        expected[b] = np.sqrt(factor) * (sums - sizes * sums.sum() / total) / np.sqrt(1 - sizes / total)
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+
+
+def test_a_resample_of_clusters_repeats_their_rows():
+    u, _, bins, cluster = weighted_rows()
+    count = np.array([2, 0, 1, 3, 1, 0])
+    rows = np.repeat(np.arange(u.size), count[cluster])
+    kept = np.unique(bins[rows], return_inverse=True)[1]
+    assert BinnedResiduals(u, bins, cluster).resampled(count) == pytest.approx(
+        BinnedResiduals(u[rows], kept, np.unique(cluster[rows], return_inverse=True)[1]).estimate
+    )
+
+
+def test_a_resample_of_rows_pairs_different_rows_only():
+    u, _, bins, _ = weighted_rows()
+    count = np.random.default_rng(1).integers(0, 4, u.size)
+    rows = np.repeat(np.arange(u.size), count)
+    assert BinnedResiduals(u, bins).resampled(count) == pytest.approx(brute_estimate(u[rows], bins[rows], rows))
+
+
+def test_many_bins_are_sorted_as_few_are():
+    n = 2**16 + 40
+    bins = np.random.default_rng(0).permutation(np.append(np.arange(2**16 + 20), np.arange(20)))
+    u = np.random.default_rng(1).normal(size=n)
+    order = np.argsort(bins, kind="stable")
+    found = BinnedResiduals(u, bins)
+    assert (found.unit == order).all()
+    pairs = [np.prod(u[bins == b]) for b in range(20)]
+    assert found.estimate == pytest.approx(2 * np.sum(pairs) / n)
+
+
+@pytest.mark.parametrize(("alone", "warned"), [(2, False), (4, False), (5, True)])
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.all_cases
+def test_more_than_half_of_the_rows_alone_are_a_warning(alone, warned, clustered):
+    bins = np.append(np.zeros(4, dtype=int), np.arange(alone) + 1)
+    cluster = np.arange(bins.size) if clustered else None
+    found = BinnedResiduals(np.ones(bins.size), bins, cluster, np.full(bins.size, 0.3) if clustered else None)
+    what = "rows of two clusters" if clustered else "two rows"
+    if not warned:
+        found.check()  # a warning would be an error
+        return
+    with pytest.warns(
+        tn.FewRowsWarning, match=f"{alone} of {bins.size} rows are in bins without {what} and add nothing"
+    ):
+        found.check()
+
+
+def test_without_any_pair_there_is_no_estimate():
+    with pytest.raises(
+        tn.InputError, match=r"No bin holds two rows, .*; 3 rows are in as many bins\. Use fewer `bins`"
+    ):
+        BinnedResiduals(np.ones(3), np.arange(3)).check()
+    one = BinnedResiduals(np.ones(4), np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
+    with pytest.raises(
+        tn.InputError, match=r"No bin holds rows of two clusters, so the error cannot be estimated\. Use"
+    ):
+        one.check()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_variance_of_pairs_of_different_partitions_is_that_of_their_kernels(weighted):
+    rng = np.random.default_rng(5)
+    u, v = rng.normal(size=(2, 20))
+    cluster, w = np.append(np.arange(7), rng.integers(0, 7, 13)), rng.uniform(0.3, 2, 20) if weighted else None
+    first, second = np.append([0, 1, 2], rng.integers(0, 3, 17)), np.append([0, 1], rng.integers(0, 2, 18))
+    a, b = BinnedResiduals(u, first, cluster, w), BinnedResiduals(v, second, cluster, w)
+    x, z = a.deviations().toarray(), b.deviations().toarray()
+    kernel = x.T @ x - z.T @ z
+    off = kernel - np.diag(np.diag(kernel))
+    assert pair_variance(a, b) == pytest.approx(2 * (off**2).sum())
