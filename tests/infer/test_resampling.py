@@ -17,12 +17,15 @@ from trueness._tally.binned_scores import of_cells, of_matrix
 from trueness._tally.bins import Bins
 from trueness.infer._interval import BOOTSTRAPS, RESAMPLING
 from trueness.infer._resampling import (
+    BinSums,
     RowKinds,
     _distinct_rows,
+    _resample_counts,
     basic_interval,
     bootstrap,
     bootstrap_squared_ece,
     centred_interval,
+    parallel_draws,
     percentile_interval,
     politis_romano,
     resampled_bins,
@@ -466,3 +469,108 @@ def test_the_percentile_bootstrap_misses_zero_and_the_score_interval_does_not():
     error = 4 * (0.09 / runs) ** 0.5
     assert abs(share["hulc"] - 0.9) < error + 0.02
     assert abs(share["score"] - 0.9) < error
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_draws_in_parallel_have_streams_of_sixteen_in_order(workers):
+    reports = []
+
+    def draw(rng, size):
+        first = int(rng.integers(10**6))
+        return [(first, i) for i in range(size)]
+
+    found = parallel_draws(draw, 40, np.random.default_rng(1), workers, lambda *done: reports.append(done))
+    streams = np.random.default_rng(1).spawn(3)
+    firsts = [int(rng.integers(10**6)) for rng in streams]
+    assert found == [(first, i) for first, size in zip(firsts, (16, 16, 8), strict=True) for i in range(size)]
+    assert reports == [(16, 40), (32, 40), (40, 40)]
+
+
+def test_sums_of_bins_have_the_squared_error_of_their_rows():
+    y, p = some(60)
+    b = np.minimum((p * 4).astype(int), 3)
+    columns = [np.bincount(b, values, 4)[np.newaxis] for values in (np.ones(60), y, p, p**2, y * p)]
+    found = BinSums(columns[0].astype(np.int64), columns[1].astype(np.int64), *columns[2:]).squared_ece()
+    assert found == pytest.approx([tn.squared_ece(y, p, bins=4)])
+
+
+def test_bins_whose_rows_share_a_score_are_resampled_as_rows():
+    p = np.repeat([0.125, 0.625, 0.875], [30, 40, 10])
+    y = np.arange(80) % 3 == 0
+    sums = list(resampled_bins(tn.binned(y, p, bins=10).parts[0], 300, np.random.default_rng(0)))
+    score = np.array([0.125, 0.625, 0.875])
+    for batch in sums:
+        assert (batch.n.sum(axis=1) == 80).all()
+        np.testing.assert_allclose(batch.sum_score, batch.n * score, atol=1e-9)
+        np.testing.assert_allclose(batch.sum_square, batch.n * score**2, atol=1e-9)
+        np.testing.assert_allclose(batch.sum_event_score, batch.events * score, atol=1e-9)
+        u2 = batch.events * (1 - score) ** 2 + (batch.n - batch.events) * score**2
+        pairs = ((batch.events - batch.n * score) ** 2 - u2) / np.maximum(batch.n - 1, 1)
+        np.testing.assert_allclose(batch.squared_ece(), np.where(batch.n > 1, pairs, 0).sum(axis=1) / 80, atol=1e-9)
+    assert sum(len(batch.n) for batch in sums) == 300
+
+
+def test_resampled_squares_of_scores_follow_their_sums():
+    """Given Σp of m rows of a bin and label, Σp² has the mean 2μΣp − mμ² + mσ²."""
+    y, p = some(400)
+    (found,) = resampled_bins(tn.binned(y, p, bins=1).parts[0], 4_000, np.random.default_rng(1))
+    expected = np.zeros(4_000)
+    events, others = found.events[:, 0], (found.n - found.events)[:, 0]
+    sums = found.sum_event_score[:, 0], (found.sum_score - found.sum_event_score)[:, 0]
+    for label, m, total in zip((True, False), (events, others), sums, strict=True):
+        mean, variance = p[y == label].mean(), p[y == label].var()
+        expected += 2 * mean * total - m * mean**2 + m * variance
+        error = (total - m * mean) / np.sqrt(m * variance)  # standard normal
+        assert abs(error.mean()) < 5 / np.sqrt(4_000)
+        assert error.var() == pytest.approx(1, abs=5 * np.sqrt(2 / 4_000))
+    np.testing.assert_allclose(found.sum_square[:, 0], expected, rtol=1e-6)
+
+
+def test_bins_of_fractional_weights_are_refused():
+    y, p = some(50)
+    bins = tn.binned(y, p, bins=10, sample_weight=np.full(50, 0.5)).parts[0]
+    with pytest.raises(
+        tn.InputError, match="`sample_weight` must be whole numbers that sum to less than 2³⁵ to resample"
+    ):
+        bootstrap_squared_ece(bins, 10, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("batch", [1, 100, 1 << 19])
+def test_as_many_resamples_as_asked_for_whatever_fits_in_a_batch(monkeypatch, batch):
+    y, p = some(60)
+    monkeypatch.setattr("trueness.infer._resampling._BATCH", batch)
+    for kinds in (outcomes_of(y, p), outcomes_of(y, p.round(1))):
+        assert bootstrap_squared_ece(kinds, 37, np.random.default_rng(0)).shape == (37,)
+        assert subsamples(kinds, 7, 37, np.random.default_rng(0), replace=True).shape == (37,)
+        assert subsamples(kinds, 7, 37, np.random.default_rng(0), replace=False).shape == (37,)
+    assert bootstrap_squared_ece(tn.binned(y, p).parts[0], 37, np.random.default_rng(0)).shape == (37,)
+
+
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_every_resample_draws_as_many_rows_as_there_are(decimals):
+    y, p = some(60)
+    count = outcomes_of(y, p.round(decimals)).count
+    drawn = _resample_counts(count, 2_000, np.random.default_rng(0))
+    assert (drawn.sum(axis=1) == 60).all()
+    error = np.sqrt(count * (1 - count / 60) / 2_000)  # binomial
+    assert (np.abs(drawn.mean(axis=0) - count) < 5 * error).all()
+
+
+def test_kinds_of_rows_are_scores_with_labels_in_the_order_of_bins():
+    found = outcomes_of([0, 1, 1, 0, 0], [0.1, 0.1, 0.6, 0.3, 0.1], tn.EqualWidth(2))
+    assert found.count.tolist() == [2, 1, 1, 1]  # 0.1 without and with the event, 0.3 without, 0.6 with it
+    assert found.u[:, 0] == pytest.approx([-0.1, 0.9, -0.3, 0.4])
+    assert found.square == pytest.approx([0.01, 0.81, 0.09, 0.16])
+    assert (found.first.tolist(), found.bin.tolist(), found.n) == ([0, 3], [0, 0, 0, 1], 5)
+
+
+@pytest.mark.parametrize("rule", [percentile_interval, basic_interval, centred_interval])
+def test_the_bootstrap_of_bins_is_around_their_own_estimate(rule):
+    y, p = some(300)
+    bins, options = tn.binned(y, p, bins=10).parts[0], {"level": 0.8, "resamples": 99}
+    drawn = bootstrap_squared_ece(bins, 99, np.random.default_rng(4))
+    found = bootstrap(rule, bins, rng=np.random.default_rng(4), **options)
+    assert found == pytest.approx(rule(tn.squared_ece(y, p, bins=10), drawn, 0.8))
+    rows = outcomes_of(y, p)
+    drawn = bootstrap_squared_ece(rows, 99, np.random.default_rng(4))
+    assert bootstrap(rule, rows, rng=np.random.default_rng(4), **options) == rule(rows.estimate, drawn, 0.8)

@@ -231,3 +231,32 @@ def test_batches_have_as_many_draws_as_were_asked_for(draws):
     assert {batch.shape[0] for batch in drawn} == {2 + labels.sloped.size}
     signs = list(_sign_batches(sparse.eye_array(5).tocsr(), np.arange(5.0), draws, np.random.default_rng(0)))
     assert np.concatenate(signs, axis=1).tolist() == [[-float(i)] * draws for i in range(5)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_observed_slopes_are_around_the_centre_of_the_scores_that_are_drawn(weighted):
+    y, p, by, w = some_rows(300)
+    column = SegmentColumn("a", np.searchsorted(["a", "b", "c"], by), ("a", "b", "c"))
+    rows = of_sample(read_sample(y, p, sample_weight=w if weighted else None), (column,))
+    w = w if weighted else np.ones(300)
+    joined = rows.pooled(0.3)  # far wider than the pools of the test
+    labels = _LabelStatistics(joined)
+    for i, name in enumerate("abc"):
+        entries = (joined.columns[0].code == i) & joined.inside
+        centre = np.average(logit(joined.score[entries]), weights=joined.variance[entries])
+        at = (by == name) & (p > 0) & (p < 1)
+        expected = (w * (y - p))[at] @ (logit(p[at]) - centre)
+        assert labels.sloped.tolist() == [0, 1, 2]
+        assert labels.slope_excess(rows)[i] == pytest.approx(expected)
+
+
+def test_drawn_statistics_are_those_of_observed_labels():
+    """Labels that are drawn as they were observed have the same tails."""
+    y, p, by, w = some_rows(300)
+    column = SegmentColumn("a", np.searchsorted(["a", "b", "c"], by), ("a", "b", "c"))
+    for weight in (None, w):
+        rows = of_sample(read_sample(y, p, sample_weight=weight), (column,))
+        pooled = rows.pooled()
+        hits = np.rint(pooled.events / pooled.scale).astype(np.int64)[:, np.newaxis]
+        labels = _LabelStatistics(pooled)
+        assert labels.of_hits(hits)[:, 0] == pytest.approx(labels.observed(rows), rel=1e-7)
