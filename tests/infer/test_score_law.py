@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer._score_law import score_law
+from trueness.infer._score_law import log_odds_of, score_law
 
 
 def test_prevalence_and_c_statistic_give_normal_log_odds_that_have_them():
@@ -65,6 +65,10 @@ def test_the_information_of_scores_is_a_mean_to_which_certain_ones_add_nothing()
     found = score_law(None, None, None, p)
     assert found.information == pytest.approx((v.sum() / 5, (v * x).sum() / 5, (v * x**2).sum() / 5))
     assert (found.prevalence, found.score.tolist()) == (pytest.approx(2.1 / 5), [0, 0.2, 0.7, 1])
+
+
+def test_log_odds_of_certain_scores_are_zero():
+    assert log_odds_of(np.array([0.0, 0.2, 0.5, 1.0])) == pytest.approx([0, np.log(0.25), 0, 0])
 
 
 @pytest.mark.all_cases

@@ -1,6 +1,7 @@
 """Segments are tested jointly and exactly, and the order of rows, names and weights do not matter."""
 
 import math
+import warnings
 from itertools import product
 
 import numpy as np
@@ -574,3 +575,35 @@ def test_a_binned_group_has_its_rows_at_their_mean_score():
                 assert found[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9), name
             if weight is None:
                 assert found[key]["pvalue"] == pytest.approx(row["pvalue"], rel=1e-6)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("clusters", [19, 20])
+def test_fewer_than_twenty_clusters_are_a_warning(clusters):
+    y, cluster = np.arange(4 * clusters) % 2, np.repeat(np.arange(clusters), 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tn.segments(y, np.full(y.size, 0.5), np.repeat("a", y.size), cluster=cluster, resamples=19, seed=0)
+    assert [one.category for one in caught] == [tn.FewClustersWarning] * (clusters < 20)
+
+
+def test_rows_that_are_dropped_leave_their_segments_and_clusters():
+    rng = np.random.default_rng(0)
+    p, by, cluster = rng.random(200), rng.choice(list("abc"), 200), np.arange(200) // 2
+    y = (rng.random(200) < p).astype(int)
+    gone = np.arange(200) % 7 == 0
+    with pytest.warns(tn.DroppedRowsWarning, match="29 of 200 rows"):
+        found = tn.segments(y, np.where(gone, np.nan, p), by, cluster=cluster, missing="drop", resamples=19, seed=0)
+    rest = tn.segments(y[~gone], p[~gone], by[~gone], cluster=cluster[~gone], resamples=19, seed=0)
+    assert by_name(found).keys() == by_name(rest).keys()
+    for key, row in by_name(rest).items():
+        assert {k: v for k, v in by_name(found)[key].items() if k != "slope_pvalue"} == pytest.approx(
+            {k: v for k, v in row.items() if k != "slope_pvalue"}
+        )
+
+
+def test_segments_of_equal_cost_are_in_the_order_of_their_names():
+    y, p = np.tile([0, 1, 1, 0, 1], 30), np.tile([0.2, 0.5, 0.7, 0.3, 0.6], 30)
+    found = tn.segments(y, p, np.repeat(["c", "a", "b"], 50), resamples=19, seed=0)
+    assert found.value == ("a", "b", "c")
+    assert len(set(found.cost)) == len(set(found.adjusted_pvalue)) == 1
