@@ -153,6 +153,11 @@ def test_weighted_estimate_and_influence_are_those_of_pairs_of_different_cluster
     found = BinnedResiduals(u, bins, cluster, w)
     assert found.estimate == pytest.approx(total / w.sum())
     np.testing.assert_allclose(found.influence(), influences, atol=1e-9)
+    small = BinnedResiduals(u, bins, cluster, w / 1_000)  # the unit of the weights does not matter
+    assert small.estimate == pytest.approx(found.estimate)
+    np.testing.assert_allclose(small.influence(), found.influence(), atol=1e-9)
+    np.testing.assert_allclose(small.coefficient * 1e-6, found.coefficient)
+    np.testing.assert_allclose(small.deviations().toarray(), found.deviations().toarray())
     assert found.row_weight is w
     assert BinnedResiduals(u, bins).row_weight.tolist() == [1] * u.size
 

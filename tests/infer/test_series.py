@@ -271,8 +271,8 @@ def test_every_column_is_that_of_a_function_at_its_level(form, bins, level):
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_means_and_floors_of_classes_are_weighted_as_the_measure_weighs_them(kind):
     rng = np.random.default_rng(1)
-    P = rng.dirichlet([3, 1, 0.3], 120)
-    y = (P.cumsum(axis=1) < rng.random((120, 1))).sum(axis=1)
+    P = rng.dirichlet([3, 1, 0.3], 60)
+    y = (P.cumsum(axis=1) < rng.random((60, 1))).sum(axis=1)
     tally = tn.tally(y, P, kind=kind)
     found = tn.calibration_series({"a": tally}, resamples=99, seed=0)
     floor = tn.noise_floor(tn.ece, P if kind == "classwise" else tally, seed=8)
