@@ -124,6 +124,17 @@ def test_equal_weights_are_rows_in_clusters_of_their_own():
     assert (found.estimate, found.low, found.high) == pytest.approx((plain.estimate, plain.low, plain.high), rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [0.3, 3.7])
+def test_the_mean_weight_is_one_row_where_events_are_few(unit):
+    p, y = np.linspace(0.02, 0.4, 80), np.arange(80) >= 79
+    w = np.random.default_rng(0).lognormal(0, 0.3, 80)
+    found, scaled = ask(y, p, w, bins=None), ask(y, p, unit * w, bins=None)
+    assert found.note == scaled.note == f"Exact binomial limits: one class has {w[-1] / w.mean():.6g} of 80 rows."
+    assert (found.estimate, found.low, found.high) == pytest.approx(
+        (scaled.estimate, scaled.low, scaled.high), rel=1e-9
+    )
+
+
 def test_clusters_may_have_weights():
     y, p, w = rows()
     alone = ask(y, p, w, cluster=np.arange(y.size))
