@@ -23,7 +23,7 @@ from trueness.results import ValidationSize
 from trueness.typing import ArrayLike, Floats
 
 # The widths that software for Riley's criteria plans for by default; that of the Brier score is ours.
-_LEAST_TARGET = 1e-9
+_LEAST_TARGET, _MOST_TARGET = 1e-9, 1e9
 _WIDTHS = {"oe_width": 0.2, "slope_width": 0.2, "brier_width": 0.02, "c_width": 0.1}
 _TITLES = {"oe_width": "O/E", "slope_width": "slope", "brier_width": "Brier score", "c_width": "c-statistic"}
 # Distinct scores for which power is simulated at most; above, neighbours share one.
@@ -251,15 +251,17 @@ class _Plan(NamedTuple):
 
     def acceptance(self, margin: float) -> _Criterion:
         """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
-        quantile = float(ndtri(self.level))
-        below = -math.log1p(-margin) if margin < 1 else math.inf
+        quantile, above = float(ndtri(self.level)), math.log1p(margin)
 
-        def shortfall(se: float) -> float:
-            return float(ndtr(math.log1p(margin) / se - quantile) + ndtr(below / se - quantile)) - 1 - self.power
+        def missing(errors: float) -> float:
+            """The power that is missing if log(1 + margin) is this many standard errors."""
+            below = errors * -math.log1p(-margin) / above if margin < 1 else math.inf
+            return 1 + self.power - float(ndtr(errors - quantile) + ndtr(below - quantile))
 
-        se = bracketed_root(shortfall, math.log1p(margin) / 50, 50 * math.log1p(margin))
+        # Margins may be smaller than the precision of a root; numbers of standard errors are not.
+        errors = bracketed_root(missing, 0.0, 50.0) if missing(0.0) > 0 else 0.0
         target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
-        return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate / se**2))
+        return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2))
 
     def equivalence(
         self, criterion: Accepted, margin: float, rng: np.random.Generator, step: Callable[[], None]
@@ -416,8 +418,8 @@ def _check_targets(targets: dict[str, Any]) -> None:
     for name, value in targets.items():
         if value is not None and not (is_number(value) and value > 0):
             raise InputError(name, "must be a finite number above 0", f"got {value!r}")
-        if value is not None and not _LEAST_TARGET <= value <= 1 / _LEAST_TARGET:
-            demand = f"must lie between {_LEAST_TARGET:g} and {1 / _LEAST_TARGET:g}"
+        if value is not None and not _LEAST_TARGET <= value <= _MOST_TARGET:
+            demand = f"must lie between {_LEAST_TARGET:g} and {_MOST_TARGET:g}"
             raise InputError(name, demand, f"got {value!r}")
         if name.startswith("detect_") and value == 1:
             raise InputError(name, "must differ from 1, which is no error", f"got {value!r}")
