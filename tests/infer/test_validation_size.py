@@ -1,5 +1,6 @@
 """Sample sizes for validation: published numbers, formulas by brute force, simulated power, laws, messages."""
 
+import itertools
 import math
 from types import SimpleNamespace
 from typing import get_args
@@ -332,6 +333,27 @@ def power_of(rate, quantile):
     return lambda n: float(ndtr(rate * math.sqrt(n) - quantile))
 
 
+@pytest.mark.all_cases
+@pytest.mark.parametrize("guess", [1e-3, 0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.9, 0.3), (0.95, 0.9), (0.99, 0.95)])
+def test_the_search_finds_the_rows_of_a_known_power_wherever_it_begins(guess, level, power):
+    """Also from far more rows, where all labels are rejected: such a share only says that there are too many."""
+    quantile, rate = float(ndtri((1 + level) / 2)), 0.07
+    asked = []
+
+    def simulated(n):
+        asked.append(n)
+        return power_of(rate, quantile)(n)
+
+    error = SimpleNamespace(strength=rate**2 / guess)
+    found = _detection_size(simulated, error, level, power)
+    exact = ((quantile + float(ndtri(power))) / rate) ** 2
+    unit = 10 ** (len(str(math.floor(exact))) - 2)
+    assert found == math.ceil(exact / unit) * unit
+    assert all(a / 4 <= b <= 4 * a + 1 for a, b in itertools.pairwise(asked))
+    assert len(asked) <= 10
+
+
 def test_the_search_begins_at_the_rows_of_the_normal_approximation():
     asked = []
     quantile = float(ndtri(0.975))
@@ -466,6 +488,25 @@ def test_progress_runs_up_to_the_end_of_every_criterion():
 
 def test_a_test_may_be_named_alone_or_in_a_tuple():
     assert _checked_tests("cox") == _checked_tests(("cox",)) == _checked_tests(["cox"]) == ["cox"]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("power", [0.5, 0.8, 0.9])
+@pytest.mark.parametrize("freedom", [1, 8])
+@pytest.mark.parametrize("guess", [0.2, 1.0, 5.0])
+def test_the_search_ends_near_the_power_that_was_asked_for(guess, freedom, power):
+    """Chi-squared tests, whose power does not grow quite as the search supposes; the plan is good to about 10 %."""
+    reject, asked = stats.chi2.ppf(0.95, freedom), []
+
+    def simulated(n):
+        asked.append(n)
+        return float(stats.ncx2.sf(reject, freedom, 0.01 * n))
+
+    found = _detection_size(simulated, SimpleNamespace(strength=0.01 * guess), 0.95, power)
+    exact = brentq(lambda n: stats.ncx2.sf(reject, freedom, 0.01 * n) - power, 10, 1e5)
+    assert simulated(asked[-1]) == pytest.approx(power, abs=0.02)
+    assert 2 < len(asked) < 9
+    assert found == pytest.approx(exact, rel=0.1)
 
 
 def test_scores_that_differ_in_the_sixth_digit_are_not_all_equal():

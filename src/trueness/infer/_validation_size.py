@@ -371,7 +371,7 @@ def _detection_size(simulated: Callable[[int], float], error: _Error, level: flo
         share = simulated(n)
         clear = min(max(share, 0.5 / _DRAWS), 1 - 0.5 / _DRAWS)
         slope = (float(ndtri(clear)) + quantile) / math.sqrt(n)
-        if abs(share - power) < 0.15:
+        if abs(share - power) < 0.15 and share == clear:
             slopes.append(slope)
         if abs(share - power) <= _NEAR and len(slopes) > 1:
             break
