@@ -72,7 +72,7 @@ def cox(cells: Cells, options: Options) -> Outcome:
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         return monte_carlo_outcome(of_events(_Score(cells)), cells, options, detail=detail)
-    pvalue = float(chdtrc(freedom, statistic)) if freedom else float(statistic == 0)
+    pvalue = float(chdtrc(max(freedom, 1), statistic))  # without any freedom the statistic is 0 or infinite
     limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
     return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}")
 
