@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import expit
 
 import trueness as tn
 from trueness._input.sample import Sample
+from trueness._tally.cells import Cells
 from trueness.infer import _shift_interval
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._shift_interval import shift_interval
@@ -151,3 +154,172 @@ def test_runs_with_much_information_are_pooled_score_by_score(monkeypatch):
     assert pooled[weight >= 1_000][1:-1] == pytest.approx(x[41:49])
     assert (np.diff(pooled) > 0).all()
     assert weight @ expit(pooled) == pytest.approx(w @ expit(x), rel=1e-12)
+
+
+def weighted_rows(seed, n=60):
+    """Few distinct scores, 0 and 1 among them, weights that are not whole numbers, and clusters."""
+    rng = np.random.default_rng(seed)
+    p = rng.choice([0.0, 0.1, 0.3, 0.45, 0.8, 0.95, 1.0], n)
+    y = np.where((p > 0) & (p < 1), rng.random(n) < 0.4 + 0.3 * p, p > 0.5).astype(int)
+    return y, p, rng.uniform(0.2, 3, n), rng.integers(0, 12, n)
+
+
+def score_parts(y, p, w):
+    """By brute force, from the rows strictly inside (0, 1): the shift, the information and the rows' scores."""
+    inside = (p > 0) & (p < 1)
+    y, p, w = y[inside], p[inside], w[inside]
+    x = np.log(p / (1 - p))
+    shift = brentq(lambda a: w @ (y - expit(x + a)), -20, 20, xtol=1e-13)
+    q = expit(x + shift)
+    return shift, w @ (q * (1 - q)), w * (y - q), inside
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("seed", range(3))
+def test_real_weights_have_the_sandwich_of_the_rows_and_students_t(seed, level):
+    y, p, w, _ = weighted_rows(seed)
+    shift, information, scores, inside = score_parts(y, p, w)
+    error = math.sqrt(scores @ scores) / information
+    freedom = w[inside].sum() ** 2 / (w[inside] ** 2).sum() - 1
+    reach = stats.t.ppf((1 + level) / 2, freedom) * error
+    found = shift_interval(cells_of(y, p, w), level)
+    assert tuple(found) == pytest.approx((shift, shift - reach, shift + reach, error), rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_clusters_have_the_sandwich_of_their_sums_and_students_t(weighted, level):
+    y, p, w, cluster = weighted_rows(4)
+    w = w if weighted else np.ones(y.size)
+    shift, information, scores, inside = score_parts(y, p, w)
+    sums, sizes = (np.array([v[cluster[inside] == c].sum() for c in range(12)]) for v in (scores, w[inside]))
+    error = math.sqrt(sums @ sums * 12 / 11) / information
+    reach = stats.t.ppf((1 + level) / 2, sizes.sum() ** 2 / (sizes @ sizes) - 1) * error
+    rows = ClusteredRows(Sample(y, p, w if weighted else None), cluster)
+    found = shift_interval(cells_of(y, p, w if weighted else None), level, rows)
+    assert tuple(found) == pytest.approx((shift, shift - reach, shift + reach, error), rel=1e-9)
+
+
+@pytest.mark.parametrize("cluster", [[0, 0, 0, 0], [0, 0, 1, 1]])
+def test_clusters_that_leave_no_freedom_or_no_variance_have_no_limits(cluster):
+    """An event and a non-event of score 1/2 in each cluster: all sums of residuals are 0."""
+    y, p = np.array([0, 1, 0, 1]), np.full(4, 0.5)
+    found = shift_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), np.array(cluster)))
+    assert found[:3] == (0, -math.inf, math.inf)
+    assert math.isnan(found.standard_error)
+
+
+def test_one_cluster_has_no_limits():
+    y, p = some_rows(20)
+    found = shift_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), np.zeros(20, dtype=int)))
+    assert found[1:3] == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_equal_labels_in_clusters_or_with_real_weights_have_no_limits(label):
+    y, p = np.full(6, label), np.linspace(0.2, 0.8, 6)
+    for w, rows in ((None, ClusteredRows(Sample(y, p, None), np.arange(6))), (np.full(6, 0.5), None)):
+        found = shift_interval(cells_of(y, p, w), 0.95, rows)
+        assert found[1:3] == (-math.inf, math.inf)
+        assert math.isnan(found.shift)
+        assert math.isnan(found.standard_error)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("level", [0.6, 0.95, 0.999])
+@pytest.mark.parametrize("seed", range(3))
+def test_at_both_limits_the_likelihood_has_fallen_by_half_the_quantile(seed, level):
+    y, p, _, _ = weighted_rows(seed)
+    w = np.random.default_rng(seed).integers(0, 5, y.size)
+    shift, information, _, inside = score_parts(y, p, w)
+    x, drop = np.log(p[inside] / (1 - p[inside])), stats.chi2.ppf(level, 1) / 2
+
+    def likelihood(a):
+        return -(w[inside] @ np.logaddexp(0, np.where(y[inside], -1, 1) * (x + a)))
+
+    found = shift_interval(cells_of(y, p, w), level)
+    assert (found.shift, found.standard_error) == pytest.approx((shift, 1 / math.sqrt(information)), rel=1e-9)
+    assert found.low < shift < found.high
+    fallen = [likelihood(shift) - likelihood(limit) for limit in (found.low, found.high)]
+    assert fallen == pytest.approx([drop, drop], rel=1e-8)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("score", [1e-300, 1e-9, 0.3, 0.999])
+@pytest.mark.parametrize("n", [1, 40, 10**6])
+def test_the_limit_of_equal_labels_of_one_score_is_that_of_clopper_and_pearson(n, score, level):
+    """Without events, (1 − q)ⁿ = (1 − level)/2 at the upper limit; with events only, the same of q at the lower."""
+    n = np.array([n])
+    far = np.log(-np.expm1(math.log((1 - level) / 2) / n[0])) - math.log((1 - level) / 2) / n[0]
+    x = math.log(score) - math.log1p(-score)
+    none = shift_interval(Cells(np.array([score]), n, n, 0 * n), level)
+    assert none[1:3] == (-math.inf, pytest.approx(far - x, rel=1e-9, abs=1e-9))
+    every = shift_interval(Cells(np.array([score]), n, n, n), level)
+    assert every[1:3] == (pytest.approx(-far - x, rel=1e-9, abs=1e-9), math.inf)
+
+
+def test_wald_limits_begin_with_more_than_20_000_rows_of_the_rarer_class():
+    """Wald limits lie at equal distances; those of the likelihood of 1 % events do not."""
+    p, n = np.array([0.01]), np.array([2_000_000])
+    for events, words in ((20_000, "profile likelihood"), (20_001, "Wald"), (0, "exact, one class")):
+        for e, score in ((events, p), (n[0] - events, 1 - p)):
+            cells = Cells(score, n, n, np.array([e]))
+            shift, low, high, error = shift_interval(cells, 0.95)
+            assert _shift_interval.limits_in_words(cells) == words
+            if events:
+                q = events / n[0]
+                assert error == pytest.approx(1 / math.sqrt(n[0] * q * (1 - q)), rel=1e-9)
+                assert (abs((high - shift) / (shift - low) - 1) < 1e-9) == (words == "Wald")
+                assert high - low == pytest.approx(2 * 1.959964 * error, rel=1e-4)
+
+
+def test_five_thousand_scores_are_pooled_without_harm_to_the_limits():
+    rng = np.random.default_rng(7)
+    p = expit(rng.normal(-2, 1.5, 5_000))
+    y = (rng.random(p.size) < expit(np.log(p / (1 - p)) + 0.5)).astype(int)
+    shift, _, _, _ = score_parts(y, p, np.ones(p.size))
+    x = np.log(p / (1 - p))
+
+    def fallen(a):
+        return (np.logaddexp(0, np.where(y, -1, 1) * (x + a)) - np.logaddexp(0, np.where(y, -1, 1) * (x + shift))).sum()
+
+    found = shift_interval(cells_of(y, p), 0.95)
+    assert [fallen(found.low), fallen(found.high)] == pytest.approx([stats.chi2.ppf(0.95, 1) / 2] * 2, rel=1e-5)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 2.0])
+@pytest.mark.parametrize("run", [1, 4])
+def test_pools_are_runs_of_neighbours_with_about_equal_information(monkeypatch, run, shift):
+    """Each pool has its rows, its events and, at the shift, their expected events; no pool is much above its share."""
+    monkeypatch.setattr(_shift_interval, "_MANY_SCORES", 20)
+    monkeypatch.setattr(_shift_interval, "_SHORT_RUN", run)
+    rng = np.random.default_rng(1)
+    x, w = np.sort(rng.normal(0, 1.5, 203)), rng.integers(1, 30, 203)
+    w[100:104] = 500
+    e = rng.integers(0, w + 1)
+    pooled, weight, events = _shift_interval._pool(x, w, e, shift)
+    ends = np.searchsorted(np.cumsum(w), np.cumsum(weight)) + 1
+    pools = np.split(np.arange(203), ends[:-1])
+    assert [w[at].sum() for at in pools] == weight.tolist()
+    assert [e[at].sum() for at in pools] == events.tolist()
+    q = expit(x + shift)
+    assert weight * expit(pooled + shift) == pytest.approx([w[at] @ q[at] for at in pools], rel=1e-9)
+    information = w * q * (1 - q)
+    share = information.sum() / 20
+    within = np.array([information[at].sum() for at in pools])
+    assert 12 <= len(pools) <= 20
+    largest = np.add.reduceat(information, np.arange(0, 203, run)).max() if run == 1 else share
+    assert all(total <= share + max(information[at[0]], largest) for at, total in zip(pools, within, strict=True))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_pools_of_certain_log_odds_stay_finite(monkeypatch, sign):
+    monkeypatch.setattr(_shift_interval, "_MANY_SCORES", 2)
+    x = np.sort(sign * np.array([800.0, 810.0, 820.0, 830.0]))
+    pooled, weight, _ = _shift_interval._pool(x, np.full(4, 2), np.ones(4, dtype=int), 0.0)
+    assert weight.sum() == 8
+    assert (sign * pooled > 600).all()
+    assert np.isfinite(pooled).all()

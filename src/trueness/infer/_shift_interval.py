@@ -89,7 +89,7 @@ def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floa
     length = _SHORT_RUN if x.size > _SHORT_RUN * _MANY_SCORES else 1
     runs = _run_sums(x, w, e, shift, length)
     share = runs[4].sum() / _MANY_SCORES
-    if length > 1 and (rich := np.flatnonzero(runs[4] > share)).size:  # the scores of these are pooled one by one
+    if (rich := np.flatnonzero(runs[4] > share)).size:  # the scores of these are pooled one by one
         cells = (rich[:, None] * length + np.arange(length)).ravel()
         cells = cells[cells < x.size]
         order = np.argsort(np.concatenate([np.delete(np.arange(runs.shape[1]), rich) * length, cells]))
