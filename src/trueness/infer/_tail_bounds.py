@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import expit, gammaincc, logit
+from scipy.special import expit, gammaincc, logit, xlogy
 
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells, segment_sums
@@ -57,8 +57,7 @@ def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
 
 def _excess(observed: Floats, expected: Floats) -> Floats:
     """O log(O / E); zero without events."""
-    some = observed > 0
-    return np.where(some, observed * (np.log(np.where(some, observed, 1)) - np.log(np.where(some, expected, 1))), 0.0)
+    return np.asarray(xlogy(observed, observed) - xlogy(observed, expected))
 
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
