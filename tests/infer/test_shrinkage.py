@@ -1,7 +1,11 @@
 """Gaps of small segments are shrunk towards the whole; limits cover on average."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 import trueness as tn
@@ -86,3 +90,104 @@ def test_limits_cover_on_average(segments, tau, base):
         found = shrink(p, np.ones(p.size), y, code, np.ones(segments), 0.95)
         covered.append(((found.low <= gap) & (gap <= found.high)).mean())
     assert np.mean(covered) >= 0.90 - 3 * np.std(covered) / len(covered) ** 0.5
+
+
+def by_quadrature(score, weight, events, code, effective, level):
+    """The module's formulas with dense grids for τ and λ, and roots by bisection; slow."""
+    segments = range(effective.size)
+    inside = (score > 0) & (score < 1)
+    x = logit(np.where(inside, score, 0.5))
+    w = np.where(inside, weight, 0.0)
+    e = np.where(inside, events, 0.0)
+    z = stats.norm.ppf((1 + level) / 2)
+
+    def expected(s, a):
+        return (w * expit(x + a))[code == s].sum()
+
+    goal = min(max(e.sum(), 0.5), w.sum() - 0.5)
+    mu = brentq(lambda a: sum(expected(s, a) for s in segments) - goal, -40, 40, xtol=1e-12)
+    q = expit(x + mu)
+    info = np.array([effective[s] * (w * q * (1 - q))[code == s].sum() for s in segments])[:, None]
+    excess = np.array([effective[s] * (e[code == s].sum() - expected(s, mu)) for s in segments])[:, None]
+    # 1/λ is a χ² of 4 degrees of freedom over 4, in equal steps of its logarithm.
+    inverse = np.exp(np.linspace(-9, 3, 1_201))
+    mass = stats.chi2.pdf(4 * inverse, 4) * inverse
+
+    def given(tau):
+        b = 1 / (1 + tau**2 * info / inverse)
+        density = stats.norm.pdf(excess, 0, np.sqrt(info / b)) * mass
+        return b, density
+
+    taus = np.linspace(0.005, 1.995, 200)
+    likelihood = np.array([np.log(given(tau)[1].sum(axis=1)).sum() for tau in taus])
+    posterior = np.exp(likelihood - likelihood.max())
+    tau = math.sqrt(posterior @ taus**2 / posterior.sum())
+    b, density = given(tau)
+    chance = density / density.sum(axis=1, keepdims=True)
+    share, squares = (chance * b).sum(axis=1), (chance * b * b).sum(axis=1)
+    info, excess = info[:, 0], excess[:, 0]
+    variance = (1 - share) / info + (squares - share**2) * (excess / info) ** 2
+
+    def mode(s, prior):
+        seen = e[code == s].sum()
+        return brentq(lambda a: effective[s] * (seen - expected(s, a)) - (a - mu) * prior, -40, 40)
+
+    found = []
+    for s in segments:
+        at = code == s
+        prior = info[s] * share[s] / (1 - share[s])
+        shift = mode(s, prior)
+        q = expit(x[at] + shift)
+        nearer = (info[s] + prior) / (effective[s] * (w[at] * q * (1 - q)).sum() + prior)
+        reach = z * math.sqrt(variance[s] * nearer + share[s] ** 2 / info.sum())
+        ends = (shift, shift - reach, shift + reach)
+        found.append([(expected(s, a) - (w * score)[at].sum()) / weight[at].sum() for a in ends])
+    return (*np.array(found).T, tau)
+
+
+def some_segments(case):
+    rng = np.random.default_rng(len(case))
+    sizes = {"few": [30, 60, 90], "many": rng.integers(3, 80, 15), "rare": [400, 900, 250, 600], "two": [12, 2_000]}[
+        case
+    ]
+    code = np.repeat(np.arange(len(sizes)), sizes)
+    p = rng.beta(0.5, 20, code.size) if case == "rare" else rng.beta(1, 2, code.size)
+    shift = rng.normal(0.3, 0.8, len(sizes))
+    y = (rng.random(p.size) < expit(logit(p) + shift[code])).astype(float)
+    p = np.where(rng.random(p.size) < 0.05, y, p)  # certain and right
+    w = rng.uniform(0.5, 3, p.size) if case in ("many", "two") else np.ones(p.size)
+    effective = rng.uniform(0.2, 1.2, len(sizes)) if case in ("few", "many") else np.ones(len(sizes))
+    return p, w, w * y, code, effective
+
+
+@pytest.mark.parametrize(
+    ("case", "level", "close"), [("few", 0.95, 0.04), ("many", 0.8, 0.001), ("rare", 0.95, 0.005), ("two", 0.9, 0.01)]
+)
+def test_gaps_and_limits_are_those_of_dense_quadrature(case, level, close):
+    """The sum over sixty values of τ is less accurate for few segments, whose τ may well be 0."""
+    rows = some_segments(case)
+    found, (gap, low, high, tau) = shrink(*rows, level), by_quadrature(*rows, level)
+    assert found.tau == pytest.approx(tau, rel=close)
+    for one, other in ((found.gap, gap), (found.low, low), (found.high, high)):
+        assert (np.abs(one - other) < close / 3 * (high - low)).all()
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_equal_labels_are_shrunk_as_if_half_a_label_were_changed(label):
+    """Equal segments of one score: all have the shift of half an event, or half a non-event, among all rows."""
+    code = np.repeat([0, 1], 50)
+    rows = np.full(100, 0.3), np.ones(100), np.full(100, label), code, np.ones(2)
+    found, (gap, low, high, _) = shrink(*rows, 0.95), by_quadrature(*rows, 0.95)
+    assert found.gap == pytest.approx(gap, abs=0.01 * (high - low).max())
+    assert found.low == pytest.approx(low, abs=0.01 * (high - low).max())
+    assert found.high == pytest.approx(high, abs=0.01 * (high - low).max())
+
+
+def test_weight_in_tiny_units_has_a_goal_of_half_of_it():
+    """With a total weight below 1, half a label would be more than there is."""
+    found = shrink(np.full(4, 0.2), np.full(4, 0.2), np.array([0.2, 0, 0, 0]), np.array([0, 0, 1, 1]), np.ones(2), 0.95)
+    assert np.isfinite([*found.gap, *found.low, *found.high]).all()
+    # The common shift moves the rate of 0.2 to 1/2, and the segments lie on either side of it.
+    assert found.gap[1] < 0.3 + 1e-9
+    assert (found.low < found.gap).all()
+    assert (found.gap < found.high).all()
