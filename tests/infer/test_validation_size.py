@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from types import SimpleNamespace
 from typing import get_args
 
@@ -538,3 +539,16 @@ def test_acceptance_by_simulation_is_rounded_up_to_two_digits(monkeypatch, rows,
     assert found.n == (size or 0)
     assert seen == sorted(seen)
     assert (len(seen), seen[1], seen[-1]) == (6, pytest.approx(1 / 3), 1)
+
+
+@pytest.mark.parametrize(("how", "drawn"), [({}, True), ({"progress": True}, True), ({"progress": False}, False)])
+def test_a_terminal_shows_a_bar_unless_told_not_to(monkeypatch, capsys, how, drawn):
+    def acceptance_size(*options):
+        options[-1]()
+        return 50
+
+    monkeypatch.setattr(_validation_size, "acceptance_size", acceptance_size)
+    monkeypatch.setattr("trueness._progress._PATIENCE", -1.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    tn.validation_size(scores=[0.3, 0.6], accept_l2=0.1, **how)
+    assert ("\r" in capsys.readouterr().err) == drawn

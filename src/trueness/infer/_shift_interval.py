@@ -24,6 +24,7 @@ _TINY = 1e-300
 # Doublings of the step in search of a limit.
 _DOUBLINGS = 60
 _PRECISION = 1e-12
+_NO_LIMITS = -math.inf, math.inf
 
 
 class ShiftInterval(NamedTuple):
@@ -65,17 +66,15 @@ def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | Non
     x = logits(inside.score)
     shift = recalibration_shift(x, inside.weight, inside.events)
     if math.isnan(shift):
-        limits = -math.inf, math.inf
-        if cluster_rows is None and cells.exact:
-            limits = _limits(x, inside.weight.astype(np.float64), inside.events.astype(np.float64), shift, level)
-        return ShiftInterval(shift, *limits, math.nan)
+        known = cluster_rows is None and cells.exact and x.size
+        return ShiftInterval(shift, *(_exact_limits(x, inside, level) if known else _NO_LIMITS), math.nan)
     precision, freedom = _precision(x, inside, shift, cluster_rows)
     error = 1 / math.sqrt(precision) if precision > 0 else math.nan
     if cluster_rows is not None or not cells.exact or _rarer(inside) > _MANY:
         return ShiftInterval(shift, *_reach(shift, precision, level, freedom), error)
     w, e = inside.weight, inside.events
     pooled = _pool(x, w, e, shift) if x.size > _MANY_SCORES else (x, w.astype(np.float64), e.astype(np.float64))
-    return ShiftInterval(shift, *_limits(*pooled, shift, level), error)
+    return ShiftInterval(shift, *_limits(*pooled, shift, error, level), error)
 
 
 def limits_in_words(inside: Cells) -> str:
@@ -122,30 +121,31 @@ def _run_sums(x: Floats, w: Numbers, e: Numbers, shift: float, length: int) -> F
     return sums
 
 
-def _limits(x: Floats, w: Floats, e: Floats, shift: float, level: float) -> tuple[float, float]:
-    """Shifts whose likelihood is not too far below its maximum or, with equal labels, not below (1 − level)/2."""
-    if x.size == 0:
-        return -math.inf, math.inf
+def _exact_limits(x: Floats, cells: Cells, level: float) -> tuple[float, float]:
+    """Shifts at which labels that are all equal have a probability of at least (1 − level)/2."""
+    w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
 
     def likelihood(a: float) -> float:
         return log_likelihood(x + a, w, e)
 
-    if math.isnan(shift):  # all labels are equal, and their probability increases towards 1
-        drop = -math.log((1 - level) / 2)
-        side = 1 if e.any() else -1
-        centre = -side * float(np.average(x, weights=w))
-        inner = next(centre + side * 2.0**k for k in range(_DOUBLINGS) if likelihood(centre + side * 2.0**k) > -drop)
-        limit = likelihood_crossing(likelihood, -drop, inner, -side, _PRECISION)
-        return (limit, math.inf) if side > 0 else (-math.inf, limit)
-    drop = float(ndtri((1 + level) / 2)) ** 2 / 2
-    step = 1 / math.sqrt(max(_information(x, w, shift), 1e-12))
-    target = likelihood(shift) - drop
+    target = math.log((1 - level) / 2)
+    side = 1 if e.any() else -1
+    shifts = (side * 2.0**k for k in range(_DOUBLINGS))
+    inner = next(a for a in shifts if likelihood(a) > target)  # the probability increases towards 1
+    limit = likelihood_crossing(likelihood, target, inner, -side, _PRECISION)
+    return (limit, math.inf) if side > 0 else (-math.inf, limit)
+
+
+def _limits(x: Floats, w: Floats, e: Floats, shift: float, error: float, level: float) -> tuple[float, float]:
+    """Shifts whose likelihood is not too far below its maximum."""
+
+    def likelihood(a: float) -> float:
+        return log_likelihood(x + a, w, e)
+
+    target = likelihood(shift) - float(ndtri((1 + level) / 2)) ** 2 / 2
+    step = min(1e6, error)  # in this order, which takes 1e6 instead of nan
     low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
     return low, high
-
-
-def _information(x: Floats, w: Numbers, shift: float) -> float:
-    return float(line_sums(x, w, w, 1.0, shift)[1][0, 0])
 
 
 def _rarer(cells: Cells) -> float:
@@ -156,7 +156,7 @@ def _rarer(cells: Cells) -> float:
 
 def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:
     if not (precision > 0 and freedom > 0):
-        return -math.inf, math.inf
+        return _NO_LIMITS
     quantile = stdtrit(freedom, (1 + level) / 2) if math.isfinite(freedom) else ndtri((1 + level) / 2)
     reach = float(quantile) / math.sqrt(precision)
     return shift - reach, shift + reach
@@ -164,7 +164,7 @@ def _reach(shift: float, precision: float, level: float, freedom: float) -> tupl
 
 def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:
     """One over the variance of the shift, and the degrees of freedom of Student's t (inf: the normal law)."""
-    information = _information(x, inside.weight, shift)
+    information = float(line_sums(x, inside.weight, inside.events, 1.0, shift)[1][0, 0])
     if rows is None and inside.exact:
         return information, math.inf
     if rows is None:
