@@ -210,6 +210,28 @@ def test_clusters_that_leave_no_freedom_or_no_variance_have_no_limits(cluster):
     assert math.isnan(found.standard_error)
 
 
+def test_two_clusters_have_twice_the_squares_of_their_sums():
+    """By hand: at the shift the sums of two clusters are opposite, and Student's t has one degree of freedom."""
+    y, p, cluster = np.array([1, 1, 1, 0, 1, 1]), np.full(6, 0.5), np.array([0, 0, 0, 1, 1, 1])
+    found = shift_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), cluster))
+    q = 5 / 6
+    error = math.sqrt(2 * 2 * (3 - 3 * q) ** 2) / (6 * q * (1 - q))
+    assert (found.shift, found.standard_error) == pytest.approx((math.log(5), error))
+    assert found.high - found.shift == pytest.approx(stats.t.ppf(0.975, 1) * error)
+
+
+def test_two_rows_have_an_error_and_limits():
+    """By hand: the information of two rows at log-odds of 0 is 1/2; with real weights it is Σw/4, and one is free."""
+    found = shift_interval(cells_of([0, 1], [0.5, 0.5]), 0.95)
+    assert (found.shift, found.standard_error) == pytest.approx((0, math.sqrt(2)))
+    # log(q (1 − q)) has fallen from log(1/4) by half of 3.84.
+    assert expit(found.high) * expit(-found.high) == pytest.approx(math.exp(-stats.chi2.ppf(0.95, 1) / 2) / 4)
+    assert found.low == pytest.approx(-found.high)
+    weighted = shift_interval(cells_of([0, 1], [0.5, 0.5], [0.7, 0.7]), 0.95)
+    assert weighted.standard_error == pytest.approx(math.sqrt(2))
+    assert weighted.high == pytest.approx(stats.t.ppf(0.975, 1) * math.sqrt(2))
+
+
 def test_one_cluster_has_no_limits():
     y, p = some_rows(20)
     found = shift_interval(cells_of(y, p), 0.95, ClusteredRows(Sample(y, p, None), np.zeros(20, dtype=int)))
@@ -298,7 +320,7 @@ def test_pools_are_runs_of_neighbours_with_about_equal_information(monkeypatch, 
     monkeypatch.setattr(_shift_interval, "_SHORT_RUN", run)
     rng = np.random.default_rng(1)
     x, w = np.sort(rng.normal(0, 1.5, 203)), rng.integers(1, 30, 203)
-    w[100:104] = 500
+    w[100:104], w[-1] = 500, 5_000  # the last of 203 scores is alone in its run
     e = rng.integers(0, w + 1)
     pooled, weight, events = _shift_interval._pool(x, w, e, shift)
     ends = np.searchsorted(np.cumsum(w), np.cumsum(weight)) + 1
@@ -310,9 +332,10 @@ def test_pools_are_runs_of_neighbours_with_about_equal_information(monkeypatch, 
     information = w * q * (1 - q)
     share = information.sum() / 20
     within = np.array([information[at].sum() for at in pools])
-    assert 12 <= len(pools) <= 20
-    largest = np.add.reduceat(information, np.arange(0, 203, run)).max() if run == 1 else share
-    assert all(total <= share + max(information[at[0]], largest) for at, total in zip(pools, within, strict=True))
+    assert 8 <= len(pools) <= 20
+    # A pool ends with the score, or the run, that would take it beyond its share; that one begins the next.
+    begun = [max(information[at[0]], share if run > 1 else 0.0) for at in pools]
+    assert (within - begun < share).all()
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

@@ -94,9 +94,7 @@ def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floa
         order = np.argsort(np.concatenate([np.delete(np.arange(runs.shape[1]), rich) * length, cells]))
         alone = _run_sums(x[cells], w[cells], e[cells], shift, 1)
         runs = np.concatenate([np.delete(runs, rich, axis=1), alone], axis=1)[:, order]
-    information = np.cumsum(runs[4])
-    cuts = np.searchsorted(information, np.arange(1, _MANY_SCORES) * share)
-    first = np.unique(np.concatenate([[0], cuts[cuts < information.size]]))
+    first = np.unique(np.searchsorted(np.cumsum(runs[4]), np.arange(_MANY_SCORES) * share))
     weight, events, expected, others = np.add.reduceat(runs[:4], first, axis=1)
     with np.errstate(divide="ignore", over="ignore"):
         odds = expected / others
