@@ -107,6 +107,18 @@ def test_coxs_test_has_a_degree_of_freedom_for_the_shift_and_one_for_scores_that
         assert found.statistic == pytest.approx(quadratic_form(y, scores, np.ones(600)), rel=1e-6)
 
 
+def test_spiegelhalters_drawn_statistics_are_those_of_drawn_labels():
+    """Two rows of 0.2 and one of 0.6: all eight label vectors, each with its chance and its sum."""
+    p = np.array([0.2, 0.2, 0.6])
+    every = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
+    chance = np.where(every == 1, p, 1 - p).prod(axis=1)
+    sums = np.abs(((every - p) * (1 - 2 * p)).sum(axis=1))
+    for i, y in enumerate(every):
+        found = tn.calibration_test(y, p, method="spiegelhalter", resamples=4_000, seed=1)
+        exact = min(1.0, chance[sums >= sums[i] - 1e-9].sum())
+        assert found.pvalue == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 4_000) + 1 / 4_001)
+
+
 def test_coxs_drawn_statistics_are_those_of_drawn_labels():
     """Two rows of 0.2 and one of 0.9: all eight label vectors, each with its chance and its quadratic form."""
     p = np.array([0.2, 0.2, 0.9])
@@ -131,12 +143,35 @@ def test_rows_are_redrawn_below_25_expected_events(method):
         assert ("may be too small" in weighted.assumptions) == drawn
 
 
-def test_a_rare_slope_keeps_coxs_test_from_its_limit():
-    """A thousand rows of 1/2 and ten of 0.01: the shift is nearly normal, the part that tilts the line is not."""
+@pytest.mark.parametrize("method", ["spiegelhalter", "cox"])
+def test_rare_scores_that_decide_the_statistic_keep_a_test_from_its_limit(method):
+    """A thousand rows of 1/2 and ten of 0.01: only these tilt the line or change the expected Brier score."""
     p, y = np.repeat([0.01, 0.5], [10, 1_000]), np.arange(1_010) % 2
-    assert "sets of labels were drawn" in tn.calibration_test(y, p, method="cox", seed=0).assumptions
-    y[:10] = 0
-    assert "sets of labels were drawn" not in tn.calibration_test(y[10:], p[10:], method="cox", seed=0).assumptions
+    assert "sets of labels were drawn" in tn.calibration_test(y, p, method=method, seed=0).assumptions
+    p[:10] = 0.3
+    spread = tn.calibration_test(np.tile(y, 10), np.tile(p, 10), method=method, seed=0)
+    assert "sets of labels were drawn" not in spread.assumptions
+
+
+def test_many_scores_have_the_same_quadratic_form(monkeypatch):
+    monkeypatch.setattr(_spiegelhalter_cox, "_BLOCK", 3)
+    y, p, _ = some_rows(2_000)
+    for scores in (p, 0.8 * p):
+        found = tn.calibration_test(y, scores, method="cox")
+        assert found.statistic == pytest.approx(quadratic_form(y, scores, np.ones(y.size)), rel=1e-9)
+        assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 2))
+        assert "Chi-squared with 2 degrees of freedom" in found.assumptions
+    wrong = tn.calibration_test([*y, 0], [*p, 1.0], method="cox")
+    assert (wrong.statistic, wrong.pvalue) == (math.inf, 0)
+    assert "Chi-squared with 2 degrees of freedom" in wrong.assumptions
+
+
+@pytest.mark.parametrize(("apart", "freedom"), [(1e-6, 1), (1e-4, 2)])
+def test_rare_scores_that_differ_in_the_last_digits_of_their_log_odds_are_equal(apart, freedom):
+    """Log-odds of −11.5 ± 1e-6 differ by less than a millionth of themselves."""
+    y, p, w = [0, 1, 0, 1], 1e-5 * np.repeat([1 - apart, 1 + apart], 2), [10**7, 100, 10**7, 130]
+    found = tn.calibration_test(y, p, method="cox", sample_weight=w)
+    assert f"Chi-squared with {freedom} degrees of freedom" in found.assumptions
 
 
 def test_an_impossible_label_needs_no_draws():

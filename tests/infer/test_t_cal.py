@@ -109,13 +109,14 @@ def test_adaptive_t_cal_says_what_it_drew_and_which_bins_were_best():
 
 
 def test_adaptive_t_cal_names_the_bins_whose_pvalue_is_smallest():
-    """Labels that agree with their scores on average over halves, but not over quarters."""
-    p = np.repeat([0.1, 0.4, 0.6, 0.9], 40) + np.tile(np.linspace(-0.05, 0.05, 40), 4)
-    rate = np.repeat([0.4, 0.1, 0.9, 0.6], 40)
-    y = (np.tile(np.arange(40), 4) < 40 * rate).astype(int)
+    """Labels that agree with their scores on average over quarters, but not over eighths."""
+    middle = (np.arange(8) + 0.5) / 8
+    p = np.repeat(middle, 100) + np.tile(np.linspace(-0.05, 0.05, 100), 8)
+    rate = np.repeat(middle.reshape(4, 2)[:, ::-1].ravel(), 100)
+    y = (np.tile(np.arange(100) * 37 % 100, 8) < 100 * rate).astype(int)
     found = calibration_test(y, p, method="adaptive-t-cal", resamples=199, seed=0)
-    assert "that of 4 bins of equal width" in found.assumptions
-    assert found.statistic == pytest.approx(plain_t(y, p, np.floor(4 * p), True))
+    assert "that of 8 bins of equal width" in found.assumptions
+    assert found.statistic == pytest.approx(plain_t(y, p, np.floor(8 * p), True))
 
 
 def test_rows_that_share_no_bin_have_no_smaller_pvalue_than_their_resolutions_allow():
@@ -156,3 +157,4 @@ def test_partitions_end_where_every_row_has_a_bin_of_its_own():
     depth, partitions = _partitions(Cells(p, two, two, 0 * two), 8)
     assert depth == [1, 2, 3, 4]
     assert partitions[-1].tolist() == [0, 1, 2, 3, 4]
+    assert _partitions(Cells(p, two, two, 0 * two), 2)[0] == [1, 2]

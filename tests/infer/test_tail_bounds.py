@@ -96,7 +96,7 @@ def test_bounds_of_cells_are_those_of_the_page(seed):
     assert largest == pytest.approx(2 * len(first) * math.exp(-max(divergences)), rel=1e-9)
 
 
-@pytest.mark.parametrize("weight", [2, 40, 10**7])
+@pytest.mark.parametrize("weight", [2, 40, 10**9])
 @pytest.mark.parametrize("excess", [-4.0, -0.3, 0.3, 4.0])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
 @pytest.mark.all_cases
@@ -128,11 +128,30 @@ def test_the_most_extreme_labels_have_twice_their_probability(label):
 
 
 def test_certain_scores_and_rows_without_influence_do_not_change_a_direction():
+    """Not even if their labels contradict them: such rows are counted elsewhere."""
     p, y, a = np.array([0.2, 0.4, 0.7]), np.array([1, 1, 1]), np.array([1.0, 2.0, -0.5])
     few = _bound_of_direction(cells_of(y, p), a)
-    many = _bound_of_direction(cells_of([0, *y, 0, 1], [0.0, *p, 0.8, 1.0]), np.array([3.0, *a, 0.0, 5.0]))
+    many = _bound_of_direction(cells_of([1, *y, 0, 0], [0.0, *p, 0.8, 1.0]), np.array([3.0, *a, 0.0, 5.0]))
     assert few < 1
     assert many == pytest.approx(few, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+def test_events_far_rarer_than_expected_have_the_smallest_of_chernoffs_bounds(scale):
+    """Three events where 0.03 are expected: the best t is far below the ratio of sum and variance."""
+    p, n, a = np.array([1e-5, 1e-4, 1e-3]), np.full(3, 10), scale * np.array([1.0, 1.2, 0.8])
+    s = float(((1 - n * p) * a).sum())
+
+    def exponent(log_t):
+        t = math.exp(log_t) * a / scale
+        return float((n * (np.log1p(p * np.expm1(t)) - t * p)).sum()) - math.exp(log_t) * s / scale
+
+    best = minimize_scalar(exponent, bounds=(-3, 5), options={"xatol": 1e-9}).fun
+    assert _bound_of_direction(Cells(p, n, n, np.ones(3, dtype=int)), a) == pytest.approx(2 * math.exp(best), rel=1e-6)
+
+
+def test_a_direction_too_small_for_the_arithmetic_has_the_bound_one():
+    assert _bound_of_direction(cells_of([1, 0], [1e-300, 0.5]), np.array([1e-20, 0.0])) == 1
 
 
 def test_bounds_are_combined_by_their_number_times_the_smallest():

@@ -121,8 +121,7 @@ class _Score:
         """Whether the parts of the score are close to normal."""
         away = np.zeros(cells.size)
         away[self.inside] = self.away
-        ones = np.where(self.certain, 0.0, 1.0)
-        return is_nearly_normal(cells, *(ones, away)[: self.freedom])
+        return is_nearly_normal(cells, *(np.ones(cells.size), away)[: self.freedom])
 
     def __call__(self, events: Floats) -> Floats:
         excess = events[:, self.inside] - self.expected

@@ -48,7 +48,7 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
 
 def number_of_resolutions(n: int) -> int:
     """Number of resolutions for n rows: ⌈2 log₂(n / √log n)⌉."""
-    return max(1, math.ceil(2 * math.log2(n / math.sqrt(math.log(n))))) if n > 1 else 1
+    return math.ceil(2 * math.log2(n / math.sqrt(math.log(n)))) if n > 1 else 1
 
 
 def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:

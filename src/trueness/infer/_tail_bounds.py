@@ -90,4 +90,4 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
     q, size = np.where(t > 0, p, 1 - p), np.abs(t)
     grown = np.where(t > 0, t, 0.0) + np.log(q + (1 - q) * np.exp(-size))
     exponent = float((n * (grown - t * p)).sum()) - math.exp(best) * total
-    return min(1.0, 2 * math.exp(min(0.0, exponent)))
+    return math.exp(min(0.0, math.log(2) + exponent))
