@@ -234,7 +234,8 @@ class AutoCalibration(LogitMap):
             n = column(y_true, "y_true").values.shape[0]
             self._cluster = group_codes(cluster, "cluster", n)
             if sample_weight is not None:
-                self._cluster = self._cluster[row_weights(sample_weight, n).values > 0]
+                used = row_weights(sample_weight, n).values > 0
+                self._cluster = np.unique(self._cluster[used], return_inverse=True)[1]
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
