@@ -1,5 +1,6 @@
 """Candidates for scores of several classes, and their mixture on the logarithms."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -133,7 +134,7 @@ def fit_matrix(rows: Rows, cluster: Ints | None, number: int, level: float, rows
     """Fit the candidates on all rows and without each fold, and weigh them."""
     every = rows
     if rows.z.size > _MOST_ENTRIES:
-        some = deal_rows(rows.z, rows.y, rows.w, cluster, -(-rows.z.size // _MOST_ENTRIES), 1)[0] == 0
+        some = deal_rows(rows.z, rows.y, rows.w, cluster, math.ceil(rows.z.size / _MOST_ENTRIES), 1)[0] == 0
         rows, rows_worth = rows.take(some), rows_worth * float(rows.w[some].sum() / rows.w.sum())
         cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
     fits = {name: MAPS[name][1] for name in candidate_names(rows.z.shape[1])}

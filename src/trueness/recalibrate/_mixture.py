@@ -26,8 +26,8 @@ def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
     >>> mixture_weights(np.array([3.0, 3.0, 3.0])).round(6).tolist()
     [0.5, 0.25, 0.25]
     """
-    others = max(loss.size - 1, 1)
-    prior = np.concatenate([[_IDENTITY_SHARE], np.full(others, (1 - _IDENTITY_SHARE) / others)])[: loss.size]
+    prior = np.full(loss.size, (1 - _IDENTITY_SHARE) / (loss.size - 1))
+    prior[0] = _IDENTITY_SHARE
     power = np.log(prior) - loss / design_effect
     weight = np.exp(power - power.max())
     return np.asarray(weight / weight.sum())
