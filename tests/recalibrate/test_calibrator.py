@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import sys
+import warnings
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -71,6 +73,7 @@ def test_one_class_is_a_warning():
         Share().fit([0.1, 0.2], [1, 1])
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("p", "y", "message"),
     [
@@ -121,6 +124,7 @@ def test_a_map_survives_json_pickle_and_clone(known, tmp_path):
     assert not hasattr(clone(fitted), "share_")
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -149,6 +153,7 @@ def test_sample_weight_can_be_routed_and_nothing_else():
     assert not request.predict.requests
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("p", "y", "message"),
     [
@@ -261,3 +266,74 @@ def test_a_map_in_a_pipeline_returns_the_frame_that_was_chosen(library):
     assert isinstance(found, frames.DataFrame)
     assert list(found.columns) == ["p"]
     assert found["p"].to_list() == pipeline.predict(new).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_a_single_row_may_be_predicted_again_and_two_may_not():
+    assert Share().fit([0.2], [1]).predict([0.2]).tolist() == [1.0]
+    with pytest.warns(OwnRowsWarning, match="the 2 rows"):
+        Share().fit([0.2, 0.4], [0, 1]).predict([0.2, 0.4])
+
+
+@pytest.mark.parametrize("n", [511, 512, 1300])
+def test_many_fitted_rows_are_recognised_and_others_are_not(n):
+    p = np.linspace(0, 1, n)
+    fitted = Share().fit(p, np.arange(n) % 2)
+    with pytest.warns(OwnRowsWarning):
+        fitted.predict(p)
+    for other in (p[::-1], p[1:], np.sqrt(p)):
+        assert fitted.predict(other).shape == other.shape
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(1, "a"), (3, "a, b, c"), (4, "a, b, c, d"), (5, "a, b, c and 2 more"), (1004, "a, b, c and 1,001 more")],
+)
+def test_a_few_names_are_joined_and_the_others_counted(n, text):
+    assert _calibrator.join_names([*"abcd", *"e" * 1000][:n]) == text
+
+
+def test_warnings_of_many_fits_are_given_once_with_the_names_of_the_fits():
+    collected = _calibrator.WarningsByName("Class", "Classes")
+    for name in ("x", "y"):
+        with collected.of(name):
+            Share().fit([0.1, 0.2], [1, 1])
+    with pytest.warns(OneClassWarning, match="^Classes 'x', 'y'; the first says: All 2 labels are equal") as given:
+        collected.give()
+    assert len(given) == 1
+    alone = _calibrator.WarningsByName("Class", "Classes")
+    with alone.of("x"):
+        Share().fit([0.1, 0.2], [1, 1])
+    with pytest.warns(OneClassWarning, match="^Class 'x': All 2 labels are equal"):
+        alone.give()
+
+
+def test_warnings_of_others_are_passed_on():
+    collected = _calibrator.WarningsByName("Class", "Classes")
+    with pytest.warns(DeprecationWarning, match="old"), collected.of("x"):
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+    collected.give()
+
+
+@pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("inf"), 10**400, 3])
+def test_a_number_is_finite_and_meets_the_demand(value):
+    with pytest.raises(InputError, match="`x` must be below 3; got"):
+        _calibrator.check_number("x", value, "be below 3", lambda number: number < 3)
+
+
+def test_numbers_of_all_kinds_are_accepted():
+    for value in (0, -2.5, np.int64(2), np.float32(1.5), sys.float_info.max):
+        assert _calibrator.check_number("x", value, "be a number", lambda _: True) is None
+    narrow, wide = (PlattScaling(ridge=kind(0.5)).fit([0.2, 0.6, 0.4], [0, 0, 1]) for kind in (np.float32, float))
+    assert narrow.slope_ == wide.slope_
+
+
+def test_names_of_columns_that_transform_returns():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    plain = TemperatureScaling().fit(ROWS, [2, 0, 1, 2, 1])
+    assert plain.n_features_in_ == 3
+    assert plain.get_feature_names_out().tolist() == [f"temperaturescaling{k}" for k in range(3)]
+    assert plain.get_feature_names_out(["a", "b", "c"]).tolist() == NAMES
+    named = TemperatureScaling().fit(pandas.DataFrame(ROWS, columns=NAMES), [2, 0, 1, 2, 1])
+    assert named.get_feature_names_out().tolist() == named.feature_names_in_.tolist() == NAMES
+    assert named.get_feature_names_out(["x", "y", "z"]).tolist() == ["x", "y", "z"]
