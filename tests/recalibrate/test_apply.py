@@ -59,3 +59,39 @@ def test_columns_must_be_there_and_new_ones_not(platt):
         tn.apply_calibrator(frame, platt, score="p", name="p")
     with pytest.raises(tn.InputError, match="`frame` must be a Polars, pandas or PyArrow frame"):
         tn.apply_calibrator([0.1], platt, score="p")
+
+
+def test_a_column_called_calibrated_is_kept():
+    polars = pytest.importorskip("polars", reason="Polars is not installed")
+    fitted = tn.PriorCorrection(weight=3).fit([0.1, 0.9], [0, 1])
+    frame = polars.DataFrame({"p": [0.0, 0.5, 0.75], "calibrated": [7, 8, 9], "calibrated_": [1, 2, 3]})
+    found = tn.apply_calibrator(frame, fitted, score="p", name="q")
+    assert found.to_dict(as_series=False) == {**frame.to_dict(as_series=False), "q": [0.0, 0.25, 0.5]}
+    plain = tn.apply_calibrator(frame[["p"]], fitted, score="p", name="calibrated")
+    assert plain.columns == ["p", "calibrated"]
+    assert plain["calibrated"].to_list() == [0.0, 0.25, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas"])
+def test_two_columns_are_a_matrix(kind):
+    library = pytest.importorskip(kind, reason=f"{kind} is not installed")
+    p = np.array([0.2, 0.6, 0.4])
+    fitted = tn.TemperatureScaling().fit(np.column_stack([1 - p, p]), [0, 0, 1])
+    frame = library.DataFrame({"a": [0.7, 0.1, None], "b": [0.3, 0.9, 0.5]})
+    found = tn.apply_calibrator(frame, fitted, score=["a", "b"])
+    wanted = fitted.predict([[0.7, 0.3], [0.1, 0.9]])
+    for k, name in enumerate(["a_calibrated", "b_calibrated"]):
+        column = np.array(found[name].to_list(), float)
+        assert column[:2].tolist() == wanted[:, k].tolist()
+        assert np.isnan(column[2])
+    with pytest.raises(tn.InputError, match="`name` must be None for a matrix"):
+        tn.apply_calibrator(frame, fitted, score=["a", "b"], name="q")
+    with pytest.raises(tn.InputError, match=r"`score` must name the 2 columns of the scores; got \['a'\]"):
+        tn.apply_calibrator(frame, fitted, score="a")
+
+
+def test_a_frame_without_scores_gets_none():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    fitted = tn.PriorCorrection(weight=3).fit([0.1, 0.9], [0, 1])
+    found = tn.apply_calibrator(pandas.DataFrame({"p": [np.nan, np.nan]}), fitted, score="p")
+    assert found["p_calibrated"].isna().all()

@@ -16,7 +16,7 @@ from toy_calibrators import Shares
 
 from trueness import InputError, TruenessWarning
 from trueness.recalibrate import CalibratedClassifier, PlattScaling
-from trueness.recalibrate._base_classifier import of_rows
+from trueness.recalibrate._base_classifier import as_probabilities, base_scores, of_rows
 
 RNG = np.random.default_rng(3)
 N = 240
@@ -161,3 +161,82 @@ def test_arguments_with_one_entry_per_row_are_subset_and_others_kept(kind):
     found = of_rows(passed, np.array([0, 2]), 3)
     assert list(found.pop("w")) == [5, 7]
     assert all(found[name] is passed[name] for name in ("two", "word", "number", "none", "scalar"))
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """A classifier that returns what it was made with."""
+
+    def __init__(self, p=None, margins=None):
+        self.p, self.margins = p, margins
+        self.classes_ = np.arange(2 if p is None else np.shape(p)[1])
+        if p is not None:
+            self.predict_proba = lambda X: p
+        if margins is not None:
+            self.classes_ = np.arange(2 if np.ndim(margins) == 1 else np.shape(margins)[1])
+            self.decision_function = lambda X: margins
+
+
+def test_scores_of_two_classes_are_those_of_the_second():
+    model = Given(p=[[0.2, 0.8], [0.5, 0.5]])
+    assert base_scores(model, None, np.arange(2), "probabilities", matrix=False).tolist() == [0.8, 0.5]
+    assert base_scores(model, None, np.arange(2), "probabilities", matrix=True).tolist() == model.p
+    assert base_scores(model, None, np.arange(2), "logits", matrix=False) == pytest.approx([np.log(4), 0.0])
+    both = base_scores(model, None, np.arange(2), "logits", matrix=True)
+    assert both == pytest.approx(np.array([[-np.log(2), np.log(2)], [0.0, 0.0]]))
+
+
+def test_scores_of_three_classes_are_a_matrix():
+    model = Given(p=[[0.2, 0.7, 0.1]])
+    assert base_scores(model, None, np.arange(3), "probabilities", matrix=True).tolist() == model.p
+    assert base_scores(model, None, np.arange(3), "logits", matrix=True) == pytest.approx(np.log(model.p))
+
+
+def test_margins_are_logits_if_there_are_any():
+    both = Given(p=[[0.2, 0.8]], margins=[3.0])
+    assert base_scores(both, None, np.arange(2), "logits", matrix=False).tolist() == [3.0]
+    assert base_scores(both, None, np.arange(2), "probabilities", matrix=False).tolist() == [0.8]
+    margins = Given(margins=[np.log(4)])
+    assert base_scores(margins, None, np.arange(2), "probabilities", matrix=False) == pytest.approx([0.8])
+    assert base_scores(margins, None, np.arange(2), "probabilities", matrix=True) == pytest.approx(
+        np.array([[0.2, 0.8]])
+    )
+    three = Given(margins=np.log([[1.0, 2.0, 5.0]]))
+    assert base_scores(three, None, np.arange(3), "probabilities", matrix=True) == pytest.approx(
+        np.array([[0.125, 0.25, 0.625]])
+    )
+
+
+def test_only_probabilities_below_the_least_are_moved():
+    at_limit = Given(p=[[1e-12, 1 - 1e-12]])
+    wanted = [np.log(1 - 1e-12) - np.log(1e-12)]
+    assert base_scores(at_limit, None, np.arange(2), "logits", matrix=False) == pytest.approx(wanted)
+    with pytest.warns(TruenessWarning, match=r"Probabilities of 0 were moved to 1e-12, because their logit is inf"):
+        found = base_scores(Given(p=[[0.0, 1.0]]), None, np.arange(2), "logits", matrix=False)
+    assert found == pytest.approx([-np.log(1e-12)])
+    assert base_scores(Given(p=np.ones((0, 2))), None, np.arange(2), "logits", matrix=False).size == 0
+
+
+def test_scores_become_probabilities_of_all_classes():
+    assert as_probabilities(np.array([0.25, 1.0]), "probabilities").tolist() == [[0.75, 0.25], [0.0, 1.0]]
+    assert as_probabilities(np.array([np.log(3)]), "logits") == pytest.approx(np.array([[0.25, 0.75]]))
+    assert as_probabilities(np.log([[1.0, 3.0]]), "logits") == pytest.approx(np.array([[0.25, 0.75]]))
+
+
+@pytest.mark.parametrize("cv", [2, np.int64(2), None])
+def test_two_folds_are_enough_and_none_means_five(cv):
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=cv, ensemble=True).fit(X, Y)
+    assert len(fitted.estimators_) == (cv or 5)
+
+
+def test_a_frozen_classifier_needs_no_weights():
+    model = FrozenEstimator(KNeighborsClassifier().fit(X, Y))
+    fitted = CalibratedClassifier(model, Shares(4)).fit(X, Y, W)  # without a warning
+    p = model.predict_proba(X)[:, 1]
+    assert fitted.calibrators_[0].shares_.tolist() == Shares(4).fit(p, Y, W).shares_.tolist()
+
+
+def test_words_and_tables_of_options_are_not_cut():
+    passed = {"bytes": b"abc", "dict": {1: 1, 2: 2, 3: 3}, "matrix": np.ones((3, 2)), "wide": np.ones((2, 3))}
+    found = of_rows(passed, np.array([0, 2]), 3)
+    assert found["matrix"].shape == (2, 2)
+    assert all(found[name] is passed[name] for name in ("bytes", "dict", "wide"))

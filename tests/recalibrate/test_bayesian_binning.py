@@ -146,6 +146,7 @@ def test_json_keeps_every_bit():
     assert np.array_equal(again.predict(GRID), one.predict(GRID))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

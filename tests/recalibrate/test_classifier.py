@@ -308,6 +308,7 @@ def test_bad_arguments_are_refused(classifier, y, message):
         classifier.fit(X, y)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

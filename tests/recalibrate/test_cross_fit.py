@@ -102,6 +102,14 @@ def test_rows_are_dealt_evenly_in_whatever_order_they_come(columns, weighted):
     assert (again == fold[:, order]).all()
 
 
+def test_folds_are_of_equal_size_if_the_rows_allow_it():
+    y = np.repeat([0, 1], [7, 8])
+    for fold in deal_rows(np.arange(15.0), y, None, None, 5, 3):
+        assert np.bincount(fold).tolist() == [3] * 5
+    folds = deal_folds(logit_cells(np.arange(15.0), y, None), y, None, None, 5, 3)
+    assert (folds.events + folds.others).sum(axis=2).tolist() == [[3.0] * 5] * 3
+
+
 def test_rows_of_equal_scores_are_ordered_by_their_weights():
     w, order = np.arange(1.0, 21.0), RNG.permutation(20)
     z, y = np.zeros(20), np.zeros(20, int)

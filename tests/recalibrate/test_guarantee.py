@@ -5,12 +5,13 @@ the mean of the rate function over the t that fall into it. Atoms are stretches 
 where in the stretch a row is, so that bins of the randomised scheme are intervals of t as well.
 """
 
+import math
 import warnings
 from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from trueness import TruenessWarning
 from trueness._numerics.concentration import binomial_epsilon
@@ -181,3 +182,131 @@ def test_umd_with_ties_breaks_the_guarantee_that_randomized_keeps():
         mass, rate = source.masses_and_rates(cal)
         worst += bool((np.where(mass > 0, np.abs(cal.values_ - rate), 0) > 0.35).any())
     assert worst > binom.isf(1e-5, 200, ALPHA)
+
+
+def interval(bound, n, rate, d):
+    """The rates that n labels with this mean do not rule out; a bin without labels rules out none."""
+    if n == 0 or (bound == "bernstein" and n == 1):
+        return 0.0, 1.0
+    if bound == "clopper-pearson":
+        k = round(n * rate)
+        low = 0.0 if k == 0 else beta.ppf(d / 2, k, n - k + 1)
+        return low, 1.0 if k == n else beta.ppf(1 - d / 2, k + 1, n - k)
+    reach = {
+        "hoeffding": math.sqrt(math.log(2 / d) / (2 * n)),
+        "exact": binomial_epsilon(n, d),
+        "bernstein": math.sqrt(2 * rate * (1 - rate) * n / max(n - 1, 1) * math.log(4 / d) / n)
+        + 7 * math.log(4 / d) / (3 * max(n - 1, 1)),
+    }[bound]
+    return max(rate - reach, 0.0), min(rate + reach, 1.0)
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+def test_an_error_inside_bins_is_the_distance_to_the_furthest_rate_that_is_left(bound):
+    # Five bins of equal width with 40, 25, 1, 0 and 30 labels, of which 20, 24, 1, none and 3 are events.
+    counts, events = [40, 25, 1, 0, 30], [20, 24, 1, 0, 3]
+    p = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], counts)
+    y = np.concatenate([np.arange(n) < k for n, k in zip(counts, events, strict=True)]).astype(int)
+    for some in (slice(0, 65), slice(0, 96)):  # only the first two bins, and all
+        B = 2 if some.stop == 65 else 5
+        edge = 0.4 if B == 2 else 1.0
+        found = HistogramBinning(B, "fixed-width").fit(p[some] / edge, y[some]).guarantee(0.2, bound=bound)
+        overall = sum(events[:B]) / sum(counts[:B])
+        for got, d in (found.epsilon, 1 - 0.8 ** (1 / B) if bound == "exact" else 0.2 / B), (found.marginal, 0.2):
+            off = []
+            for n, k in zip(counts[:B], events[:B], strict=True):
+                value = k / n if n else overall
+                low, high = interval(bound, n, value, d)
+                off += [value - low, high - value]
+            assert got == pytest.approx(max(off), rel=1e-9)
+        empty = (sum(counts[:B]) / (sum(counts[:B]) + 1)) ** sum(counts[:B])
+        assert found.expected_ece == pytest.approx(math.sqrt(B * (0.5 + empty) / (sum(counts[:B]) + 1)))
+
+
+@pytest.mark.parametrize("bound", ["clopper-pearson", "bernstein"])
+@pytest.mark.parametrize("scheme", ["umd", "original"])
+def test_labels_between_boundaries_bound_the_error_of_ranked_bins(scheme, bound):
+    rng = np.random.default_rng(3)
+    p = np.sort(rng.random(59))
+    y = (rng.random(59) < p**2).astype(int)
+    cal = HistogramBinning(3, scheme).fit(p, y)
+    found = cal.guarantee(0.2, bound=bound)
+    parts = y[:19], y[20:39], y[40:]  # rows of rank 20 and 40 are the boundaries
+    for got, d in (found.epsilon, 0.2 / 3), (found.marginal, 0.2):
+        off = []
+        for value, part in zip(cal.values_, parts, strict=True):
+            low, high = interval(bound, 19, part.mean(), d)
+            off += [value - low, high - value]
+        assert got == pytest.approx(max(off), rel=1e-9)
+
+
+def test_a_split_is_bounded_by_the_labels_that_were_averaged():
+    rng = np.random.default_rng(4)
+    p, y = rng.random(100), rng.integers(0, 2, 100)
+    cal = HistogramBinning(3, "split", split=0.3, seed=0).fit(p, y)
+    found = cal.guarantee(0.2)
+    assert cal.counts_.sum() == 70
+    reach = [math.sqrt(math.log(2 * 3 / 0.2) / (2 * n)) for n in cal.counts_]
+    ends = [(max(v - e, 0), min(v + e, 1)) for v, e in zip(cal.values_, reach, strict=True)]
+    assert found.epsilon == pytest.approx(
+        max(max(v - low, high - v) for v, (low, high) in zip(cal.values_, ends, strict=True))
+    )
+    assert found.expected_ece == pytest.approx(math.sqrt(3 / (2 * 71) + 3 * (70 / 71) ** 70 / 71))
+
+
+GUPTA = "of Gupta and Ramdas (2021)"
+THEOREMS = [
+    ("umd", "hoeffding", f"Theorem 3 (conditional) and Theorem 4 with δ = 0 (marginal) {GUPTA}. Expected"),
+    ("randomized", "hoeffding", f"Theorem 4 with δ = 1e-09 {GUPTA}. Expected"),
+    ("original", "hoeffding", f"Corollary 1 (conditional) and the same step from Theorem 4 (marginal) {GUPTA}. Exp"),
+    (
+        "umd",
+        "exact",
+        "The binomial distribution at its worst rate in each bin, given the labels per bin; bins as in Th",
+    ),
+    (
+        "original",
+        "clopper-pearson",
+        "Clopper-Pearson intervals of the labels inside each bin, with a union bound (cond",
+    ),
+    ("randomized", "bernstein", "Empirical Bernstein bounds (Maurer and Pontil 2009) in each bin, with a union bou"),
+    (
+        "split",
+        "hoeffding",
+        "Hoeffding's inequality in each bin, given the labels per bin, with a union bound (condition",
+    ),
+    ("fixed-width", "exact", "The binomial distribution at its worst rate in each bin, given the labels per bin. Exp"),
+]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("scheme", "bound", "theorem"), THEOREMS)
+def test_a_guarantee_names_its_own_theorem(scheme, bound, theorem):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    found = HistogramBinning(3, scheme, seed=0).fit(p, (rng.random(60) < p).astype(int)).guarantee(bound=bound)
+    assert found.theorem.startswith(theorem)
+    ranked = scheme in ("umd", "randomized", "original")
+    assert found.theorem.count(GUPTA) == ranked
+    size = "Σ (N + 1) / 4N(n + 1) over bins of N labels" if ranked else "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
+    assert found.theorem.endswith(f". Expected error: the root of {size}, valid for every n.")
+    parts = {
+        "no point mass at a boundary": scheme in ("umd", "original"),
+        "ties broken at random now and in future": scheme == "randomized",
+        "given the bins and their numbers of labels": scheme in ("split", "fixed-width"),
+        "rows are tied inside bins": False,
+        "weights are independent of labels": False,
+    }
+    assert {text: text in found.assumptions for text in parts} == parts
+
+
+def test_a_guarantee_for_weights_that_are_no_numbers_of_rows_has_no_expected_error():
+    cal = HistogramBinning(2, "fixed-width").fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], [0.5, 1.5, 1, 1])
+    assert cal.guarantee().theorem.endswith(". The expected error has no bound for fractional weights.")
+
+
+def test_two_rows_per_bin_are_enough():
+    for scheme in ("umd", "original", "randomized"):
+        p, y = np.arange(1, 7) / 7, [0, 1, 0, 1, 1, 0]
+        assert HistogramBinning(3, scheme, seed=0).fit(p, y).guarantee().n_bins == 3

@@ -125,6 +125,7 @@ def test_json_keeps_every_bit(kind):
     assert np.array_equal(again.predict(GRID), one.predict(GRID))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

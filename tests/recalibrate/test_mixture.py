@@ -18,6 +18,7 @@ def by_definition(loss, effect):
     return [one / sum(power) for one in power]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("effect", [1.0, 2.5])
 @pytest.mark.parametrize("loss", [[3.0, 2.0], [10.0, 11.5, 9.0, 10.2], [1000.0, 1002.0, 1001.0]])
 def test_a_weight_is_the_prior_times_the_likelihood(loss, effect):

@@ -129,6 +129,7 @@ def test_a_damaged_value_is_refused(kind, field, value, message):
         calibrator_from_dict(stored)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("kind", "parameter", "value", "message"),
     [

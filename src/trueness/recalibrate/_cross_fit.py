@@ -45,7 +45,7 @@ class Folds(NamedTuple):
 
 def number_of_deals(rows: float) -> int:
     """How often rows are dealt: up to five times if they are few."""
-    return int(np.clip(2000 // rows, 1, 5))
+    return int(np.clip(2000 / rows, 1, 5))
 
 
 def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int) -> Folds:
