@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from trueness.errors import InputError, SeparableWarning
@@ -135,3 +136,83 @@ def test_the_score_that_becomes_one_half_is_m():
 def test_unknown_parameters_are_refused(parameters):
     with pytest.raises(InputError, match="`parameters` must be 'abm', 'am' or 'ab'; got"):
         BetaCalibration(parameters=parameters).fit(*drawn())
+
+
+def as_abc(parameters, theta):
+    """Coefficients of log p, −log(1 − p) and 1 from the free parameters."""
+    if parameters == "abm":
+        return theta
+    if parameters == "am":
+        return theta[0], theta[0], theta[1]
+    return theta[0], theta[1], (theta[0] - theta[1]) * np.log(2)  # 1/2 stays 1/2
+
+
+@pytest.mark.parametrize("parameters", KINDS)
+def test_a_ridge_is_half_the_squared_distance_from_the_identity(parameters):
+    p, y = drawn(80)
+    w, ridge = np.arange(80) % 3 + 1.0, 2.5
+    identity = {"abm": [1, 1, 0], "am": [1, 0], "ab": [1, 1]}[parameters]
+
+    def objective(theta):
+        a, b, c = as_abc(parameters, theta)
+        z = a * np.log(p) - b * np.log1p(-p) + c
+        return w @ np.logaddexp(0, (1 - 2 * y) * z) + ridge / 2 * np.sum((theta - np.array(identity)) ** 2)
+
+    best = minimize(objective, np.array(identity, float), method="BFGS", options={"gtol": 1e-9})
+    assert best.x[0] > 0.1
+    fitted = BetaCalibration(parameters=parameters, ridge=ridge).fit(p, y, w)
+    assert (fitted.a_, fitted.b_, fitted.c_) == pytest.approx(as_abc(parameters, best.x), abs=1e-5)
+
+
+def test_a_single_score_gets_its_rate_from_the_nearest_map_to_the_identity():
+    p, y = np.full(8, 0.8), np.array([0, 1] * 3 + [1, 1])
+    z, wanted = logit(0.8), logit(5 / 8)
+    with pytest.warns(
+        SeparableWarning, match=r"The scores' 1 distinct value does not determine 2 parameters; the fit n"
+    ):
+        fitted = BetaCalibration(parameters="am").fit(p, y)
+    # The point of the line c + a z = wanted that is nearest to a = 1, c = 0.
+    off = (wanted - z) / (z**2 + 1)
+    assert (fitted.a_, fitted.c_) == pytest.approx((1 + off * z, off), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "p", "y"),
+    [
+        ("abm", [0.3, 0.5, 0.5, 0.8], [0, 0, 1, 1]),  # a tie at the threshold
+        ("am", [0.3, 0.5, 0.5, 0.8], [0, 0, 1, 1]),
+        ("ab", [0.3, 0.5, 0.5, 0.8], [0, 0, 1, 1]),
+        ("ab", [0.5, 0.5, 0.8], [0, 1, 1]),
+        ("abm", [0.3, 0.5, 0.8], [1, 1, 1]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_labels_are_separated_even_if_a_tie_is_at_the_threshold(parameters, p, y):
+    with pytest.warns(SeparableWarning, match="The scores separate the labels"):
+        BetaCalibration(parameters=parameters).fit(p, y)
+
+
+def test_labels_that_one_threshold_separates_but_not_one_half_are_not_separated_for_ab():
+    p, y = [0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1]
+    with pytest.warns(SeparableWarning, match="The scores separate the labels"):
+        BetaCalibration().fit(p, y)
+    fitted = BetaCalibration(parameters="ab").fit(p, y)  # without a warning
+    assert fitted.predict([0.5]) == pytest.approx(0.5)
+
+
+def test_scores_that_are_all_one_half_say_nothing_about_a_map_through_one_half():
+    with pytest.warns(SeparableWarning, match="1 distinct value does not determine 2 parameters"):
+        fitted = BetaCalibration(parameters="ab").fit([0.5, 0.5, 0.5], [0, 1, 1])
+    assert (fitted.a_, fitted.b_, fitted.c_) == (1, 1, 0)
+
+
+def test_scores_beyond_eps_are_those_at_eps():
+    p, y = drawn()
+    fitted = BetaCalibration(eps=0.1).fit(p, y)
+    inside = fitted.predict([0.1, 0.9])
+    assert fitted.predict([0.0, 0.05, 0.0999]).tolist() == [inside[0]] * 3
+    assert fitted.predict([1.0, 0.95, 0.9001]) == pytest.approx(inside[1], rel=1e-12)
+    z = fitted.a_ * np.log([0.1, 0.9]) - fitted.b_ * np.log([0.9, 0.1]) + fitted.c_
+    assert inside == pytest.approx(expit(z))
+    moved = BetaCalibration(eps=0.1).fit(np.clip(p, 0.1, 0.9), y)
+    assert (fitted.a_, fitted.b_, fitted.c_) == pytest.approx((moved.a_, moved.b_, moved.c_))

@@ -374,6 +374,8 @@ def bounded_logistic(X: Floats, weight: Floats, events: Floats, start: Floats, b
     total = float(weight.sum())
     w, e = weight / total, events / total
     theta = start.astype(np.float64)
+    if not X.any():  # every coefficient is as likely
+        return theta
     if np.max(np.abs(_loss(theta, X, w, e)[2])) >= _NO_CURVATURE:
         return _newton(X, w, e, theta, bounded)
     theta = _newton(X, w, e, theta * (_MODEST / float(np.max(np.abs(X @ theta)))), bounded)
