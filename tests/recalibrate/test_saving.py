@@ -8,6 +8,7 @@ import pytest
 
 from trueness import InputError
 from trueness.recalibrate import (
+    AutoCalibration,
     BayesianBinning,
     BetaCalibration,
     DirichletCalibration,
@@ -24,6 +25,8 @@ from trueness.recalibrate import (
     calibrator_from_dict,
     load_calibrator,
 )
+from trueness.recalibrate._fitted_state import array as table
+from trueness.recalibrate._fitted_state import boolean, finite, fitted_calibrators, fractions, number, one_of, whole
 
 _RNG = np.random.default_rng(0)
 P = _RNG.random(90)
@@ -320,3 +323,122 @@ def test_whole_numbers_of_ten_thousand_bits_are_too_long():
     with pytest.raises(InputError, match="must be what") as refused:
         calibrator_from_dict({"type": (1 << 10_000) - 1})
     assert "digits" not in str(refused.value)
+
+
+AUTO = AutoCalibration().fit(P[:30], Y[:30]).to_dict()
+AUTO_DAMAGES = [
+    ("candidates", {"tuple": []}, "'candidates' must be a tuple of names"),
+    ("candidates", {"list": ["identity"]}, "'candidates' must be a tuple of names"),
+    ("candidates", {"tuple": [1]}, "'candidates' must be a tuple of names"),
+    ("weights", array(1.0), r"'weights' must be an array of shape \(7,\)"),
+    ("weights", array(1.0, 0.5, -0.5, 0, 0, 0, 0), "'weights' must be at least 0"),
+    ("reach", 0.0, "'reach' must be a finite number above 0; got 0.0"),
+    ("knots", array([0.5]), "'knots' must be an array of shape"),
+    ("curves", {"list": []}, "'curves' must be a tuple of arrays of coefficients"),
+    ("curves", {"tuple": [array(0.0, 1.0)]}, "'curves' must be a tuple of arrays of coefficients"),
+    ("points", array(0.0, 1.0), "'points' must be two rows of ascending numbers"),
+    ("points", array([0.0, 1.0], [2.0, 1.0]), "'points' must be two rows of ascending numbers"),
+    ("points", array([1.0, 0.0], [1.0, 2.0]), "'points' must be two rows of ascending numbers"),
+    ("points", array([0.0], [0.0], [0.0]), "'points' must be two rows of ascending numbers"),
+    ("points", array([0.0, 1.0], [0.0, float("inf")]), "'points' must be two rows of ascending numbers"),
+    ("gain", 1, "'gain' must be a number; got 1"),
+]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("field", "value", "message"), AUTO_DAMAGES)
+def test_a_damaged_default_map_is_refused(field, value, message):
+    stored = copy.deepcopy(AUTO)
+    stored["learnt"][field]["value"] = value
+    with pytest.raises(InputError, match=message):
+        calibrator_from_dict(stored)
+
+
+@pytest.mark.parametrize("value", [array([0.0], [1.0]), array([0.0, 0.0], [1.0, 1.0])])
+def test_points_of_a_default_map_may_be_few_or_equal(value):
+    stored = copy.deepcopy(AUTO)
+    stored["learnt"]["points"]["value"] = value
+    with pytest.raises(InputError, match="checksum"):
+        calibrator_from_dict(stored)
+
+
+def test_curves_of_a_default_map_must_be_finite():
+    stored = copy.deepcopy(AUTO)
+    stored["learnt"]["curves"]["value"]["tuple"][0]["array"][0] = float("nan")
+    with pytest.raises(InputError, match="'curves' must be a tuple of arrays of coefficients"):
+        calibrator_from_dict(stored)
+
+
+def test_curves_of_a_default_map_of_classes_have_a_row_per_class():
+    made = AutoCalibration().fit(P3[:30], Y3[:30])
+    assert [np.shape(one) for one in made.curves_] == [(1,), (3, 4), (3, 4), (3, 3)]
+    stored = made.to_dict()
+    again = calibrator_from_dict(copy.deepcopy(stored))
+    assert np.array_equal(again.predict(P3[30:]), made.predict(P3[30:]))
+    for at in range(4):
+        spoilt = copy.deepcopy(stored)
+        spoilt["learnt"]["curves"]["value"]["tuple"][at] = array(*[1.0] * 4)
+        with pytest.raises(InputError, match="'curves' must be a tuple of arrays of coefficients"):
+            calibrator_from_dict(spoilt)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("field", "change", "message"),
+    [
+        ("high", lambda low, high: [*low[1:2], *high[1:]], "'high' must be the last scores of blocks that follow each"),
+        ("high", lambda low, high: [low[0] - 1e-3, *high[1:]], "'high' must be the last scores of blocks that follow"),
+        ("centre", lambda low, high: [low[0] - 1e-3, *high[1:]], "'centre' must be between the first and the last sco"),
+        ("centre", lambda low, high: [high[0] + 1e-3, *high[1:]], "'centre' must be between the first and the last sc"),
+        ("centre", lambda low, high: low, "checksum"),
+        ("centre", lambda low, high: high, "checksum"),
+        ("high", lambda low, high: low, "'centre' must be between"),
+    ],
+)
+def test_blocks_of_isotonic_regression_follow_each_other(field, change, message):
+    stored = copy.deepcopy(MADE["IsotonicCalibration"])
+    low, high = (stored["learnt"][name]["value"]["array"] for name in ("low", "high"))
+    stored["learnt"][field]["value"]["array"] = change(low, high)
+    with pytest.raises(InputError, match=message):
+        calibrator_from_dict(stored)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        (number(), [0, -1.5, 1e308], [True, "1", None, float("nan"), float("-inf")]),
+        (number(least=0), [0, 0.0, 2], [-1e-300]),
+        (number(above=0), [1e-300, 2], [0, 0.0]),
+        (whole(), [0, 5], [-1, 1.0, True]),
+        (whole(2), [2], [1]),
+        (boolean, [True, False], [0, 1, None]),
+        (one_of(("a", "b")), ["a", "b"], ["c"]),
+        (fractions(), [np.zeros(0), np.array([1.0, 0.0])], [np.array([1.1]), np.array([-0.1]), np.ones((1, 1)), [0.5]]),
+        (fractions(rising=True), [np.array([0.2, 0.2, 0.3])], [np.array([0.3, 0.2])]),
+        (fractions(at_least=2), [np.array([0.2, 0.2])], [np.array([0.3])]),
+        (fractions(lambda _: 2), [np.array([0.2, 0.2])], [np.array([0.3])]),
+        (fractions(), [np.array([1 + 1e-10, -1e-10])], [np.array([1 + 1e-8]), np.array([-1e-8])]),
+        (finite, ["a", 1.0, np.ones(2), np.array(["a"])], [float("inf"), np.array([1.0, np.nan])]),
+        (table(lambda _: 2, least=1.0), [np.array([1.0, 2.0])], [np.array([0.9, 2.0]), np.array([1, 2])]),
+    ],
+)
+def test_a_check_accepts_its_limits_and_refuses_what_is_beyond(check, good, bad):
+    assert [check(None, value) for value in good] == [""] * len(good)
+    assert all(check(None, value) for value in bad)
+
+
+def test_the_demand_of_a_number_names_its_limit():
+    assert number()(None, "x") == "a finite number"
+    assert number(least=0)(None, -1) == "a finite number ≥ 0"
+    assert number(above=0)(None, 0) == "a finite number above 0"
+
+
+def test_calibrators_of_classes_may_have_gaps_where_that_is_allowed():
+    made, of_matrix = PlattScaling().fit(P, Y), VectorScaling().fit(P3, Y3)
+    for gaps in (False, True):
+        check = fitted_calibrators(gaps=gaps)
+        assert check(of_matrix, [made] * 3) == ""
+        assert (check(of_matrix, [made, None, made]) == "") == gaps
+        assert check(of_matrix, [made, of_matrix, made]) == "a list of fitted calibrators of a vector of scores"
+        assert check(of_matrix, [made] * 2) == check(of_matrix, (made,) * 3) == "a list of 3 calibrators"
