@@ -1,6 +1,7 @@
 import json
 import math
-from itertools import pairwise
+from fractions import Fraction
+from itertools import count, pairwise
 
 import numpy as np
 import oracle
@@ -28,7 +29,9 @@ def log_beta(a, b):
 def by_definition(y, p, new, spread=10, strength=2):
     """Every model, row by row: (bins, posterior) of each, and the averaged predictions."""
     n = len(y)
-    least, most = max(1, math.floor(n ** (1 / 3) / spread)), max(1, min(math.ceil(spread * n ** (1 / 3)), n))
+    # In whole numbers: k ≤ ∛n / C if (k C)³ ≤ n, and k ≥ C ∛n if (k / C)³ ≥ n.
+    least = max(1, max(k for k in range(n + 1) if (k * Fraction(spread)) ** 3 <= n))
+    most = min(n, next(k for k in count(1) if (k / Fraction(spread)) ** 3 >= n))
     models = {}
     for n_bins in range(least, most + 1):
         groups = [group for group in oracle.equal_mass_groups(y, p, None, n_bins) if group]
@@ -178,3 +181,35 @@ def test_heavy_rows_ask_for_no_more_models_than_distinct_ones():
 def test_weights_beyond_what_can_be_counted_are_refused(weight, message):
     with pytest.raises(InputError, match=message):
         BayesianBinning().fit([0.1, 0.2, 0.3], [0, 1, 1], [weight, 1, weight])
+
+
+def test_the_numbers_of_bins_range_from_the_root_divided_by_the_spread_to_the_root_times_it():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(1000), rng.integers(0, 2, 1000)
+    assert fitted(y, p, spread=1).n_bins_.tolist() == [10]
+    assert fitted(y, p, spread=2).n_bins_.tolist() == list(range(5, 21))
+    assert fitted(y, p, spread=3.5).n_bins_.tolist() == list(range(2, 36))
+    assert fitted(y[:5], p[:5]).n_bins_.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_limits_of_weights_are_accepted(monkeypatch):
+    p, y = [0.1, 0.2, 0.3, 0.4], [0, 1, 1, 0]
+    assert fitted(y, p, np.full(4, 2.0**50)).n_bins_.tolist() == [4]  # each score is a bin, whatever their number
+    with pytest.raises(InputError, match=r"must sum to at most 4,503,599,627,370,496; got 4\.5036e"):
+        fitted(y, p, [2.0**50, 2.0**50, 2.0**50, 2.0**50 + 1])
+    # 64 rows and spread 2: from 2 to 8 bins.
+    for most, good in ((7, True), (6, False)):
+        monkeypatch.setattr("trueness.recalibrate._bayesian_binning._MOST_MODELS", most)
+        if good:
+            assert fitted(y, p, [1, 20, 20, 23], spread=2).n_bins_.min() == 2
+        else:
+            with pytest.raises(InputError, match="minimum of 1 lead to 7"):
+                fitted(y, p, [1, 20, 20, 23], spread=2)
+
+
+def test_a_strength_of_any_size_pulls_to_the_middle_of_the_bin():
+    found = fitted([0, 1, 1], [0.2, 0.4, 0.9], spread=1, strength=1e9)
+    assert found.n_bins_.tolist() == [1, 2]
+    (edge,) = {0.3, 0.65} & set(found.edges_.round(9))
+    middles = found.posterior_ @ np.array([[0.5, 0.5], [edge / 2, (1 + edge) / 2]])
+    assert found.predict([0.0, 1.0]) == pytest.approx(middles, abs=1e-6)

@@ -142,8 +142,9 @@ def _models(cells: Cells, spread: float, strength: float) -> Iterator[_Model]:
 def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
     """The fewest and the most bins that are tried."""
     n = float(cells.weight.sum())
-    least = max(1, int(np.floor(n ** (1 / 3) / spread)))
-    most = max(1, min(int(np.ceil(n ** (1 / 3) * spread)), int(n)))
+    root = float(np.cbrt(n))  # unlike n ** (1 / 3), exact for cubes
+    least = max(1, int(np.floor(root / spread)))
+    most = max(1, min(int(np.ceil(root * spread)), int(n)))
     # With bins no heavier than the lightest cell every cell is a bin, and more of them are the same model.
     alone = int(np.ceil(n / float(cells.weight.min()))) + 1
     return min(least, alone), min(most, alone)
