@@ -104,6 +104,7 @@ def at(formula, scores):
 def test_a_formula_of_a_vector_equals_predict(calibrator):
     made = fitted(calibrator)
     scores = scores_for(made, 60)
+    assert formula_of(made).from_logits == getattr(made, "from_logits", False)
     np.testing.assert_allclose(at(formula_of(made), scores), made.predict(scores), rtol=0, atol=1e-12)
 
 

@@ -474,3 +474,114 @@ def test_ties_at_several_edges_are_broken_by_the_random_number_of_the_row():
     place = [below + int((cal.ties_[below : below + int((inner == 0.5).sum())] <= one).sum()) for one in own]
     assert (cal.predict(new) == cal.values_[place]).all()
     assert len(set(place)) > 1
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.85])
+def test_a_split_cuts_at_order_statistics_of_the_rows_it_drew(share):
+    rng = np.random.default_rng(5)
+    p = rng.random(80)
+    y = (p > 0.5).astype(int)
+    fitted = HistogramBinning(4, "split", split=share, seed=2).fit(p, y)
+    drawn = int(80 * share)
+    ranks = [math.ceil(Fraction(b * (drawn + 1), 4)) for b in range(1, 4)]
+    # Of the drawn rows, all before the first boundary are in the first bin; a boundary is in the bin that it begins.
+    in_bins = np.diff([0, *(rank - 1 for rank in ranks), drawn])
+    place = np.searchsorted(fitted.edges_[1:-1], p, side="right")
+    assert fitted.counts_.tolist() == (np.bincount(place, minlength=4) - in_bins).tolist()
+    # Labels follow from scores: only the bin with 0.5 inside has both kinds.
+    pure = [np.unique(y[place == b]).size == 1 for b in range(4)]
+    assert sum(pure) >= 3
+    assert all(fitted.values_[b] == y[place == b][0] for b in range(4) if pure[b])
+
+
+@QUIET
+def test_a_split_of_tied_rows_draws_labels_and_not_only_scores():
+    p, y = np.repeat([0.2, 0.8], 50), np.repeat([0, 1, 0, 1], [40, 10, 20, 30])
+    found = [HistogramBinning(1, "split", seed=seed).fit(p, y) for seed in range(40)]
+    assert {one.counts_.tolist()[0] for one in found} == {50}
+    events = [50 * one.values_[0] for one in found]
+    assert all(event == round(event) for event in events)
+    assert abs(np.mean(events) - 20) < 4 * math.sqrt(50 * 0.4 * 0.6 * 0.5 / 40)  # half of the rows, without replacement
+    assert len(set(events)) > 3
+
+
+@QUIET
+def test_random_order_shares_the_events_of_a_tie_among_its_bins():
+    p, y = np.full(41, 0.5), (np.arange(41) < 13).astype(int)
+    fitted = HistogramBinning(3, "randomized", seed=3).fit(p, y)
+    assert fitted.counts_.tolist() == [13, 13, 13]
+    events = fitted.values_ * 13
+    assert events == pytest.approx(np.rint(events), abs=1e-7)
+    assert 13 - 2 <= round(events.sum()) <= 13  # two rows are boundaries
+    assert ((fitted.ties_ > 0) & (fitted.ties_ < 1)).all()
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", ["umd", "original", "fixed-width"])
+def test_the_largest_sum_of_weights_is_accepted(scheme):
+    p, y = np.linspace(0.1, 0.9, 8), np.arange(8) % 2
+    fitted = HistogramBinning(2, scheme).fit(p, y, np.full(8, 2.0**49))
+    assert fitted.n_ == 2**52
+    with pytest.raises(InputError, match="must sum to at most 4,503,599,627,370,496"):
+        HistogramBinning(2, scheme).fit(p, y, [2.0**49] * 7 + [2.0**49 + 1])
+
+
+@QUIET
+@pytest.mark.parametrize("scheme", ["randomized", "split"])
+def test_rows_that_are_drawn_one_by_one_may_sum_to_a_limit_or_to_their_number(scheme, monkeypatch):
+    monkeypatch.setattr("trueness.recalibrate._histogram._MOST_REPEATED", 20)
+    p, y = np.linspace(0.1, 0.9, 10), np.arange(10) % 2
+    assert HistogramBinning(2, scheme, seed=0).fit(p, y, np.full(10, 2.0)).n_ == 20
+    with pytest.raises(InputError, match=r"must sum to at most 20 for .*; got 21"):
+        HistogramBinning(2, scheme, seed=0).fit(p, y, [3.0] + [2.0] * 9)
+    monkeypatch.setattr("trueness.recalibrate._histogram._MOST_REPEATED", 5)
+    assert HistogramBinning(2, scheme, seed=0).fit(p, y, np.ones(10)).n_ == 10
+
+
+def test_ties_are_counted_by_rows():
+    with pytest.warns(TiedScoresWarning, match="5 of 7 rows share their score with another"):
+        fitted = HistogramBinning(2).fit([0.1, 0.1, 0.3, 0.5, 0.5, 0.5, 0.9], [0, 1, 1, 0, 1, 1, 1])
+    assert (fitted.tied_, fitted.tied_edges_) == (5, 1)
+    alone = HistogramBinning(2).fit([0.1, 0.2, 0.3, 0.5, 0.6], [0, 1, 1, 0, 1])
+    assert (alone.tied_, alone.tied_edges_) == (0, 0)
+
+
+@pytest.mark.parametrize(("n", "n_bins", "used"), [(8, 4, 4), (9, 4, 4), (7, 4, 3), (1, 1, 1)])
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
+def test_bins_have_two_rows_each(n, n_bins, used, recwarn):
+    p, y = np.arange(1, n + 1) / (n + 1), np.arange(n) % 2
+    assert HistogramBinning(n_bins).fit(p, y).n_bins_ == used
+    words = [str(one.message) for one in recwarn if "too few" in str(one.message)]
+    assert words == (
+        [] if used == n_bins else [f"{n} rows are too few for {n_bins} bins with a label each; {used} bins are used."]
+    )
+
+
+def test_a_split_has_a_drawn_row_for_each_boundary():
+    p, y = np.arange(1, 21) / 21, np.arange(20) % 2
+    with pytest.warns(FewRowsWarning, match="20 rows are too few for 5 bins with a label each; 3 bins are used"):
+        assert HistogramBinning(5, "split", split=0.1, seed=0).fit(p, y).n_bins_ == 3
+
+
+@QUIET
+def test_a_bin_with_no_row_of_its_own_has_the_overall_rate():
+    fitted = HistogramBinning(3, "fixed-width").fit([0.1, 0.2, 0.9], [1, 0, 1], [2, 1, 1])
+    assert fitted.values_.tolist() == [2 / 3, 0.75, 1.0]
+    weighted = HistogramBinning(3, "fixed-width").fit([0.1, 0.2, 0.9], [1, 0, 1], [1.5, 0.5, 1])
+    assert weighted.values_.tolist() == pytest.approx([0.75, 2.5 / 3, 1.0])
+    assert weighted.counts_.tolist() == pytest.approx([4 / 2.5, 0.0, 1.0])
+
+
+def test_randomized_values_are_moved_by_less_than_delta_and_differ():
+    p, y = some_rows(60)
+    plain, moved = HistogramBinning(5).fit(p, y), HistogramBinning(5, "randomized", seed=1).fit(p, y)
+    off = moved.values_ * (1 + DELTA) - plain.values_
+    assert ((off > 0) & (off < DELTA)).all()
+    assert np.unique(off.round(14)).size == 5
+
+
+def test_the_number_of_bins_for_epsilon_depends_on_split_and_alpha():
+    p, y = some_rows(2_000)
+    for share in (0.2, 0.5):
+        fitted = HistogramBinning("auto", "split", epsilon=0.15, split=share, seed=0).fit(p, y)
+        assert fitted.n_bins_ == max_bins(2_000, 0.15, scheme="split", split=share)

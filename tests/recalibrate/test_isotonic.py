@@ -151,3 +151,25 @@ def test_centred_blocks_are_joined_at_their_mean_scores():
     assert mild.values_.tolist() == pytest.approx([0.1 / 2, 1.3 / 4, 2.85 / 3])
     with pytest.raises(InputError, match="`prior` must be a finite number ≥ 0; got -1"):
         IsotonicCalibration(prior=-1).fit(p, y)
+
+
+def test_pseudo_rows_have_the_rate_of_their_score():
+    # Blocks: 0.2 without events; 0.4 and 0.6 with one event in three rows; 0.8 with two of two.
+    p, y = [0.2, 0.4, 0.4, 0.6, 0.8, 0.8], [0, 1, 0, 0, 1, 1]
+    for kind in ("linear", "step", "centred"):
+        found = fitted(y, p, interpolation=kind, prior=2)
+        centre = (0.4 + 0.4 + 0.6) / 3
+        assert found.centre_.tolist() == pytest.approx([0.2, centre, 0.8])
+        wanted = [(0 + 2 * 0.2) / 3, (1 + 2 * centre) / 5, (2 + 2 * 0.8) / 4]
+        assert found.values_.tolist() == pytest.approx(wanted)
+        assert found.predict([0.0, 1.0]) == pytest.approx([wanted[0], wanted[-1]])
+    assert fitted(y, p, interpolation="centred", prior=2).predict([(0.2 + centre) / 2]) == pytest.approx(
+        (wanted[0] + wanted[1]) / 2
+    )
+
+
+def test_bounds_may_be_equal_and_at_the_ends():
+    assert fitted([0, 1], [0.2, 0.8], y_min=0.5, y_max=0.5).predict([0.1, 0.9]).tolist() == [0.5, 0.5]
+    assert fitted([0, 1], [0.2, 0.8], y_min=0, y_max=1).predict([0.1, 0.9]).tolist() == [0, 1]
+    with pytest.raises(InputError, match=r"`y_max` must be a number in \[0, 1\]; got 1.1"):
+        fitted([0, 1], [0.2, 0.8], y_max=1.1)

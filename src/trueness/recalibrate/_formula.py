@@ -62,8 +62,8 @@ class LogOdds(NamedTuple):
     pieces: Pieces
     edges: Floats
     """The breaks on the scale of the scores: the first scores whose log-odds reach them."""
-    a: float = 0.0
-    b: float = 0.0
+    a: float
+    b: float
 
 
 class VectorFormula(NamedTuple):
