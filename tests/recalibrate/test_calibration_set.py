@@ -96,6 +96,9 @@ def test_rows_sum_to_one_but_for_a_millionth():
             accept_probabilities(np.array(bad))
     assert accept_probabilities(np.array([0.0, 1.0])).tolist() == [0.0, 1.0]
     assert accept_probabilities(np.zeros((0, 2))).shape == (0, 2)
+    for alone in (1.5, -0.5):
+        with pytest.raises(InputError, match=r"must lie in \[0, 1\]; 1 of 1"):
+            accept_probabilities(np.array([alone]))
 
 
 @pytest.mark.all_cases

@@ -75,7 +75,7 @@ def test_a_ridge_pulls_towards_the_identity(kind):
         ([0.0, 0.3, 0.5], 0.1, r"1 score is exactly 0 or 1 and was moved into \[0\.1, 1 − 0\.1\]\."),
         ([0.0, 1.0, 0.5], 0.1, r"2 scores are exactly 0 or 1 and were moved into \[0\.1, 1 − 0\.1\]\."),
         ([1.0, 0.95, 0.1], 0.1, r"1 score is exactly 0 or 1 \(1 more is nearly so\) and were moved into \["),
-        ([1.0, 0.95, 0.05, 0.02], 0.1, r"1 score is exactly 0 or 1 \(3 more are nearly so\) and were moved into \["),
+        ([1.0, 0.95, 0.05], 0.1, r"1 score is exactly 0 or 1 \(2 more are nearly so\) and were moved into \["),
         (
             [[0.0, 0.95, 0.05], [0.0, 1.0, 0.0]],
             0.1,

@@ -294,6 +294,7 @@ EXTREMES = [
     ("HistogramBinning", "values", array(0.0, 0.5, 1.0)),
     ("HistogramBinning", "edges", array(0.0, 0.5, 0.5, 1.0)),
     ("HistogramBinning", "n_rows", 1),
+    ("HistogramBinning", "n", 1),
     ("HistogramBinning", "seen", 0),
     ("BetaCalibration", "a", 0.0),
     ("PlattScaling", "slope", -3.0),
