@@ -223,6 +223,20 @@ def test_the_summary_tells_a_gain_from_a_loss(gain, words):
     assert ("leave the scores alone" in fitted.summary()) == (gain < 0)
 
 
+def test_the_summary_names_candidates_of_five_per_cent_and_more_by_their_shares():
+    fitted = AutoCalibration().fit(*drawn(50))
+    fitted.weights_ = np.array([0.05, 0.2, 0.0, 0.5, 0.001, 0.049, 0.2])
+    shares = "quadratic scaling 50 %, Platt scaling 20 %, isotonic regression 20 %, identity 5 %"
+    assert fitted.summary().startswith(f"Map: {shares}. The log loss")
+
+
+@pytest.mark.parametrize(("low", "leave"), [(0.0, True), (1e-9, False), (-1.0, True), (float("nan"), True)])
+def test_scores_are_left_alone_unless_the_lower_limit_of_the_gain_is_above_zero(low, leave):
+    fitted = AutoCalibration().fit(*drawn(50))
+    fitted.gain_low_ = low
+    assert fitted.leave_alone_ == leave
+
+
 def test_some_rows_of_a_large_matrix_are_worth_their_share(monkeypatch):
     P, y = classes(400)
     worth = []

@@ -585,3 +585,15 @@ def test_the_number_of_bins_for_epsilon_depends_on_split_and_alpha():
     for share in (0.2, 0.5):
         fitted = HistogramBinning("auto", "split", epsilon=0.15, split=share, seed=0).fit(p, y)
         assert fitted.n_bins_ == max_bins(2_000, 0.15, scheme="split", split=share)
+
+
+@QUIET
+def test_a_row_alone_has_its_tie_broken():
+    p, y = np.full(40, 0.5), (np.arange(40) < 13).astype(int)
+    below = set()
+    for seed in range(8):
+        fitted = HistogramBinning(2, "randomized", seed=seed).fit(p, y)
+        own = np.random.default_rng([seed, 1]).random()
+        below.add(bool(own < fitted.ties_[0]))
+        assert fitted.predict([0.5])[0] == fitted.values_[int(own >= fitted.ties_[0])]
+    assert below == {True, False}

@@ -262,7 +262,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 def _fingerprint(p: NDArray[Any]) -> int:
     # A few hundred rows tell data sets apart as well as all of them, which would cost as much as some maps do.
     some = p[:: 1 + p.shape[0] // _FINGERPRINT_ROWS]
-    return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data) if p.size else 0
+    return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data)
 
 
 def inner_calibrator(
