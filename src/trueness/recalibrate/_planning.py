@@ -241,11 +241,7 @@ def max_bins(
         return 0
     if plan.bound == "exact" and plan.kind != "expected-ece":
         return _most_exact(n, e, plan)
-    most = _first_true(lambda B: n // 2 < B or _epsilon(n, B, plan) > e, 1) - 1
-    # The bound of a split is monotone only up to rounding of the ranks.
-    while plan.scheme == "split" and any(_epsilon(n, B, plan) <= e for B in range(most + 1, min(most + 4, n // 2 + 1))):
-        most += 1
-    return most
+    return _first_true(lambda B: n // 2 < B or _epsilon(n, B, plan) > e, 1) - 1
 
 
 def cut_rows(n: int, split: float) -> int:
@@ -356,13 +352,12 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
     runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else min(n // 2, int((n + 1) / fewest)))
     searched = 0
     while some := list(islice(runs, 1024)):
-        low = np.array([first for first, _ in some], dtype=np.float64)
         size = np.array([(n + 1) // first - 1 for first, _ in some])
         searched += size.size
         if size[0] > _MOST_EXACT and searched > _MOST_EXACT // 4:
             size_epsilon(int(size[0]), plan.alpha)  # refuses it
-        d = -np.expm1(math.log1p(-plan.alpha) / low) if plan.kind == "conditional" else np.full(low.shape, plan.alpha)
-        for at in np.flatnonzero(~certainly_fails(size, np.full(low.shape, e - plan.delta), d)):
+        d = np.array([plan.level(first) for first, _ in some])
+        for at in np.flatnonzero(~certainly_fails(size, np.full(d.shape, e - plan.delta), d)):
             first, last = some[at]
             if _epsilon(n, last, plan) <= e:
                 return last
