@@ -4,9 +4,11 @@ import sqlite3
 
 import numpy as np
 import pytest
+from formulas import BETA_OF_LOGITS, FORMULAS
 from travelling_maps import MATRICES, REFUSED, VECTORS, fitted, name_of, scores_for
 
 import trueness as tn
+from trueness.recalibrate._sql import sql_of
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
 pytest.importorskip("pyarrow", reason="PyArrow is not installed")
@@ -126,3 +128,27 @@ def test_the_column_is_the_one_of_the_fit():
         made.to_sql(column="p")
     with pytest.raises(tn.InputError, match="`dialect` must be 'duckdb'"):
         made.to_sql("oracle")
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("case", FORMULAS, ids=lambda case: case.name)
+def test_an_expression_computes_its_formula(case):
+    scores = case.scores
+    columns = {"p": scores} if scores.ndim == 1 else {name: scores[:, k] for k, name in enumerate("abc")}
+    found = in_sqlite(sql_of(case.formula, list(columns), "sqlite"), columns).reshape(scores.shape)
+    np.testing.assert_allclose(found, case.map(scores), rtol=0, atol=1e-12)
+
+
+def test_logits_may_be_negative_and_those_too_large_are_null():
+    by_name = {case.name: case for case in FORMULAS}
+    line = sql_of(by_name["line, a=0.0, b=0.0, from_logits=True"].formula, ["p"], "sqlite")
+    found = in_sqlite(line, {"p": np.array([-1e300, -2.0, 2.0, 1e300, -1e301, 1e301])})[:, 0]
+    assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
+    limited = by_name["matrix of logits"].formula._replace(largest=50.0)
+    columns = {"a": np.array([-50.0, -51, 0]), "b": np.array([0.0, 0, 51]), "c": np.array([50.0, 0, 0])}
+    assert np.isnan(in_sqlite(sql_of(limited, list("abc"), "sqlite"), columns)[:, 0]).tolist() == [False, True, True]
+
+
+def test_beta_calibration_of_single_classes_is_written_for_probabilities_only():
+    with pytest.raises(tn.InputError, match="for probabilities only; it was fitted with from_logits=True"):
+        sql_of(BETA_OF_LOGITS.formula, list("abc"), "duckdb")
