@@ -1,7 +1,9 @@
 """What every calibrator must do, asked of each that there is, made without arguments."""
 
+import ast
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -377,3 +379,22 @@ def test_checks_of_scikit_learn_pass(cls, name):
 def test_every_check_of_scikit_learn_is_run_or_has_a_reason_not_to(cls):
     asked = {c.func.__name__ for _, c in estimator_checks.estimator_checks_generator(cls())}
     assert asked <= {*ASKED, *NOT_ASKED}
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("cls", CLASSES)
+def test_defaults_are_the_documented_ones(cls):
+    made = cls().get_params(deep=False)
+    for name, default in made.items():
+        line = re.search(rf"^ *(?:\w+, )*{name}(?:, \w+)* : (.+)$", cls.__doc__, re.MULTILINE)
+        assert line, name
+        told = re.search(r"default (.+)$", line.group(1))
+        if default is None:
+            assert "optional" in line.group(1) or "None" in line.group(1), name
+        elif name in ("y_min", "y_max"):
+            assert told.group(1) == "0 and 1"
+            assert (made["y_min"], made["y_max"]) == (0, 1)
+        else:
+            value = ast.literal_eval(told.group(1))
+            assert default == value, name
+            assert isinstance(default, bool) == isinstance(value, bool)

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from trueness.errors import InputError, SeparableWarning
+from trueness.errors import InputError, NotConvergedWarning, SeparableWarning
 from trueness.recalibrate import DirichletCalibration, MatrixScaling, VectorScaling
 
 KINDS = [VectorScaling, MatrixScaling, DirichletCalibration]
@@ -111,3 +111,42 @@ def test_logits_beyond_a_million_are_refused(kind):
     assert np.isfinite(fitted.predict([[1e6, -1e6, 0.0]])).all()
     with pytest.raises(InputError, match=r"must lie within ±1e\+06 .* 2 of 3 do not, the first is 1e\+06"):
         fitted.predict([[1e6 + 0.5, -1e6 - 0.5, 0.0]])
+
+
+@pytest.mark.parametrize("kind", [VectorScaling, MatrixScaling])
+def test_one_logit_beyond_a_million_is_one(kind):
+    Z, y = drawn(60)
+    Z[3, 1] = -1e6 - 1
+    with pytest.raises(InputError, match=r"1 of 180 does not, the first is -1e\+06"):
+        kind(from_logits=True).fit(Z, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search_that_stops_early_is_a_warning(kind):
+    Z, y = drawn()
+    with pytest.warns(NotConvergedWarning, match="stopped after 1 steps without converging. Increase `max_iter`"):
+        fitted = kind(max_iter=1, l2=1e-3).fit(np.exp(Z), y)
+    assert fitted.n_iter_ == 1
+
+
+def test_vector_scaling_minimises_the_mean_loss_plus_half_the_ridge():
+    Z, y = drawn(150)
+    w = np.random.default_rng(0).integers(1, 4, y.size).astype(float)
+    fitted = VectorScaling(from_logits=True, l2=0.05).fit(Z, y, w)
+
+    def objective(theta):
+        scale, shift = theta.reshape(2, 3)
+        logits = Z * scale + shift
+        loss = logsumexp(logits, axis=1) - logits[np.arange(y.size), y]
+        return w @ loss / w.sum() + 0.05 / 2 * (np.sum((scale - 1) ** 2) + np.sum(shift**2))
+
+    best = minimize(objective, [1.0] * 3 + [0.0] * 3, tol=1e-12).x
+    assert np.concatenate([fitted.scale_, fitted.intercept_]) == pytest.approx(best, abs=1e-5)
+
+
+def test_logits_of_any_size_are_fitted():
+    """Thirty thousand times too large logits have a scale that is as much smaller."""
+    Z, y = drawn(100)
+    small = VectorScaling(from_logits=True, l2=1e-9).fit(Z, y)
+    large = VectorScaling(from_logits=True, l2=1e-12).fit(Z * 3e4, y)
+    assert large.predict(Z[:9] * 3e4) == pytest.approx(small.predict(Z[:9]), abs=1e-3)

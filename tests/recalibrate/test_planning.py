@@ -352,6 +352,27 @@ def test_the_paper_s_bins_lie_on_lines_of_logarithms():
     assert usual_bins(10_000) == 15
     assert (usual_bins(999), usual_bins(360), usual_bins(160), usual_bins(40), usual_bins(9)) == (5, 3, 2, 1, 1)
     assert (usual_bins(20_001), usual_bins(80_000), usual_bins(320_000)) == (22, 44, 88)
+    assert (usual_bins(489), usual_bins(490), usual_bins(20_919), usual_bins(20_920)) == (3, 4, 22, 23)  # 3.5 and 22.5
+    power = math.log(22 / 10) / math.log(20_000 / 5_000)
+    assert all(usual_bins(n) == round(10 * (n / 5_000) ** power) for n in range(5_300, 5_600))
+
+
+def test_defaults_are_the_documented_ones():
+    plain = {"alpha": 0.1, "kind": "conditional", "scheme": "umd", "bound": "hoeffding", "split": 0.5}
+    halves = {**plain, "scheme": "split"}
+    for function, first in ((epsilon, (300, 4)), (sample_size, (4, 0.3)), (max_bins, (900, 0.2))):
+        assert function(*first) == function(*first, **plain)
+        assert function(*first, scheme="split") == function(*first, **halves)
+
+
+def test_rows_of_a_value_that_may_be_moved_leave_room_for_it():
+    """At an error that the rows of 'umd' just keep, 'randomized' needs more, since δ is added."""
+    n = sample_size(3, 0.2, bound="exact")
+    e = epsilon(n, 3, bound="exact")
+    assert sample_size(3, e, bound="exact") == n
+    more = sample_size(3, e, bound="exact", scheme="randomized")
+    assert more > n
+    assert epsilon(more, 3, bound="exact", scheme="randomized") <= e
 
 
 # ------------------------------------------------------------------------------------------------- limits

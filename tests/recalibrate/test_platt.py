@@ -10,7 +10,7 @@ from sklearn.calibration import _sigmoid_calibration
 from sklearn.linear_model import LogisticRegression
 
 from trueness import calibration_intercept, calibration_slope
-from trueness.errors import InputError, SeparableWarning
+from trueness.errors import InputError, OneClassWarning, SeparableWarning
 from trueness.recalibrate import PlattScaling
 
 
@@ -133,3 +133,35 @@ def test_a_float32_is_a_number_like_any_other():
     p, y = drawn()
     one, other = (PlattScaling(eps=eps).fit(p, y) for eps in (np.float32(2**-7), 2**-7))
     assert (one.slope_, one.intercept_) == (other.slope_, other.intercept_)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2e-4])
+def test_the_ridge_pulls_towards_the_identity(scale):
+    """The loss, summed over rows, plus half the ridge times the squared distance of (intercept, slope) from (0, 1)."""
+    p, y = drawn(80)
+    x, w = logit(p) * scale, np.full(80, 3 / scale**2)
+    fitted = PlattScaling(from_logits=True, ridge=50.0 / scale).fit(x, y, w)
+
+    def objective(theta):
+        line = theta[0] + theta[1] / scale * x  # slopes near 1 / scale
+        away = theta[0] ** 2 + (theta[1] / scale - 1) ** 2
+        return (w @ (np.logaddexp(0, line) - y * line) + 25.0 / scale * away) * scale**2
+
+    best = minimize(objective, [0.0, 1.0], tol=1e-12).x
+    assert (fitted.intercept_, fitted.slope_ * scale) == pytest.approx(tuple(best), rel=1e-4)
+
+
+def test_one_class_at_one_score_gets_platts_target():
+    with pytest.warns(SeparableWarning, match="All scores are equal"), pytest.warns(OneClassWarning):
+        fitted = PlattScaling().fit([0.3] * 6, [0] * 6)
+    assert fitted.slope_ == 1
+    assert fitted.predict([0.3]) == pytest.approx([1 / (6 + 2)])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-5])
+def test_the_slope_of_smoothed_targets_is_named(factor):
+    x, y = np.array([-2.0, -1.5, -1, 0.5, 1]) * factor, [0, 0, 0, 1, 1]
+    with pytest.warns(SeparableWarning) as given:
+        fitted = PlattScaling(from_logits=True).fit(x, y)
+    assert f"the slope is {fitted.slope_:.4g}." in str(given[0].message)
+    assert PlattScaling(from_logits=True, targets="platt").fit(x, y).slope_ == pytest.approx(fitted.slope_)

@@ -111,3 +111,66 @@ def test_a_damaged_map_is_refused():
     stored["learnt"]["log_weight"]["value"] = "20"
     with pytest.raises(tn.InputError, match="'log_weight' must be a finite number"):
         PriorCorrection.from_dict(stored)
+
+
+def test_smoothed_targets_of_classes_by_hand():
+    """A row of a class with N rows counts (N + 1) / (N + K) for it, and 1 / (N + K) for each other class."""
+    with pytest.warns(tn.SeparableWarning, match="1 class has no rows that its scores allow"):
+        fitted = PriorCorrection().fit(np.full((5, 3), 1 / 3), [0, 0, 0, 0, 1])
+    totals = [4 * 5 / 7 + 1 / 4, 2 / 4 + 4 / 7, 1 / 4 + 4 / 7]
+    assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx(np.array(totals) / 5, abs=1e-6)
+    with pytest.warns(tn.SeparableWarning, match="2 classes have no rows"), pytest.warns(tn.OneClassWarning):
+        fitted = PriorCorrection().fit(np.full((2, 3), 1 / 3), [1, 1])
+    assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx([1 / 5, 3 / 5, 1 / 5], abs=1e-6)
+
+
+def test_the_limits_of_weights_of_a_matrix_are_walds():
+    """At equal scores the weights are ratios of counts, whose logarithms have variance 1/n₀ + 1/n₁."""
+    y = np.repeat([0, 1, 2], [20, 50, 30])
+    for level, z in ((0.95, 1.959964), (0.5, 0.674490)):
+        fitted = PriorCorrection(level=level).fit(np.full((100, 3), 1 / 3), y)
+        assert fitted.weight_ == pytest.approx([1, 20 / 50, 20 / 30], rel=1e-6)
+        half = z * np.sqrt([0, 1 / 20 + 1 / 50, 1 / 20 + 1 / 30])
+        assert fitted.log_weight_low_ == pytest.approx(fitted.log_weight_ - half, abs=1e-5)
+        assert fitted.log_weight_high_ == pytest.approx(fitted.log_weight_ + half, abs=1e-5)
+    weighted = PriorCorrection().fit(np.full((3, 3), 1 / 3), [0, 1, 2], [20, 50, 30])
+    assert weighted.log_weight_high_ == pytest.approx(
+        PriorCorrection().fit(np.full((100, 3), 1 / 3), y).log_weight_high_
+    )
+
+
+@pytest.mark.parametrize("tiny", [1e-3, 1e-9, 1e-15])
+def test_weights_are_found_however_far_away(tiny):
+    """A step of Newton's method from 0 goes much too far."""
+    p = np.tile([tiny, tiny**0.5, 1 - tiny - tiny**0.5], (60, 1))
+    y = np.repeat([0, 1, 2], [30, 20, 10])
+    fitted = PriorCorrection().fit(p, y)
+    assert fitted.predict(p[:1])[0] == pytest.approx([1 / 2, 1 / 3, 1 / 6], abs=1e-5)
+
+
+def test_rows_that_give_their_label_no_probability_are_left_out():
+    p = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]])
+    y = [2, 0, 1, 2, 1]
+    fitted, without = PriorCorrection().fit(p, y), PriorCorrection().fit(p[1:], y[1:])
+    assert fitted.weight_.tolist() == without.weight_.tolist()
+
+
+def test_a_weight_that_nothing_determines_may_be_anything():
+    with pytest.warns(tn.SeparableWarning, match="No score lies strictly between 0 and 1"):
+        fitted = PriorCorrection().fit([0.0, 1.0, 1.0], [0, 1, 0])
+    assert (fitted.weight_low_, fitted.weight_, fitted.weight_high_) == (0, 1, math.inf)
+    again = PriorCorrection.from_dict(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
+    assert (again.weight_low_, again.weight_high_) == (0, math.inf)
+
+
+def test_the_weight_of_smoothed_targets_is_named():
+    with (
+        pytest.warns(tn.SeparableWarning, match=r"the weight is 9\.$"),
+        pytest.warns(tn.OneClassWarning),
+    ):
+        fitted = PriorCorrection().fit([0.5] * 8, [0] * 8)  # 1 / (8 + 2): odds of 1:9
+    assert fitted.weight_ == pytest.approx(9)
+    with pytest.warns(tn.SeparableWarning, match=r"the weight is 0\.1111\.$"), pytest.warns(tn.OneClassWarning):
+        fitted = PriorCorrection().fit([0.5] * 8 + [1.0], [1] * 9)
+    assert fitted.weight_ == pytest.approx(1 / 9)
+    assert fitted.weight_low_ == 0

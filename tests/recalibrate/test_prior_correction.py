@@ -1,5 +1,7 @@
 """Correction for a prior shift: by hand, laws, what it undoes, messages."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,34 @@ def test_a_matrix_needs_one_number_per_class(how, message):
 def test_bad_scores_are_refused(p, message):
     with pytest.raises(tn.InputError, match=f"`y_prob` .*{message}|{message}"):
         tn.prior_correction(p, weight=2)
+
+
+def test_shares_may_miss_one_by_a_millionth():
+    for error, good in ((9e-7, True), (-9e-7, True), (1.1e-6, False), (-1.1e-6, False)):
+        how = {"rate_train": [0.5, 0.5 + error], "rate_deploy": [0.1, 0.9]}
+        if good:
+            assert tn.prior_correction([[0.5, 0.5]], **how) == pytest.approx(np.array([[0.1, 0.9]]), abs=1e-6)
+        else:
+            with pytest.raises(tn.InputError, match="`rate_train` must sum to 1"):
+                tn.prior_correction([[0.5, 0.5]], **how)
+
+
+def test_the_largest_and_smallest_weights_divide_the_odds():
+    largest, least = sys.float_info.max, sys.float_info.min
+    assert tn.prior_correction([0.5, 1 - 2**-53], weight=largest) == pytest.approx([1 / largest, 2**53 / largest])
+    assert 1 - tn.prior_correction([1e-200], weight=1e-280)[0] == pytest.approx(0, abs=1e-15)
+    assert tn.prior_correction([1e-200], weight=1e-200) == pytest.approx([0.5])
+    assert tn.prior_correction([least], weight=least) == pytest.approx([0.5])
+    assert tn.prior_correction([1 - 2**-53], weight=1e140) == pytest.approx([2**53 / 1e140])
+    for bad in (True, np.True_):
+        with pytest.raises(tn.InputError, match="`weight` must be one finite number above 0"):
+            tn.prior_correction([0.5], weight=bad)
+
+
+def test_a_matrix_of_one_column_is_refused_and_two_are_enough():
+    with pytest.raises(tn.InputError, match=r"`y_prob`"):
+        tn.prior_correction([[1.0], [1.0]], weight=[1.0])
+    assert tn.prior_correction([[0.5, 0.5]], weight=[3, 1]) == pytest.approx(np.array([[0.25, 0.75]]))
+    for bad in ([1.0, np.inf], [1.0, np.nan], [True, True], [1, -2], [[1, 2]]):
+        with pytest.raises(tn.InputError, match="one finite number above 0 for each of the 2 columns"):
+            tn.prior_correction([[0.5, 0.5]], weight=bad)

@@ -14,13 +14,16 @@ from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from trueness.recalibrate._validate import _check_folds
+from trueness.recalibrate._validate import _check_folds, _folds, _moved, _resample
+from trueness.results import Estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 TREE = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
 MODEL = LogisticRegression()
+RNG = np.random.default_rng
 
 
 def validate(*arguments, **options):
@@ -216,3 +219,144 @@ def test_a_training_part_needs_one_row_of_each_class(rarer):
     _check_folds([(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6))], rows)
     with pytest.raises(tn.InputError, match="fold 1 has one class only"):
         _check_folds([(np.arange(6), np.arange(6, 12)), (np.arange(7, 12), np.arange(6))], rows)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_resamples_of_one_class_are_drawn_again(flipped):
+    y = (np.arange(4) == 3) ^ flipped
+    draws = iter([[0, 1, 2, 0], [3, 3, 3, 3], [0, 3, 1, 2], [1, 1, 1, 1]])
+    rows = SimpleNamespace(y=y, events=y, group=None)
+    found = _resample(rows, SimpleNamespace(integers=lambda high, size: np.array(next(draws))))
+    assert found.tolist() == [0, 3, 1, 2]
+
+
+@pytest.mark.parametrize("group", [None, np.arange(9) // 3])
+def test_a_hundred_resamples_of_one_class_are_too_many(group):
+    calls = []
+
+    def integers(high, size):
+        calls.append((high, size))
+        return np.zeros(size, int)
+
+    y = np.arange(9) > 2
+    rows = SimpleNamespace(y=y, events=y, group=group)
+    with pytest.raises(tn.InputError, match="100 resamples had one class only"):
+        _resample(rows, SimpleNamespace(integers=integers))
+    assert calls == [(9, 9) if group is None else (3, 3)] * 100
+
+
+def test_whole_groups_are_resampled():
+    group = np.array([2, 0, 1, 0, 2, 1, 1])
+    y = np.array([0, 1, 0, 0, 1, 1, 0])
+    rows = SimpleNamespace(y=y, events=y == 1, group=group)
+    drawn = _resample(rows, SimpleNamespace(integers=lambda high, size: np.array([0, 2, 0])))
+    assert drawn.tolist() == [1, 3, 0, 4, 1, 3]
+
+
+def test_the_bootstrap_weighs_rows():
+    X, y = data(30, seed=3)
+    w = np.random.default_rng(0).integers(1, 4, 30)
+    found = validate(MODEL, X, y, method="bootstrap", resamples=3, seed=3, sample_weight=w)
+    rng = np.random.default_rng(3)
+    own = clone(MODEL).fit(X, y, w).predict_proba(X)[:, 1]
+    tn.panel(y, own, seed=rng, floor=False, sample_weight=w)  # the limits of the ECE draw
+    differences = []
+    for _ in range(3):
+        i = rng.integers(30, size=30)
+        p = clone(MODEL).fit(X[i], y[i], w[i]).predict_proba(X)[:, 1]
+        differences.append([m(y[i], p[i], sample_weight=w[i]) - m(y, p, sample_weight=w) for m in (tn.brier, tn.auc)])
+    for key, mean in zip(("brier", "auc"), np.mean(differences, axis=0), strict=True):
+        assert found.optimism[key] == pytest.approx(mean, rel=1e-6), key
+
+
+def test_limits_are_moved_by_the_optimism_within_the_range_of_the_measure():
+    def moved(key, low, high, optimism):
+        made = _moved(key, Estimate(key, (low + high) / 2, low, high, 0.95, "t", 9, "", floor=0.1), optimism)
+        assert made.value == pytest.approx((low + high) / 2 - optimism)
+        assert np.isnan([made.floor, made.floor_high, made.excess]).all()
+        assert made.method == "t, moved"
+        return pytest.approx((made.low, made.high))
+
+    for key in ("brier", "auc", "ici", "e50", "e90", "emax", "ece"):
+        assert moved(key, 0.25, 0.5, 0.125) == (0.125, 0.375)
+        assert moved(key, 0.25, 0.5, 0.375) == (0, 0.125)
+        assert moved(key, 0.25, 0.5, -0.625) == (0.875, 1)
+    for key in ("observed_expected", "log_loss"):
+        assert moved(key, 0.25, 0.5, 0.375) == (0, 0.125)
+        assert moved(key, 0.25, 0.5, -2) == (2.25, 2.5)
+    assert moved("scaled_brier", 0.25, 0.5, -0.625) == (0.875, 1)
+    assert moved("scaled_brier", 0.25, 0.5, 2) == (-1.75, -1.5)
+    assert moved("slope", 0.25, 0.5, 2) == (-1.75, -1.5)
+    assert moved("slope", 0.25, 0.5, -2) == (2.25, 2.5)
+    nan = float("nan")
+    assert _moved("mce", Estimate("MCE", 0.5, nan, nan, 0.95, "", 9, ""), 0.1).method == ""
+
+
+def test_progress_of_the_bootstrap_is_reported_after_each_fit():
+    X, y = data(60)
+    steps = []
+    validate(MODEL, X, y, method="bootstrap", resamples=2, progress=lambda *step: steps.append(step))
+    assert steps == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_five_folds_and_levels_of_95_percent_are_the_defaults():
+    X, y = data(60)
+    found = validate(MODEL, X, y)
+    assert found.refits == 5
+    assert {found.apparent["brier"].level, found.corrected["brier"].level} == {0.95}
+    p = np.empty(60)
+    for train, test in StratifiedKFold(5).split(X, y):
+        p[test] = clone(MODEL).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+    assert found.corrected["brier"].value == tn.brier(y, p)
+    assert found.note.count("left out") == 0
+    assert np.isnan(found.corrected["ece"].floor)
+
+
+def folds_of(cv, n=60, seed=None):
+    X, y = data(n)
+    rows = SimpleNamespace(X=X, y=y, events=y == 1, group=None)
+    return [(train.tolist(), test.tolist()) for train, test in _folds(cv, rows, seed is not None, RNG(seed))]
+
+
+def test_a_seed_shuffles_the_folds():
+    in_order = [(train.tolist(), test.tolist()) for train, test in StratifiedKFold(5).split(*data(60))]
+    assert folds_of(None) == folds_of(5) == in_order
+    assert folds_of(5, seed=1) == folds_of(5, seed=1)
+    assert folds_of(5, seed=1) != folds_of(5, seed=2)
+    for train, test in folds_of(5, seed=1):
+        assert sorted(train + test) == list(range(60))
+        assert test != list(range(test[0], test[-1] + 1))
+
+
+def test_folds_may_be_masks_and_row_numbers_end_with_the_rows():
+    first, rows = np.arange(60) < 30, list(range(60))
+    assert folds_of([(first, ~first), (~first, first)]) == [(rows[:30], rows[30:]), (rows[30:], rows[:30])]
+    for cv, message in (
+        ([([-1, *rows[:29]], rows[30:])], "row numbers from 0 to 59; got -1 to 28"),
+        ([([*rows[:29], 60], rows[30:])], "row numbers from 0 to 59; got 0 to 60"),
+        ([(rows[:20], rows[20:40]), (rows[:20], rows[39:])], "1 rows are repeated"),
+        ([(rows[:20], rows[20:40]), (rows[:41], rows[40:])], "out of the training part; fold 1 does not"),
+        ([], "at least one fold; it has none"),
+    ):
+        with pytest.raises(tn.InputError, match=message):
+            folds_of(cv)
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_that_a_model_does_not_take_are_a_warning():
+    X, y = data(60)
+    w = np.arange(60) % 3 + 1.0
+    with pytest.warns(tn.TruenessWarning, match="used by the panels only: KNeighborsClassifier does not take it"):
+        found = validate(KNeighborsClassifier(), X, y, cv=2, sample_weight=w)
+    p = np.empty(60)
+    for train, test in StratifiedKFold(2).split(X, y):
+        p[test] = KNeighborsClassifier().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
+    assert found.corrected["brier"].value == tn.brier(y, p, sample_weight=w)
+
+
+def test_the_event_may_be_the_first_class():
+    X, y = data(60)
+    found = validate(MODEL, X, y, cv=2, pos_label=0)
+    assert found.corrected.events == (y == 0).sum()
+    expected = clone(MODEL).fit(X, y).predict_proba(X)[:, 0].sum()
+    assert found.apparent["observed_expected"].value == pytest.approx((y == 0).sum() / expected)
