@@ -118,7 +118,7 @@ def _softmax(matrix, from_logits, least, beta=None, weight=0.0):
 
 _PARTS = [_softmax(np.diag(_DIAGONAL), False, 0.01), _softmax(np.eye(3), False, 0.01)]
 _COLUMNS = [_steps(_EDGES[:2], np.array([0.0, 0.25, 0.5])), _steps(_EDGES[:1], np.array([0.0, 0.75]))]
-_COLUMNS.append((Odds(3.0), lambda p: p / (p + 3 * (1 - p))))
+_COLUMNS.append(_steps(_EDGES[-1:], np.array([0.5, 0.0])))  # all are 0 at (0.05, 0.05, 0.9)
 
 
 def _per_class(normalize):

@@ -443,3 +443,36 @@ def test_calibrators_of_classes_may_have_gaps_where_that_is_allowed():
         assert (check(of_matrix, [made, None, made]) == "") == gaps
         assert check(of_matrix, [made, of_matrix, made]) == "a list of fitted calibrators of a vector of scores"
         assert check(of_matrix, [made] * 2) == check(of_matrix, (made,) * 3) == "a list of 3 calibrators"
+
+
+def test_notes_may_be_a_hundred_levels_deep():
+    """The notes are within the stored form, so that theirs are one fewer."""
+    fitted = PlattScaling().fit(P, Y)
+
+    def nested_lists(levels):
+        return [] if levels == 1 else [nested_lists(levels - 1)]
+
+    fitted.about_ = {"note": nested_lists(98)}
+    assert calibrator_from_dict(fitted.to_dict()).about_ == fitted.about_
+    fitted.about_ = {"note": nested_lists(99)}
+    with pytest.raises(InputError, match="nested more than 100 levels deep"):
+        calibrator_from_dict(fitted.to_dict())
+
+
+def test_schemas_of_the_past_and_the_future_are_refused():
+    for schema in (0, 2, 1.0, True, "1"):
+        with pytest.raises(InputError, match="must have schema 1"):
+            calibrator_from_dict({**MADE["PlattScaling"], "schema": schema})
+
+
+def test_a_checksum_has_eight_digits():
+    assert all(len(stored["checksum"]) == 8 for stored in MADE.values())
+    assert all(int(stored["checksum"], 16) >= 0 for stored in MADE.values())
+
+
+@pytest.mark.parametrize("dtype", ["float128", "complex128", "<U1", "O", ">f8", "datetime64[s]", None, 8])
+def test_arrays_of_other_types_are_refused(dtype):
+    stored = copy.deepcopy(MADE["HistogramBinning"])
+    stored["learnt"]["values"]["value"]["dtype"] = dtype
+    with pytest.raises(InputError, match="must have arrays of numbers; its 'values' has the dtype"):
+        calibrator_from_dict(stored)

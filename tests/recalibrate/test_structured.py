@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 import trueness as tn
-from trueness.errors import InputError
+from trueness.errors import InputError, NotConvergedWarning
 from trueness.recalibrate import EnsembleTemperatureScaling, StructuredScaling, TemperatureScaling, VectorScaling
 
 
@@ -72,3 +72,35 @@ def test_the_weights_of_the_ensemble_minimise_the_log_loss():
     found = fitted.predict(P[:50])
     assert np.array_equal(found.argmax(axis=1), P[:50].argmax(axis=1))
     np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("structure", ["vector", "matrix"])
+def test_a_search_that_stops_early_is_a_warning(structure):
+    P, y = drawn()
+    with pytest.warns(NotConvergedWarning, match="stopped after 1 steps without converging. Increase `max_iter`"):
+        fitted = StructuredScaling(structure=structure, max_iter=1).fit(P, y)
+    assert fitted.n_iter_ == 1
+
+
+@pytest.mark.parametrize("structure", ["vector", "matrix"])
+def test_weights_are_repetitions_and_the_ridge_scales_all_penalties(structure):
+    P, y = drawn(60)
+    w = np.random.default_rng(1).integers(1, 4, 60)
+    weighted = StructuredScaling(structure=structure, ridge=3.0).fit(P, y, w)
+    repeated = StructuredScaling(structure=structure, ridge=3.0, eps=weighted.eps_).fit(
+        P.repeat(w, axis=0), y.repeat(w)
+    )
+    np.testing.assert_allclose(weighted.matrix_, repeated.matrix_, rtol=1e-7)
+    # Three times the rows and three times the penalty: the same map.
+    single = StructuredScaling(structure=structure, ridge=1.0, eps=weighted.eps_).fit(P, y, w / 3)
+    np.testing.assert_allclose(single.matrix_, weighted.matrix_, rtol=1e-6)
+    np.testing.assert_allclose(single.intercept_, weighted.intercept_, rtol=1e-6, atol=1e-9)
+
+
+def test_the_ensemble_weighs_rows():
+    P, y = drawn(60)
+    w = np.random.default_rng(1).integers(1, 4, 60)
+    weighted = EnsembleTemperatureScaling(eps=1e-9).fit(P, y, w)
+    repeated = EnsembleTemperatureScaling(eps=1e-9).fit(P.repeat(w, axis=0), y.repeat(w))
+    assert weighted.weights_ == pytest.approx(repeated.weights_, abs=1e-6)
+    assert weighted.weights_.sum() == pytest.approx(1)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 from sklearn import __version__ as sklearn_version
 
 from trueness.errors import MovedScoresWarning, SeparableWarning
@@ -120,3 +122,17 @@ def test_fifty_thousand_rows_of_a_thousand_classes_take_seconds():
     fitted = TemperatureScaling(from_logits=True).fit(Z, y)
     assert time.process_time() - start < 10
     assert 1 / fitted.temperature_ == pytest.approx(0.6, rel=0.01)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 40.0])
+def test_the_ridge_pulls_the_inverse_temperature_towards_one(ridge):
+    """The loss summed over rows, plus half the ridge times the squared distance of 1/T from 1."""
+    Z, y = drawn(80, 3)
+    w = np.random.default_rng(0).integers(1, 4, 80)
+    fitted = TemperatureScaling(from_logits=True, ridge=ridge).fit(Z, y, w)
+
+    def objective(b):
+        return w @ (logsumexp(b * Z, axis=1) - b * Z[np.arange(80), y]) + ridge / 2 * (b - 1) ** 2
+
+    best = minimize_scalar(objective, bounds=(0.01, 5), method="bounded", options={"xatol": 1e-10}).x
+    assert 1 / fitted.temperature_ == pytest.approx(best, rel=1e-5)

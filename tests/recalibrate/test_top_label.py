@@ -131,3 +131,13 @@ def test_the_map_is_stored_with_all_its_parts(monkeypatch):
 def test_bad_parameters_are_refused_when_fitting(wrapper, message):
     with pytest.raises(InputError, match=message):
         wrapper.fit(P, Y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_as_many_rows_as_demanded_are_enough():
+    fitted = TopLabel(Shares(1), min_rows=2).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
+    assert fitted.pooled_classes_ == ()
+    assert fitted.pooled_ is None
+    with pytest.warns(FewRowsWarning, match="rows are predicted as 1: these"):
+        fitted = TopLabel(Shares(1), min_rows=3).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
+    assert fitted.pooled_classes_ == (1,)

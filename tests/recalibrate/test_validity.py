@@ -351,3 +351,34 @@ def test_bad_rows_are_refused_with_a_remedy_that_works(y, p, message):
 def test_only_curves_have_a_mean(curves):
     with pytest.raises(InputError, match="`curves` must be validity curves, at least one"):
         mean_validity(curves)
+
+
+@pytest.mark.filterwarnings("error::trueness.FewRowsWarning")
+def test_five_rows_per_value_are_enough():
+    p = np.repeat([0.25, 0.5, 0.75], [3, 5, 7])
+    validity_curve(np.arange(15) % 2, p)
+    with pytest.warns(FewRowsWarning, match=r"3 distinct values, each seen 4\.7 times on average"):
+        validity_curve(np.arange(14) % 2, p[:14])
+
+
+def test_the_rows_of_a_split_may_be_used_up():
+    y, p = np.arange(30) % 2, np.full(30, 0.5)
+    for n_fit, n_test in ((29, None), (29, 1), (10, 20)):
+        found = validity_runs(None, y, p, n_fit=n_fit, n_test=n_test, runs=2, seed=0, progress=False)
+        assert found.runs == 2
+    with pytest.raises(InputError, match="`n_test` must be at most 20"):
+        validity_runs(None, y, p, n_fit=10, n_test=21, runs=2)
+
+
+def test_a_hundred_runs_are_the_default():
+    assert validity_runs(None, np.arange(20) % 2, np.full(20, 0.5), n_fit=10, seed=0, progress=False).runs == 100
+
+
+def test_the_band_of_several_classes_shares_its_level_among_all_their_values():
+    """Clopper and Pearson's limits of 0 events of 10 and of 10 of 10, at 1 − 0.1 / 4."""
+    P = np.repeat([[0.75, 0.25], [0.25, 0.75]], 10, axis=0)
+    band = validity_band(np.repeat([0, 1], 10), P, level=0.9)
+    missed = (0.1 / 4 / 2) ** (1 / 10)
+    assert band.low.largest == pytest.approx(max(0.25, 0.75 - missed))
+    assert band.high.largest == pytest.approx(max(0.0, 0.25 - (1 - missed)), abs=1e-12)
+    assert band.low.jumps == pytest.approx([max(0.25, 0.75 - missed)])

@@ -271,3 +271,13 @@ def test_the_merged_probability_is_inside_unless_the_new_row_is_lost_beside_the_
     assert 0 < low < high < 1
     low, high = ends(1e17)
     assert 0 < low < high == 1
+
+
+def test_weights_that_leave_a_new_row_its_weight_are_accepted():
+    assert fitted([0, 1], [0.1, 0.9], [2.0**58, 1.0]).predict([0.5]).size == 1
+    with pytest.raises(InputError, match="must sum to less than 2⁵⁹"):
+        fitted([0, 1], [0.1, 0.9], [2.0**58, 2.0**58])
+
+
+def test_as_many_folds_as_rows():
+    assert fitted([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.7], folds=4, seed=0).predict([0.5]).size == 1

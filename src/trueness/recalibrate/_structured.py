@@ -48,7 +48,7 @@ def fit_structured(
     """Fit one temperature, then factors, shifts and (for a matrix) mixing terms with a ridge towards it."""
     z, n = centred(logits), float(w.sum())
     k = z.shape[1]
-    beta = inverse_temperature(z, y, w, ridge or 0.0).value
+    beta = inverse_temperature(z, y, w, ridge).value
     factor, shift, mixing = (ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING))
     linear: LinearMap
     if structure == "vector":
