@@ -198,8 +198,8 @@ def squared_error(part: GridCells, rule: BinRule) -> Limits:
     above, below = gaps.high**2 - np.maximum(squares.low, 0), gaps.low**2 - squares.high
     fewest, most = np.maximum(weight.low, 2) - 1, np.maximum(weight.high, 2) - 1
     # (Σu)² ≤ n Σu², so that no bin adds more than Σu².
-    high = np.minimum(above / np.where(above > 0, fewest, most), squares.high)
-    low = below / np.where(below < 0, fewest, most)
+    high = np.minimum(np.maximum(above / fewest, above / most), squares.high)
+    low = np.minimum(below / fewest, below / most)
     paired, alone = weight.low >= 2, weight.high < 2
     high = np.where(alone, 0, np.where(paired, high, np.maximum(high, 0)))
     low = np.where(alone, 0, np.where(paired, low, np.minimum(low, 0)))
