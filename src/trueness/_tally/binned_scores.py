@@ -125,8 +125,7 @@ def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
         return _joined(scores, start, np.searchsorted(start, scores.first))
     entries = np.diff(np.append(scores.first, len(scores.z)))
     bin_of = np.repeat(np.arange(scores.first.size), entries)
-    most = int(np.pi / 2 / angle) + 1
-    cell = _numbered([bin_of, *_step(scores.z, angle).T], [scores.first.size] + [most] * scores.k)
+    cell = _numbered([bin_of, *_step(scores.z, angle).T])
     order = np.argsort(cell, kind="stable")
     start = np.flatnonzero(np.diff(cell[order], prepend=-1))
     first = np.flatnonzero(np.diff(bin_of[order][start], prepend=-1))
@@ -151,13 +150,13 @@ def _step(z: Floats, angle: float) -> Ints:
 
 def _where_steps_begin(z: Floats, angle: float) -> Ints:
     """The first of the ascending scores in each step but the first, by bisection: few angles are computed."""
-    steps = np.arange(1, int(np.pi / 2 / angle) + 1)
-    low, high = np.zeros(steps.size, dtype=np.int64), np.full(steps.size, z.size)
+    steps = np.arange(_step(z[-1:], angle).item()) + 1  # the last score has reached them all
+    low, high = np.zeros(steps.size, dtype=np.int64), np.full(steps.size, z.size - 1)
     for _ in range(z.size.bit_length()):
         middle = (low + high) // 2
-        reached = (middle == z.size) | (_step(z[np.minimum(middle, z.size - 1)], angle) >= steps)
+        reached = _step(z[middle], angle) >= steps
         low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
-    return high[high < z.size]
+    return high
 
 
 def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0) -> BinnedScores:
@@ -247,7 +246,7 @@ def _cubes(z: Floats, m: int) -> Ints:
     # The product may round across an edge, which is the float b/m.
     b -= z < b / m
     b += (z >= (b + 1) / m) & (b < m - 1)
-    return _numbered(list(b.T), [m] * int(z.shape[1]))
+    return _numbered(list(b.T))
 
 
 def _simplices(z: Floats, m: int) -> Ints:
@@ -256,15 +255,15 @@ def _simplices(z: Floats, m: int) -> Ints:
     x = m * np.cumsum(z[:, :-1], axis=1)
     part = np.minimum(np.floor(x), m - 1)
     order = np.argsort(x - part, axis=1, kind="stable")
-    axes = z.shape[1] - 1
-    return _numbered([*part.T.astype(np.int64), *order.T[:-1]], [m] * axes + [axes] * (axes - 1))
+    return _numbered([*part.T.astype(np.int64), *order.T[:-1]])
 
 
-def _numbered(digits: list[Any], sizes: list[int]) -> Ints:
-    """A number for each combination of digits that occurs, the same for equal ones."""
+def _numbered(digits: list[Any]) -> Ints:
+    """A number for each combination of digits that occurs, the same for equal ones, in the order of the digits."""
     key = np.zeros(len(digits[0]), dtype=np.int64)
     span = 1
-    for digit, size in zip(digits, sizes, strict=True):
+    for digit in digits:
+        size = int(digit.max()) + 1
         if span * size > _KEYS:
             found, key = np.unique(key, return_inverse=True)
             key, span = key.reshape(-1).astype(np.int64), found.size
