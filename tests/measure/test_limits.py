@@ -235,9 +235,8 @@ weighted = pytest.mark.parametrize("weights", ["none", "whole", "any"])
 @pytest.mark.all_cases
 @cutting
 @weighted
-@pytest.mark.parametrize("seed", [1, 2])
-def test_limits_of_the_l1_error_are_the_shortest_and_the_longest_walk(rule, weights, seed):
-    y, p, w = crossing_rows(seed, weights)
+def test_limits_of_the_l1_error_are_the_shortest_and_the_longest_walk(rule, weights):
+    y, p, w = crossing_rows(1, weights)
     found = tn.bounded(tn.ece, tn.sketch(y, p, sample_weight=w), bins=rule)
     cells = cells_of(y, p, w)
     low, high = l1_limits(cells, *bins_of_cells(cells, rule))
@@ -274,9 +273,8 @@ def test_limits_of_other_norms_come_from_the_limits_of_each_bin(rule, weights):
 @pytest.mark.all_cases
 @cutting
 @pytest.mark.parametrize("weights", ["none", "whole"])
-@pytest.mark.parametrize("seed", [4, 5])
-def test_limits_of_the_squared_error_come_from_every_number_of_rows_a_bin_can_have(rule, weights, seed):
-    y, p, w = crossing_rows(seed, weights)
+def test_limits_of_the_squared_error_come_from_every_number_of_rows_a_bin_can_have(rule, weights):
+    y, p, w = crossing_rows(4, weights)
     cells = cells_of(y, p, w)
     low = high = 0
     for weight, gap, squares in windows_of_bins(cells, *bins_of_cells(cells, rule)):
@@ -290,9 +288,8 @@ def test_limits_of_the_squared_error_come_from_every_number_of_rows_a_bin_can_ha
 
 
 @weighted
-@pytest.mark.parametrize("seed", [6, 7])
-def test_limits_of_the_area_count_pairs_inside_a_cell_as_unknown(weights, seed):
-    y, p, w = crossing_rows(seed, weights)
+def test_limits_of_the_area_count_pairs_inside_a_cell_as_unknown(weights):
+    y, p, w = crossing_rows(6, weights)
     number = cell_of(p)
     low = high = total = 0
     for i, j in itertools.product(np.flatnonzero(y == 1), np.flatnonzero(y == 0)):
