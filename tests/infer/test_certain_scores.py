@@ -124,11 +124,12 @@ def test_clusters_see_contradictions_too():
     assert tn.calibration_test([0, 1, 0, 1], [1.0, 1.0, 0.5, 0.5], cluster=[0, 0, 1, 1]).pvalue == 0
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("y", "p", "moved"),
     [
         # Halfway to the nearest score, the share of the labels, or the distance, whichever is nearest.
-        ([1, 0, 0], [0.5, 0.998, 1.0], [0.5, 0.998, 0.999]),
+        ([1, 0, 1, 0], [0.5, 0.6, 0.998, 1.0], [0.5, 0.6, 0.998, 0.999]),
         ([1, 0, *[1] * 399], [0.5, 0.9, *[1.0] * 399], [0.5, 0.9, 1.0]),
         ([1, 0, 0, *[1] * 399], [0.5, 0.9, *[1.0] * 400], [0.5, 0.9, 1 - 1 / 400]),
         ([1, *[0] * 399, 1, 0], [*[0.0] * 400, 0.5, 0.9], [1 / 400, 0.5, 0.9]),
