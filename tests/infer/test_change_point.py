@@ -145,7 +145,7 @@ def test_up_to_200_days_every_run_is_tried(days, whole):
     assert (found.start, found.stop) == (90, 97) if whole else found.stop in (found.start + 1, days)
 
 
-def test_the_pvalue_counts_the_draws_that_reach_the_statistic():
+def test_the_pvalue_counts_the_draws_that_reach_the_statistic(monkeypatch):
     rng = np.random.default_rng(0)
     some = [cells(rng, 40) for _ in range(5)]
     strata = _Strata(some)
@@ -154,3 +154,5 @@ def test_the_pvalue_counts_the_draws_that_reach_the_statistic():
     drawn = scan(strata.draw(60, np.random.default_rng(1)))[0]
     found = change_point(some, 60, np.random.default_rng(1))
     assert found.pvalue == pytest.approx((1 + (drawn >= observed).sum()) / 61)
+    monkeypatch.setattr("trueness.infer._change_point._BATCH", 25 * strata.count.size)
+    assert change_point(some, 60, np.random.default_rng(1)) == found

@@ -369,3 +369,22 @@ def test_the_band_of_cells_has_five_knots_by_default():
     assert np.array_equal(one.low, other.low)
     assert not np.array_equal(one.low, tn.curve_band(y, p, at=at, knots=6).low)
     assert (one.resamples, one.level, one.method, one.band) == (0, 0.95, "spline", "pointwise")
+
+
+def test_only_splines_leave_out_scores_of_0_and_1():
+    y, p = simulated(60)
+    p[:2] = 0.0, 1.0
+    with pytest.warns(tn.CertainScoresWarning):
+        tn.curve_band(y, p)
+    assert np.isfinite(tn.curve_band(y, p, curve="loess", at=[0.0, 1.0]).low).all()
+
+
+def test_the_largest_score_of_three_columns_is_examined():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 100)
+    y = np.array([rng.choice(3, p=row) for row in P])
+    found = tn.curve_band(y, P, at=[0.5, 0.7])
+    expected = tn.curve_band((y == P.argmax(axis=1)).astype(int), P.max(axis=1), at=[0.5, 0.7])
+    assert np.array_equal(found.low, expected.low)
+    with pytest.raises(tn.InputError, match="must be 'confidence' for the band of a matrix"):
+        tn.curve_band(y, P, kind="classwise")
