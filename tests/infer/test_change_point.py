@@ -42,6 +42,8 @@ def test_more_days_than_can_be_scanned_in_every_run_still_have_their_change():
 
 def test_days_that_are_constant_in_score_and_label_have_no_change():
     day = tn.tally(np.zeros(20), np.zeros(20)).parts[0]
+    strata = _Strata([day] * 3)
+    assert _Scan(strata)(strata.observed[None])[0] == 0
     assert change_point([day] * 3, 19, np.random.default_rng(0)).pvalue == 1.0
     one = tn.tally([0, 1] * 10, np.full(20, 0.5)).parts[0]
     assert change_point([one] * 4, 99, np.random.default_rng(0)).pvalue > 0.5
@@ -107,6 +109,7 @@ def largest_run(days, edges, excess=None):
 def test_the_statistic_is_that_of_all_runs_one_by_one(weight, n):
     rng = np.random.default_rng(4)
     days = [cells(rng, n, weight=weight, slope=0.6 if d > 3 else 1.0, a=1 + 0.2 * d) for d in range(7)]
+    days.append(tn.tally([0, 1, 0, 1, 1], [0.0, 1.0, 0.3, 0.4, 1.0]).parts[0])
     edges = _edges(days)
     assert edges.size > (2 if n == 120 else 1)
     strata = _Strata(days)
