@@ -521,3 +521,34 @@ def test_rows_are_sorted_by_cluster_then_score_then_label():
     assert rows.cluster.tolist() == sorted(rows.cluster)
     assert (rows.n, rows.clusters) == (5, 2)
     assert rows.u.sum() == pytest.approx(3 - 1.8)
+
+
+def test_weighted_statistics_are_those_of_unchanged_signs_and_of_the_labels_seen():
+    rng = np.random.default_rng(6)
+    y, p, cluster = draw(rng, 30)
+    w = rng.choice([0.5, 1.25, 3.0], y.size)
+    rows = clustered_rows(y, p, cluster, {"sample_weight": w}, importance=True)
+    residuals = rows.residuals(tn.EqualWidth(3))
+    statistic = pair_statistic(residuals, rows.p)
+    seen = np.asarray(rows.top.y)[np.argsort(residuals.entry, kind="stable"), None]
+    assert statistic.observed == pytest.approx(residuals.estimate)
+    assert statistic.of_signs(np.ones((30, 1)))[0] == pytest.approx(residuals.estimate, abs=1e-14)
+    assert statistic.of_signs(-np.ones((30, 1)))[0] == pytest.approx(residuals.estimate, abs=1e-14)
+    assert statistic.of_labels(seen)[0] == pytest.approx(residuals.estimate, abs=1e-14)
+    drawn = (rng.random((y.size, 4_000)) < statistic.p[:, None]).astype(np.int8)
+    values = statistic.of_labels(drawn)
+    assert abs(values.mean()) < 5 * values.std() / math.sqrt(4_000)
+
+
+def test_the_omnibus_of_clusters_is_the_larger_of_two():
+    """Copies of each row in a cluster of their own: labels of independent rows are far too sure, signs are not."""
+    y, p, _ = draw(np.random.default_rng(3), 60, most=1, shift=0.7)
+    one = calibration_test(y, p, cluster=np.arange(60), resamples=999, seed=0)
+    plain = calibration_test(y, p, resamples=999, seed=0)
+    assert one.pvalue >= plain.pvalue - 0.03
+    many = calibration_test(np.tile(y, 6), np.tile(p, 6), cluster=np.tile(np.arange(60), 6), resamples=999, seed=0)
+    sure = calibration_test(np.tile(y, 6), np.tile(p, 6), resamples=999, seed=0)
+    assert sure.pvalue < many.pvalue
+    assert many.pvalue == pytest.approx(one.pvalue, abs=0.05)
+    for name, alone in sure.alone.items():
+        assert many.alone[name] >= min(alone, 1) - 0.03, name
