@@ -169,7 +169,7 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Gener
     if by_labels.contradicted:
         cells = moved_inside(cells, by_labels.unit / 2)
         p = cells.score[np.searchsorted(rows.cells.score, p)]
-    u = rows.p + rows.u - p
+    u = np.asarray(rows.top.y, np.float64) - p
     statistics = Statistics(cells, pooled=False)
     at = np.searchsorted(cells.score, p)
     sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))
