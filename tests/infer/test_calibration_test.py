@@ -475,3 +475,94 @@ def test_lists_of_two_columns_are_the_binary_problem_of_the_second():
     as_lists = calibration_test(y, rows, method="cox", seed=0)
     assert as_lists.pvalue == calibration_test(y, np.array(rows), method="cox", seed=0).pvalue
     assert as_lists.statistic == pytest.approx(calibration_test(y, p, method="cox").statistic, rel=1e-9)
+
+
+def three_classes(n=40):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), n)
+    return np.array([rng.choice(3, p=row) for row in P]), P
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("options", "alone"),
+    [
+        ({"kind": "top-label"}, ["class 0", "class 1", "class 2"]),
+        ({"kind": "classwise"}, ["class 0", "class 1", "class 2", "the largest score"]),
+        ({"k": 2}, ["score 1 of the 2 largest", "score 2 of the 2 largest"]),
+        ({"k": 3}, [f"score {r} of the 3 largest" for r in (1, 2, 3)]),
+    ],
+)
+def test_several_questions_are_answered_with_999_draws_unless_told_otherwise(options, alone):
+    y, P = three_classes()
+    found = calibration_test(y, P, seed=0, **options)
+    assert list(found.alone) == alone
+    assert found.n == 40
+    assert "999 sets of labels were drawn" in found.assumptions
+    fewer = calibration_test(y, P, seed=0, resamples=99, **options)
+    assert "99 sets of labels were drawn" in fewer.assumptions
+    assert "999" not in fewer.assumptions
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_whole_weights_of_several_columns_repeat_their_rows():
+    y, P = three_classes()
+    w = 1 + np.arange(40) % 3
+    found = calibration_test(y, P, kind="classwise", sample_weight=w, seed=0, resamples=49)
+    again = calibration_test(np.repeat(y, w), np.repeat(P, w, axis=0), kind="classwise", seed=0, resamples=49)
+    assert (found.pvalue, found.n, found.alone) == (again.pvalue, w.sum(), again.alone)
+    with pytest.raises(tn.InputError, match="`k` must be at most 3, the number of classes; got 4"):
+        calibration_test(y, P, k=4)
+    with pytest.raises(tn.InputError, match="must be whole numbers for several columns"):
+        calibration_test(y, P, k=2, sample_weight=w / 2)
+    with pytest.raises(tn.InputError, match="`k` must be None or 1 for a vector of scores; got 2"):
+        calibration_test(y == 1, P[:, 1], k=2)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_clusters_have_999_draws_unless_told_otherwise():
+    y, P = three_classes()
+    ask = {"method": "ks", "cluster": np.arange(40) // 2, "seed": 0}
+    assert "999 times the residuals" in calibration_test(y == 1, P[:, 1], **ask).assumptions
+    assert ": 49 times the residuals" in calibration_test(y == 1, P[:, 1], resamples=49, **ask).assumptions
+
+
+def test_sums_of_two_classes_are_the_binary_problem_of_the_second():
+    rng = np.random.default_rng(0)
+    p = rng.random(200).round(2)
+    y = (rng.random(200) < p).astype(int)
+    P = np.column_stack([1 - p, p])
+    plain = calibration_test(y, p, method="ks")
+    for found in (
+        calibration_test(tn.tally(y, P, kind="classwise"), method="ks"),
+        calibration_test(y, P, method="ks"),
+    ):
+        assert (found.statistic, found.pvalue) == pytest.approx((plain.statistic, plain.pvalue))
+        assert found.assumptions.startswith(plain.assumptions)
+        assert "one binary problem: the event is the second" in found.assumptions
+    # With `k`, or with a kind, the largest score is examined.
+    right, top = (p > 0.5) == y, np.maximum(p, 1 - p)
+    right[p == 0.5] = y[p == 0.5] == 0
+    expected = calibration_test(right, top, method="ks").statistic
+    for options in ({"k": 1}, {"kind": "confidence"}):
+        assert calibration_test(y, P, method="ks", **options).statistic == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_fractional_weights_are_one_label_per_row(columns):
+    rng = np.random.default_rng(0)
+    p = rng.random(80)
+    y, w = (rng.random(80) < p).astype(int), rng.choice([0.5, 1.5], 80)
+    plain = calibration_test(y, p, sample_weight=w, seed=0, resamples=99)
+    if columns == 1:
+        labels, scores, expected = y, p, plain
+    elif columns == 2:
+        labels, scores, expected = y, np.column_stack([1 - p, p]), plain
+    else:
+        scores = np.column_stack([p, 0.7 * (1 - p), 0.3 * (1 - p)])
+        labels, top = 1 - y, scores.max(axis=1)
+        expected = calibration_test(labels == scores.argmax(axis=1), top, sample_weight=w, seed=0, resamples=99)
+    found = calibration_test(labels, scores, sample_weight=w, seed=0, resamples=99)
+    assert found.pvalue == pytest.approx(expected.pvalue, abs=1e-9)
+    assert found.alone == pytest.approx(expected.alone)
