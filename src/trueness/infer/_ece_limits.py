@@ -154,7 +154,7 @@ class _Gaps(NamedTuple):
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n
         v = np.minimum(self.variance, self.rate * (1 - self.rate))
-        noise = float(self.share @ np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / np.maximum(size, 1)), 0))
+        noise = float(self.share @ np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0))
         return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
 
     def _exact_upper(self, alpha: float) -> float:
