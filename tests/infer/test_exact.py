@@ -129,6 +129,15 @@ def test_calibration_is_rejected_where_the_pvalue_is_at_most_alpha(shift):
             assert rejects_calibration(scores, statistic, alpha, np.random.default_rng(seed)) == (pvalue <= alpha)
 
 
+def test_a_p_value_of_exactly_alpha_rejects_and_one_more_draw_does_not():
+    p = np.random.default_rng(0).random(60)
+    scores = of_cells(tn.tally(np.arange(60) % 2, p).parts[0], tn.EqualMass(4), None)
+    largest_first = np.sort(null_statistics(scores, 999, np.random.default_rng(3)))[::-1]
+    for alpha, reached in ((0.05, 49), (0.1, 99)):
+        assert rejects_calibration(scores, largest_first[reached - 1], alpha, np.random.default_rng(3))
+        assert not rejects_calibration(scores, largest_first[reached], alpha, np.random.default_rng(3))
+
+
 def test_no_labels_are_drawn_where_none_could_reach_the_statistic():
     p = np.linspace(0.3, 0.4, 2000)
     scores = of_cells(tn.tally(np.arange(2000) % 10 < 9, p).parts[0], tn.EqualMass(5), None)
