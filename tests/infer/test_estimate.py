@@ -493,6 +493,7 @@ def top_labels(seed=0, only=None):
     return np.array([rng.choice(3, p=row) for row in P]), P
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("only", [None, 1])
 @pytest.mark.parametrize("weight", [None, 2, 0.5])
 def test_top_labels_have_the_loss_limits_of_the_largest_scores(weight, only):
