@@ -39,7 +39,7 @@ NO_FLOOR = Floor(math.nan, math.nan)
 TallyFunction = Callable[[Any], float]
 
 
-def gap_floor(data: ObservedRows, rule: BinRule, norm: str | float, power: int = 1) -> Floor:
+def gap_floor(data: ObservedRows, rule: BinRule, norm: str | float, power: int) -> Floor:
     """The floor of a power mean of gaps (rate − mean score) over bins that do not depend on the labels.
 
     The events of a bin are normal if their variance is large, else drawn from its scores. `power` is that of the loss.
