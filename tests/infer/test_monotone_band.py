@@ -166,6 +166,16 @@ def test_there_are_never_more_than_a_thousand_groups(scores):
     assert (band.n, band.score.size) == (300 * scores, scores)
 
 
+def test_as_many_scores_as_groups_are_groups_of_their_own():
+    """25 rows make ten groups; one of ten scores has 16 of the rows."""
+    p = np.repeat(np.arange(10) / 10 + 0.05, [16, *[1] * 9])
+    y = np.arange(25) % 3 == 0
+    band = tn.monotone_band(y, p)
+    scores, low, high = slow_band(y, p, 0.95)
+    assert band.score.tolist() == scores.tolist()
+    assert (band.low, band.high) == (pytest.approx(low), pytest.approx(high))
+
+
 def test_the_distance_and_share_of_each_group_are_those_of_its_rows():
     """No row of the first, or of the other scores of a group, is farther from the band than its distance."""
     y, p = some_rows(160, 160)

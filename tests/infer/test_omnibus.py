@@ -10,6 +10,7 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import ks_2samp
 
 import trueness as tn
+from trueness.infer import _omnibus
 from trueness.infer._omnibus import (
     OmnibusTest,
     _proven_bound,
@@ -207,19 +208,22 @@ def test_fractional_weights_weigh_the_statistics():
     assert tn.calibration_test(np.append(y[:-1], 0), certain, sample_weight=w).contradicted == 1
 
 
-@pytest.mark.parametrize("heavy", [0.5, 3.7])
-def test_certain_scores_of_weighted_rows_move_to_the_share_of_their_rows(heavy):
-    """Scores are rounded to tenths; one in 40 rows of score 0 and two in 50 of score 1 have the impossible label."""
+@pytest.mark.all_cases
+@pytest.mark.parametrize("weight", [None, 0.5, 3.7])
+@pytest.mark.parametrize("wrong", [1, 4])
+def test_certain_scores_move_to_the_share_of_their_rows_by_half_a_unit_at_most(wrong, weight):
+    """Scores are rounded to tenths; some rows of score 0, and as many of score 1, have the impossible label."""
     rng = np.random.default_rng(4)
-    p = np.repeat([0.0, 0.1, 0.3, 0.4, 0.7, 1.0], [40, 20, 20, 20, 20, 50])
-    y, w = (rng.random(p.size) < p).astype(int), np.full(p.size, 0.5)
-    wrong = [3, 170 - 7, 170 - 2]
-    y[wrong], w[wrong] = [1, 0, 0], heavy
-    found = tn.calibration_test(y, p, sample_weight=w, resamples=99, seed=0)
-    moved = np.where(p == 0, 1 / 40, np.where(p == 1, 1 - 2 / 50, p))
-    expected = tn.calibration_test(y, moved, sample_weight=w, resamples=99, seed=0)
+    p = np.repeat([0.0, 0.3, 0.4, 0.7, 1.0], [40, 20, 20, 20, 50])
+    y, w = (rng.random(150) < p).astype(int), np.full(150, 0.5)
+    at = [*range(wrong), *range(150 - wrong, 150)]
+    y[at], w[at] = 1 - y[at], weight or 0.5
+    options = {"sample_weight": None if weight is None else w, "resamples": 99, "seed": 0}
+    found = tn.calibration_test(y, p, **options)
+    moved = np.where(p == 0, min(wrong / 40, 0.05), np.where(p == 1, 1 - min(wrong / 50, 0.05), p))
+    expected = tn.calibration_test(y, moved, **options)
     assert (found.alone, found.pvalue) == (expected.alone, expected.pvalue)
-    assert (found.contradicted, found.too_good) == (3, None)
+    assert (found.contradicted, found.too_good) == (2 * wrong, None)
 
 
 def test_sums_of_rows_with_different_weights_are_refused():
@@ -408,9 +412,10 @@ def test_a_p_value_below_what_draws_can_give_is_explained():
 
 def test_a_largest_value_has_a_lead_only_over_a_positive_second():
     """By hand: the lead is the logarithm of the ratio to the second largest value."""
-    values = np.array([[1.0, 4.0, 2.0], [0.0, 5.0, 0.0], [-1.0, -2.0, 3.0]])
-    logs = -np.log([[1, 1 / 3, 2 / 3], [1, 1 / 3, 1], [2 / 3, 1, 1 / 3]])
+    values = np.array([[1.0, 4.0, 2.0], [0.0, 5.0, 0.0], [-1.0, -2.0, 3.0], [0.5, 0.1, 2.0]])
+    logs = -np.log([[1, 1 / 3, 2 / 3], [1, 1 / 3, 1], [2 / 3, 1, 1 / 3], [2 / 3, 1, 1 / 3]])
     logs[0, 1] += np.log(2)
+    logs[3, 2] += np.log(4)
     np.testing.assert_allclose(extremeness(values), logs, atol=1e-12)
 
 
@@ -435,11 +440,14 @@ def test_999_sets_of_labels_are_drawn_by_default():
     assert found.smallest_pvalue == 0.001
 
 
-def test_a_lower_tail_at_its_floor_is_ranked_among_ten_times_as_many_draws():
+def test_a_lower_tail_at_its_floor_is_ranked_among_ten_times_as_many_draws(monkeypatch):
     """Twenty scores, each with exactly the events that it predicts: no drawn labels agree as well."""
     p = np.repeat(np.arange(2, 22) / 25, 100)
     y = np.tile(np.arange(100), 20) < np.repeat(np.arange(2, 22) * 4, 100)
     assert tn.calibration_test(y, p, resamples=19, seed=0).too_good == 1 / 200
+    for most, smallest in ((20 * 199, 1 / 200), (20 * 199 - 1, 1 / 20)):
+        monkeypatch.setattr(_omnibus, "_MOST_LABELS", most)
+        assert tn.calibration_test(y, p, resamples=19, seed=0).too_good == smallest
 
 
 def test_the_lower_tail_is_the_rank_of_the_product_of_ranks():
@@ -500,6 +508,20 @@ def test_the_power_ranks_199_sets_of_labels_among_999():
     some = 199 * omnibus_power(cells, np.array([0.24, 0.54, 0.74]), 0.1, rng=rng)
     assert some == pytest.approx(round(some))
     assert 20 < some < 190
+
+
+def test_the_proven_bound_looks_at_all_rows_at_cells_and_at_two_directions():
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.1, 0.25, 0.5, 0.9], 300)
+    for truth in (p / 2, expit(0.3 * logit(p)), 0.8 * p + 0.1, p**2):
+        cells = tn.tally(rng.random(300) < truth, p).parts[0]
+        statistics = Statistics(cells)
+        x, v = logit(cells.score), cells.weight * cells.score * (1 - cells.score)
+        every, whole = np.arange(4), np.zeros(1, dtype=np.int64)  # four scores are four fine cells
+        directions = x - (v @ x) / v.sum(), 1 - 2 * cells.score
+        expected = tail_bound(cells, (whole, every, statistics.partitions[1]), directions)
+        assert _proven_bound(cells, statistics) == pytest.approx(expected)
+        assert _proven_bound(cells, statistics) < 1
 
 
 def test_very_many_scores_have_the_proven_bound_of_their_cells():

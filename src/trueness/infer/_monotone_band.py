@@ -125,7 +125,7 @@ class BandRuns:
             cells = Cells(cells.score[filled], cells.count[filled], cells.weight[filled], cells.events[filled])
         weight, events = cells.weight, cells.events
         self.n = int(weight.sum())
-        groups = max(1, min(_MOST_GROUPS, round(2 * math.sqrt(self.n))))
+        groups = min(_MOST_GROUPS, round(2 * math.sqrt(self.n)))
         first = np.arange(cells.size) if cells.size <= groups else bin_starts(cells, EqualMass(groups))
         last = np.append(first[1:], cells.size) - 1
         self._number = first.size
