@@ -81,6 +81,8 @@ def test_clusters_of_a_vector_keep_its_sums(weight):
     assert found.dependent
     assert found.clustered.clusters == 3
     assert (found.clustered.weight is None) == (weight is None or weight[0] == 2)
+    usual = observe(Y, P, {"sample_weight": weight}, level=0.9, seed=3, cluster=G, kind="confidence")
+    same_tally(usual.tally, found.tally)
 
 
 @pytest.mark.all_cases

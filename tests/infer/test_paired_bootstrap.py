@@ -57,6 +57,8 @@ def test_resamples_without_a_value_are_left_out_and_counted():
         (0.5, 2 * 3 / 6),  # −2, −1 ≤ −0.5
         (1.0, 2 * 3 / 6),  # a tie counts
         (1.0 + 1e-13, 2 * 3 / 6),  # and so does one up to rounding
+        (-1.0, 2 * 3 / 6),
+        (-1.0 - 1e-13, 2 * 3 / 6),
         (1.5, 2 * 2 / 6),
         (-1.5, 2 * 2 / 6),
         (9.0, 2 * 1 / 6),
@@ -66,8 +68,9 @@ def test_resamples_without_a_value_are_left_out_and_counted():
 @pytest.mark.all_cases
 def test_the_p_value_counts_centred_differences_beyond_zero(difference, pvalue):
     """By hand: differences of −2, …, 2 around their mean, of which those at or beyond the observed one count."""
-    drawn = 7.0 + np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    assert bootstrap_pvalue(difference, drawn) == pytest.approx(pvalue)
+    drawn = 8.0 + np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    for unit in (2.0**-20, 1.0, 2.0**20):
+        assert bootstrap_pvalue(unit * difference, unit * drawn) == pytest.approx(pvalue)
 
 
 def by_tally(sample, kind, count):

@@ -99,7 +99,7 @@ def test_clusters_are_numbered_from_0():
 
 def test_one_cluster_has_one_unit():
     rows = PairedRows({}, "confidence", np.arange(3), np.array([0, 0, 0]))
-    assert (rows.n, rows.units) == (3, 1)
+    assert (rows.n, rows.units, rows.dropped) == (3, 1, 0)
 
 
 def test_models_must_be_alike():
@@ -143,3 +143,17 @@ def test_fewer_rows_than_bins_are_warned_of():
 def test_bins_are_numbered_over_those_with_rows():
     sample = Sample(np.zeros(5, dtype=int), np.array([0.95, 0.2, 0.15, 0.1, 0.95]))
     assert bin_numbers(sample, tn.EqualWidth(10)).tolist() == [2, 1, 0, 0, 2]
+
+
+def test_the_kind_of_the_options_comes_before_the_usual_one():
+    P3 = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.1, 0.2, 0.7]])
+    for asked, kind in ((None, "confidence"), ("top-label", "top-label"), ("classwise", "classwise")):
+        assert read_rows([1, 1, 2], {"a": P3}, None, {"kind": asked}, kind="confidence").kind == kind
+    assert read_rows([1, 1, 2], {"a": P3}, None, {}, kind="classwise").kind == "classwise"
+
+
+def test_errors_name_the_model_unless_there_is_only_one_without_a_name():
+    with pytest.raises(tn.InputError, match=r"^Model 'b': .* one entry per row"):
+        read({"a": A, "b": B[:3]})
+    with pytest.raises(tn.InputError, match=r"^(?!Model).* one entry per row"):
+        read({"": B[:3]})

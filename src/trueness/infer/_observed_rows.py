@@ -107,7 +107,7 @@ def observe(
     else:
         importance = sample.w is not None and bool((sample.w % 1 != 0).any())
         if sample.p.ndim == 1 or two or chosen == "confidence":
-            own: RowOptions = rows if rows.get("kind") or two or sample.p.ndim == 1 else {**rows, "kind": chosen}
+            own: RowOptions = rows if sample.p.ndim == 1 else {**rows, "kind": chosen}
             grouped = clustered_rows(y_true, y_prob, cluster, own, importance=importance, binary=two)
             top = chosen == "confidence" and sample.p.ndim == 2 and not two
             view: Literal["binary", "confidence"] = "confidence" if top else "binary"
@@ -117,7 +117,6 @@ def observe(
                 y_true, {"": y_prob}, cluster, {**rows, "kind": chosen}, kind=chosen, importance=importance
             )
             sample, codes = paired.samples[""], paired.cluster
-            sample = sample if paired.weight is None else sample.at(np.arange(sample.y.size), paired.weight)
             tally = tally_of(sample, chosen)
     if two:
         tally = binary_of_two_classes(tally)

@@ -262,7 +262,7 @@ def _cluster_codes(names: Column, row: Ints) -> Ints:
     if values.dtype.kind == "O":
         codes = _codes_by_hash(values)
     else:
-        codes = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
     if codes.max() == 0:
         raise InputError(
             "cluster",
