@@ -315,8 +315,6 @@ def cells_of_bins(bins: Bins) -> Cells:
 def _within_bins(bins: Bins) -> float:
     """Sum of squares that scores add by differing from the mean of their bin, for the Brier score."""
     filled = bins.weight > 0
-    if not bins.moments:
-        return 0.0
     w, e, p = (np.asarray(column, np.float64)[filled] for column in (bins.weight, bins.events, bins.score))
     spread = np.clip(bins.sum_square[filled] / w - p**2, 0, None)
     each = w if bins.whole else bins.squares[filled]
