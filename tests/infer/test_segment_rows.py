@@ -146,3 +146,26 @@ def test_sums_of_groups_keep_rows_weights_and_names():
             squares = each[at].sum() if weight is None else (w[at] ** 2).sum()
             assert sums[i] == pytest.approx([10, each[at].sum(), (each * y)[at].sum(), squares])
         assert sums[3] == pytest.approx(sums[0] + sums[2])
+
+
+def test_clusters_without_weight_are_left_out():
+    column = SegmentColumn("a", np.array([0, 0, 1, 1, 1]), ("u", "v"))
+    sample = read_sample([0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5], sample_weight=[1, 0, 0, 2, 1])
+    rows = of_sample(sample, (column,), np.array([0, 1, 2, 3, 0]))
+    assert rows.cluster.tolist() == [0, 1, 0]
+    assert rows.score.tolist() == [0.1, 0.4, 0.5]
+    assert rows.columns[0].code.tolist() == [0, 1, 1]
+
+
+def test_the_sign_of_a_zero_does_not_matter():
+    rng = np.random.default_rng(0)
+    p, y, cluster = rng.integers(0, 3, 60) / 4, rng.integers(0, 2, 60), np.repeat(np.arange(20), 3)
+    column = SegmentColumn("a", rng.integers(0, 2, 60), ("u", "v"))
+    one, other = (
+        SegmentRows(
+            score, np.ones(60, int), np.ones(60), np.ones(60, int), np.ones(60), y.astype(float), (column,), cluster
+        )
+        for score in (p, np.where(p == 0, -0.0, p))
+    )
+    assert one.cluster_by_content.tolist() == other.cluster_by_content.tolist()
+    assert one.pooled().events.tolist() == other.pooled().events.tolist()
