@@ -236,6 +236,9 @@ def test_only_classes_that_occur_on_two_days_can_change():
     # Class 0 has four days, class 1 and class 2 two each: three p-values, and two questions.
     assert (found.change.first, found.change.lasting) == ("d", True)
     assert found.change.pvalue == found.change_pvalue == pytest.approx(2 * 3 / 200)
+    once = {"a": day([0, 1], False), "b": day([0], False), "c": day([0], False), "d": day([0], True)}
+    found = tn.calibration_series(once, seed=0, resamples=199)
+    assert found.change_pvalue == pytest.approx(2 / 200)  # class 1 has one day, and is not tried
     apart = {"a": day([0], False), "b": day([1], False), "c": day([2], True)}
     found = tn.calibration_series(apart, seed=0, resamples=99)
     assert (found.change, found.change_pvalue) == (None, 1.0)
