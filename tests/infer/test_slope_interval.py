@@ -378,7 +378,8 @@ def test_fewer_rows_of_a_class_have_the_outer_limits_of_both_likelihoods(events,
 
 def test_the_words_for_the_limits_of_the_slope_follow_the_rows_of_the_rarer_class():
     p, n = np.array([0.2, 0.4, 0.6]), np.full(3, 50_000)
-    for rarer, words in ((29, "profile likelihood, penalised"), (30, "profile likelihood"), (20_001, "Wald")):
+    profile = "profile likelihood"
+    for rarer, words in ((29, f"{profile}, penalised"), (30, profile), (20_000, profile), (20_001, "Wald")):
         for events in (np.array([0, 1, rarer - 1]), n - np.array([rarer - 2, 1, 1])):
             line = fit_line(Cells(p, n, n, events))
             assert line.rarer == rarer
@@ -470,7 +471,7 @@ def test_the_best_slope_beside_an_intercept_has_no_gradient(intercept, start, sc
         return ((e - w * expit(intercept + b * x)) * x).sum()
 
     expected = brentq(gradient, -1e5, 1e5, xtol=1e-12, rtol=1e-12)
-    assert _best_slope(intercept, x, w, e, start) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+    assert _best_slope(intercept, x, w, e, start) == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
 
 def test_without_a_finite_line_there_is_no_standard_error_and_no_limit():
@@ -493,3 +494,29 @@ def test_at_the_limit_of_separated_classes_the_likelihood_has_fallen_from_one(le
     near, far = (found.slope_high, found.slope_low) if turned else (found.slope_low, found.slope_high)
     assert math.isinf(far)
     assert best(y, p, np.ones(70))(near) == pytest.approx(-stats.chi2.ppf(level, 1) / 2, rel=1e-5)
+
+
+def test_the_best_slope_beside_its_own_intercept_is_the_start():
+    """By hand: symmetric counts, so that the gradient at a slope of 0 is 0."""
+    x, w = np.array([-1.0, 1.0]), np.full(2, 10.0)
+    assert _best_slope(0.0, x, w, np.full(2, 5.0), 0.0) == 0
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_score_with_all_events_has_limits_on_both_sides(label):
+    """35 of 40 rows of one score among three are events, and no others; or the same of non-events."""
+    p = np.repeat([0.2, 0.5, 0.7], 40)
+    y = np.where((np.arange(120) >= 40) & (np.arange(120) < 75), label, 1 - label)
+    found = slope_interval(cells_of(y, p), 0.95)
+    fallen = drops(best(y, p, np.ones(120)), (found.slope_low, found.slope_high), found.slope)
+    assert fallen == pytest.approx([stats.chi2.ppf(0.95, 1) / 2] * 2, rel=1e-5)
+
+
+def test_six_rows_have_the_covariance_of_their_information():
+    """The determinant of so little information is far below 1."""
+    y, p = np.array([0, 1, 0, 1, 0, 1]), np.array([0.45, 0.46, 0.5, 0.52, 0.54, 0.55])
+    _, bread, _, _ = logistic_fit(y, p, np.ones(6))
+    assert 1 / np.linalg.det(bread) < 0.1
+    found = fit_line(cells_of(y, p)).covariance
+    assert found.matrix == pytest.approx(bread, rel=1e-6)
+    assert found.freedom == math.inf

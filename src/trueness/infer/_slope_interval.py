@@ -27,7 +27,6 @@ MANY, _MANY_SCORES = 20_000, 100_000
 _FEW, _MOST_POOLED = 30, 2_000
 # Doublings of the step in search of a profile limit.
 _DOUBLINGS = 40
-_TINY = 1e-300
 
 
 _Limits: TypeAlias = tuple[float, float]
@@ -152,7 +151,7 @@ def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, fl
         return _near(profile, target, slope, low), _near(profile, target, slope, high)
     # A threshold separates the labels: as the slope grows, only the rows on the threshold keep the likelihood below 1.
     rising = with_event.min() >= without.max()
-    tied = (x == (without.max() if rising else with_event.max())) & (e > 0) & (e < w)
+    tied = x == (without.max() if rising else with_event.max())
     target = float((xlogy(e, e / w) + xlogy(w - e, 1 - e / w))[tied].sum()) - drop
     inwards = profile(0.0) > target
     limit = likelihood_crossing(profile, target, 0.0, -step if inwards == rising else step)
@@ -329,19 +328,9 @@ def _intercept_profile(line: FittedLine, error: float, level: float) -> _Limits:
 
 
 def _best_slope(intercept: float, x: Floats, w: Floats, e: Floats, start: float) -> float:
-    """The slope of the largest likelihood beside a given intercept: Newton's steps within a bracket."""
-    slope, low, high, stride = start, -math.inf, math.inf, 1.0
-    for _ in range(100):
-        q = expit(intercept + slope * x)
-        gradient, curvature = float(((e - w * q) * x).sum()), float((w * q * (1 - q) * x * x).sum())
-        low, high = (slope, high) if gradient > 0 else (low, slope)
-        target = slope + gradient / max(curvature, _TINY)
-        if not low < target < high or abs(target - slope) > stride:
-            ends = max(low, slope - stride), min(high, slope + stride)
-            target, stride = ends[1] if gradient > 0 else ends[0], 2 * stride
-            if target in (low, high):
-                target = (low + high) / 2
-        if abs(target - slope) <= 1e-10 * (1 + abs(slope)):
-            return target
-        slope = target
-    return slope
+    """The slope of the largest likelihood beside a given intercept."""
+
+    def gradient(slope: float) -> float:
+        return float((e - w * expit(intercept + slope * x)) @ x)
+
+    return likelihood_crossing(gradient, 0.0, start, 1.0 if gradient(start) > 0 else -1.0)
