@@ -157,6 +157,7 @@ FORMULAS = [
     _matrix("diagonal of logits", _softmax(np.diag(_DIAGONAL), True, 0.0), True),
     _matrix("matrix", _softmax(_MATRIX, False, 0.01)),
     _matrix("matrix of logits", _softmax(_MATRIX, True, 0.0), True),
+    Case("constant", Softmax(np.zeros((3, 3)), np.zeros(3), True), lambda z: np.full(z.shape, 1 / 3), True),
     _matrix("beta", _softmax(_MATRIX, False, 0.01, _BETA, 0.5)),
     Case(
         "blend",

@@ -136,16 +136,17 @@ def test_a_float32_is_a_number_like_any_other():
 
 
 @pytest.mark.parametrize("scale", [1.0, 2e-4])
+@pytest.mark.parametrize("scale", [1.0, 1e-5])
 def test_the_ridge_pulls_towards_the_identity(scale):
     """The loss, summed over rows, plus half the ridge times the squared distance of (intercept, slope) from (0, 1)."""
     p, y = drawn(80)
     x, w = logit(p) * scale, np.full(80, 3 / scale**2)
-    fitted = PlattScaling(from_logits=True, ridge=50.0 / scale).fit(x, y, w)
+    fitted = PlattScaling(from_logits=True, ridge=50.0).fit(x, y, w)
 
-    def objective(theta):
-        line = theta[0] + theta[1] / scale * x  # slopes near 1 / scale
-        away = theta[0] ** 2 + (theta[1] / scale - 1) ** 2
-        return (w @ (np.logaddexp(0, line) - y * line) + 25.0 / scale * away) * scale**2
+    def objective(theta):  # times scale²; the slope is theta[1] / scale
+        line = theta[0] + theta[1] * logit(p)
+        away = scale**2 * theta[0] ** 2 + (theta[1] - scale) ** 2
+        return 3 * np.sum(np.logaddexp(0, line) - y * line) + 25 * away
 
     best = minimize(objective, [0.0, 1.0], tol=1e-12).x
     assert (fitted.intercept_, fitted.slope_ * scale) == pytest.approx(tuple(best), rel=1e-4)

@@ -5,9 +5,11 @@ import sqlite3
 import numpy as np
 import pytest
 from formulas import BETA_OF_LOGITS, FORMULAS
+from scipy.special import softmax
 from travelling_maps import MATRICES, REFUSED, VECTORS, fitted, name_of, scores_for
 
 import trueness as tn
+from trueness.recalibrate._formula import Softmax
 from trueness.recalibrate._sql import sql_of
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
@@ -152,3 +154,19 @@ def test_logits_may_be_negative_and_those_too_large_are_null():
 def test_beta_calibration_of_single_classes_is_written_for_probabilities_only():
     with pytest.raises(tn.InputError, match="for probabilities only; it was fitted with from_logits=True"):
         sql_of(BETA_OF_LOGITS.formula, list("abc"), "duckdb")
+
+
+def test_differences_of_large_logits_are_exact():
+    """0.3 · 10¹⁵ has no room for what 10¹⁵ + 1 has more; the difference of the logits does."""
+    formula = Softmax(0.3 * np.eye(3), np.array([0.0, 0.5, 0.0]), from_logits=True)
+    columns = {"a": np.array([1e15 + 1]), "b": np.array([1e15]), "c": np.array([1e15 - 2])}
+    found = in_sqlite(sql_of(formula, list("abc"), "sqlite"), columns)
+    assert found[0] == pytest.approx(softmax([0.3, 0.5, -0.6]), abs=1e-12)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("column", ["", [""], [3], 3, ["a", "b"], []])
+def test_a_column_needs_one_name(column):
+    made = tn.PriorCorrection(weight=2.0).fit([0.1, 0.9], [0, 1])
+    with pytest.raises(tn.InputError, match="`column` must name the column of the scores; got"):
+        made.to_sql(column=column)

@@ -1,6 +1,6 @@
 """Fitted maps as SQL expressions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,7 +85,7 @@ def check_columns(column: Any, calibrator: Any) -> list[str]:
     n = calibrator.n_classes_ or 1
     if column is None:
         column = calibrator.score_names_ or ("p" if calibrator.n_classes_ is None else ())
-    names = [column] if isinstance(column, str) else list(column)
+    names = list(column) if isinstance(column, Iterable) and not isinstance(column, str) else [column]
     if len(names) != n or not all(isinstance(name, str) and name for name in names):
         demand = "must name the column of the scores" if n == 1 else f"must name the {n} columns of the scores"
         raise InputError("column", demand, f"got {column!r}")
@@ -116,10 +116,10 @@ def _vector(writer: _Writer, formula: VectorFormula, name: str) -> str:
 
 def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
     """One of the texts: the first below the first edge, and so on; nested, so that few comparisons find it."""
-    if len(texts) == 1 or len(set(texts)) == 1:
+    if len(set(texts)) == 1:
         return texts[0]
     middle = len(texts) // 2
-    low = _cases(writer, name, edges[: middle - 1], texts[:middle])
+    low = _cases(writer, name, edges, texts[:middle])
     high = _cases(writer, name, edges[middle:], texts[middle:])
     return f"CASE WHEN {name} < {writer.number(edges[middle - 1])} THEN {low} ELSE {high} END"
 
