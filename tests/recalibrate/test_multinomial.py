@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax, logsumexp
 from sklearn.linear_model import LogisticRegression
 
@@ -150,3 +150,22 @@ def test_logits_of_any_size_are_fitted():
     small = VectorScaling(from_logits=True, l2=1e-9).fit(Z, y)
     large = VectorScaling(from_logits=True, l2=1e-12).fit(Z * 3e4, y)
     assert large.predict(Z[:9] * 3e4) == pytest.approx(small.predict(Z[:9]), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", [MatrixScaling, DirichletCalibration])
+def test_the_documented_objective_has_no_slope_at_the_map(kind):
+    Z, y = drawn(120)
+    w = np.random.default_rng(0).integers(1, 4, y.size).astype(float)
+    shifts = {"odir_intercept": 0.3} if kind is DirichletCalibration else {}
+    fitted = kind(odir=0.7, l2=0.05, eps=1e-12, **shifts).fit(np.exp(Z), y, w)
+
+    def objective(flat):
+        W, b = flat[:9].reshape(3, 3), flat[9:]
+        eta = Z @ W.T + b
+        loss = w @ (logsumexp(eta, axis=1) - eta[np.arange(y.size), y]) / w.sum()
+        off = W[~np.eye(3, dtype=bool)]
+        odir = 0.7 * np.mean(off**2) + shifts.get("odir_intercept", 0.7) * np.mean(b**2)
+        return loss + odir + 0.05 / 2 * (np.sum((W - np.eye(3)) ** 2) + np.sum(b**2))
+
+    at = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
+    assert approx_fprime(at, objective, 1e-6) == pytest.approx(0, abs=1e-5)

@@ -365,6 +365,13 @@ def test_defaults_are_the_documented_ones():
         assert function(*first, scheme="split") == function(*first, **halves)
 
 
+def test_a_bin_has_two_rows_however_little_is_demanded():
+    for scheme, bound in (("umd", "hoeffding"), ("umd", "exact"), ("split", "hoeffding")):
+        for kind in ("marginal", "expected-ece"):
+            plan = {"scheme": scheme, "bound": bound, "kind": kind, "alpha": 0.97}
+            assert [sample_size(B, 0.999, **plan) for B in (2, 3)] == [4, 6]
+
+
 def test_rows_of_a_value_that_may_be_moved_leave_room_for_it():
     """At an error that the rows of 'umd' just keep, 'randomized' needs more, since δ is added."""
     n = sample_size(3, 0.2, bound="exact")

@@ -53,6 +53,8 @@ def test_quadratic_scaling_minimises_the_loss_plus_half_the_ridge(signed, option
 def test_modest_scores_bend_up_to_log_odds_of_one():
     fitted = QuadraticScaling().fit([0.4, 0.45, 0.5, 0.55, 0.6, 0.6], [0, 1, 0, 1, 0, 1])
     assert fitted.reach_ == 1
+    again = QuadraticScaling.from_dict(fitted.to_dict())
+    assert (again.a_, again.b_, again.c_, again.reach_) == (fitted.a_, fitted.b_, fitted.c_, 1)
 
 
 def test_a_map_that_must_not_fall_does_not():
@@ -133,3 +135,9 @@ def test_as_many_scores_as_cells_are_kept_as_they_are(weighted):
     assert set(cells.weight) == {2 * each}
     assert set(cells.events) == {each}
     assert cells.cell.tolist() == np.repeat(np.arange(MOST_CELLS), 2)[::-1].tolist()
+
+
+@pytest.mark.parametrize("kind", [QuadraticScaling, SplineCalibration])
+def test_a_ridge_of_zero_is_refused(kind):
+    with pytest.raises(tn.InputError, match="`ridge` must be a finite number above 0"):
+        kind(ridge=0).fit(P, Y)
