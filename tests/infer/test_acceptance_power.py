@@ -93,9 +93,10 @@ def planned(monkeypatch, power_of, power=0.8, criterion="ece"):
 @pytest.mark.all_cases
 @pytest.mark.parametrize("rows", [40, 150, 900, 2_500, 30_000, 4_000_000])
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
-def test_a_power_whose_quantile_is_linear_in_log_rows_is_solved_exactly(monkeypatch, rows, power):
-    # So steep that the nearest four powers lie inside what 100 sets of labels can show.
-    size, calls = planned(monkeypatch, lambda n: ndtr(ndtri(power) + 1.5 * math.log(n / rows)), power)
+@pytest.mark.parametrize("steepness", [0.7, 1.5])
+def test_a_power_whose_quantile_is_linear_in_log_rows_is_solved_exactly(monkeypatch, rows, power, steepness):
+    # The nearest four powers lie inside what 100 sets of labels can show.
+    size, calls = planned(monkeypatch, lambda n: ndtr(ndtri(power) + steepness * math.log(n / rows)), power)
     assert size == pytest.approx(rows, rel=0.01, abs=1.5)
     assert all(n == int(n) for n, _, _ in calls)
     assert [(alpha, few) for _, alpha, few in calls] == [(pytest.approx(0.1), 20 if power <= 0.9 else 100)] * len(calls)
@@ -115,6 +116,13 @@ def test_a_high_power_takes_all_draws_of_its_criterion(monkeypatch):
 def test_a_power_that_jumps_is_found_within_two_steps_of_a_tenth(monkeypatch, power, least):
     size, _ = planned(monkeypatch, lambda n: float(n >= least), power)
     assert least / 1.1**2 - 1 <= size <= least * 1.1**2 + 1
+
+
+@pytest.mark.parametrize("power", [0.8, 0.996])
+def test_equal_powers_say_nothing_about_the_slope(monkeypatch, power):
+    # The four nearest powers are 1, for more than 300 rows.
+    size, _ = planned(monkeypatch, lambda n: float(n >= 300), power)
+    assert 300 <= size <= 331
 
 
 def test_rows_that_are_always_or_never_accepted(monkeypatch):

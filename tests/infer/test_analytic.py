@@ -8,9 +8,10 @@ from scipy import stats
 
 import trueness as tn
 from trueness import simulate
-from trueness._numerics.pairs import null_variance
+from trueness._numerics.pairs import null_variance, pair_sums
+from trueness._tally.binned_scores import of_cells
 from trueness.infer import ece_interval
-from trueness.infer._analytic import analytic_region, upper_quantile, zero_threshold
+from trueness.infer._analytic import analytic_region, sums_of_bins, upper_quantile, zero_threshold
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -159,3 +160,14 @@ def test_the_test_of_a_matrix_has_its_own_deviation():
     found = tn.calibration_test(d.y_true, d.y_prob, method="analytic", bins=6)
     ratio = math.sqrt(null_variance(None) / null_variance(3))
     assert found.statistic == pytest.approx(plain.statistic * ratio)
+
+
+def test_sums_over_pairs_are_the_same_from_bins_and_from_rows():
+    d = simulate.binary(60, seed=1)
+    p = np.append(d.y_prob[d.y_prob < 0.7], 0.95)  # an empty bin and one of a single row
+    y = np.append(d.y_true[d.y_prob < 0.7], 1)
+    scores = of_cells(tn.tally(y, p).parts[0], tn.EqualWidth(10), None)
+    of_rows = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+    of_bins = sums_of_bins(tn.binned(y, p, bins=10).parts[0])
+    for name in ("n", "s", "q", "along", "outer", "paired"):
+        assert getattr(of_bins, name) == pytest.approx(getattr(of_rows, name), abs=1e-9), name

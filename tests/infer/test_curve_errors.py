@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 
 import trueness as tn
 from trueness._numerics.splines import spline_basis
@@ -136,3 +136,21 @@ def test_the_number_of_knots_is_five_unless_given():
     for found, knots in zip(some, (5, 5, 3), strict=True):
         assert found.values == pytest.approx(distances(fit_curve(cells, "spline", knots)))
     assert np.array_equal(some[0].floors, some[1].floors)
+
+
+def test_the_normal_limit_is_for_curves_with_nearly_symmetric_limits():
+    """At two standard errors the limits may be skewed by a tenth of the largest distance between them."""
+    used = []
+    for rows in (4, 10, 25, 60, 150, 400, 1_000, 3_000):
+        score, weight = np.linspace(0.05, 0.4, 20), np.full(20, rows)
+        cells = Cells(score, weight, weight, np.rint(rows * score).astype(int))
+        X = spline_basis(logit(score), next(knot_candidates(cells, 4)))
+        covariance = np.linalg.inv(X.T @ (X * (rows * score * (1 - score))[:, None]))
+        reach = 2 * np.sqrt(np.einsum("ij,jk,ik->i", X, covariance, X))
+        low, high = expit(logit(score) - reach), expit(logit(score) + reach)
+        skewed = np.abs(low + high - 2 * score).max() > 0.1 * (high - low).max()
+        found = home._normal_curves(cells, knot_candidates(cells, 4), 2, np.random.default_rng(0))
+        assert (found is None) == skewed
+        used.append(not skewed)
+    assert used == sorted(used)
+    assert 2 <= sum(used) <= 6
