@@ -104,7 +104,7 @@ def by_quadrature(score, weight, events, code, effective, level):
     def expected(s, a):
         return (w * expit(x + a))[code == s].sum()
 
-    goal = min(max(e.sum(), 0.5), w.sum() - 0.5)
+    goal = min(max(e.sum(), 0.5), w.sum() - 0.5) if w.sum() > 1 else w.sum() / 2
     mu = brentq(lambda a: sum(expected(s, a) for s in segments) - goal, -40, 40, xtol=1e-12)
     q = expit(x + mu)
     info = np.array([effective[s] * (w * q * (1 - q))[code == s].sum() for s in segments])[:, None]
@@ -183,11 +183,11 @@ def test_equal_labels_are_shrunk_as_if_half_a_label_were_changed(label):
     assert found.high == pytest.approx(high, abs=0.01 * (high - low).max())
 
 
-def test_weight_in_tiny_units_has_a_goal_of_half_of_it():
-    """With a total weight below 1, half a label would be more than there is."""
-    found = shrink(np.full(4, 0.2), np.full(4, 0.2), np.array([0.2, 0, 0, 0]), np.array([0, 0, 1, 1]), np.ones(2), 0.95)
-    assert np.isfinite([*found.gap, *found.low, *found.high]).all()
-    # The common shift moves the rate of 0.2 to 1/2, and the segments lie on either side of it.
-    assert found.gap[1] < 0.3 + 1e-9
-    assert (found.low < found.gap).all()
-    assert (found.gap < found.high).all()
+@pytest.mark.parametrize("unit", [0.1, 0.2, 0.35])
+def test_weights_that_sum_to_less_than_a_row_or_two_are_shrunk_towards_a_rate_within_reach(unit):
+    """Half a label, of a total weight of 1.4; half of the weight, of less than 1."""
+    w, code = np.full(4, unit), np.array([0, 0, 1, 1])
+    rows = np.array([0.1, 0.2, 0.1, 0.3]), w, w * np.array([1, 0, 0, 0]), code, np.ones(2)
+    found, (gap, low, high, _) = shrink(*rows, 0.95), by_quadrature(*rows, 0.95)
+    for one, other in ((found.gap, gap), (found.low, low), (found.high, high)):
+        assert one == pytest.approx(other, abs=0.01 * (high - low).max())

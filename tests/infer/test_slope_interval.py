@@ -361,7 +361,9 @@ def test_thirty_rows_of_each_class_have_the_limits_of_the_profile(events, level)
         assert fallen == pytest.approx([stats.chi2.ppf(level, 1) / 2] * 2, rel=1e-5)
 
 
-@pytest.mark.parametrize(("events", "level", "seed"), [(29, 0.95, 0), (12, 0.8, 1), (5, 0.95, 2), (3, 0.9, 3)])
+@pytest.mark.parametrize(
+    ("events", "level", "seed"), [(29, 0.95, 0), (12, 0.8, 1), (5, 0.95, 2), (3, 0.9, 3), (1, 0.9, 5)]
+)
 def test_fewer_rows_of_a_class_have_the_outer_limits_of_both_likelihoods(events, level, seed):
     """At each limit both have fallen by half the quantile, and one of them by no more."""
     rng = np.random.default_rng(seed)
@@ -520,3 +522,26 @@ def test_six_rows_have_the_covariance_of_their_information():
     found = fit_line(cells_of(y, p)).covariance
     assert found.matrix == pytest.approx(bread, rel=1e-6)
     assert found.freedom == math.inf
+
+
+@pytest.mark.parametrize("way", ["plain", "weighted", "clustered"])
+@pytest.mark.parametrize("step", [1e-3, 1e-6, 1e-9, 1e-10])
+@pytest.mark.all_cases
+def test_the_unit_of_log_odds_that_are_nearly_equal_does_not_matter(step, way):
+    """Log-odds of 0.3 + step · k have the line of k: its slope over the step, and the intercept that follows."""
+    rng = np.random.default_rng(0)
+    k = np.arange(200) % 10
+    y = (rng.random(200) < expit(0.5 * (k - 5))).astype(int)
+    w = rng.uniform(0.5, 2, 200) if way == "weighted" else None
+
+    def fitted(p):
+        rows = ClusteredRows(Sample(y, p, None), np.arange(200) // 4) if way == "clustered" else None
+        cells = cells_of(y, p, w)
+        return fit_line(cells, rows), slope_interval(cells, 0.95, rows)
+
+    (line, interval), (unit, expected) = fitted(expit(0.3 + step * k)), fitted(expit(1.0 * k))
+    turn = np.array([[1, -0.3 / step], [0, 1 / step]])
+    assert [line.intercept, line.slope] == pytest.approx(turn @ [unit.intercept, unit.slope], rel=1e-4)
+    assert line.covariance.matrix == pytest.approx(turn @ unit.covariance.matrix @ turn.T, rel=1e-4)
+    assert line.covariance.freedom == pytest.approx(unit.covariance.freedom)
+    assert [step * value for value in interval[:3]] == pytest.approx(expected[:3], rel=1e-4)

@@ -235,21 +235,25 @@ def _covariance(
 
     The matrix is nan if there is no finite slope, or if log-odds are too far apart for the arithmetic.
     """
-    information = np.full((2, 2), math.nan)
-    if not math.isnan(slope):
-        information = line_sums(x, cells.weight, cells.events, slope, intercept)[1]
+    unknown = LineCovariance(np.full((2, 2), math.nan), math.inf)
+    if math.isnan(slope):
+        return unknown
+    # About their centre, since scores that are nearly equal would leave nothing but rounding of the determinant.
+    centre = float(np.average(x, weights=cells.weight))
+    information = line_sums(x, cells.weight, cells.events, slope, intercept + slope * centre, centre)[1]
     if not information[0, 0] * information[1, 1] - information[0, 1] ** 2 > 0:
-        return LineCovariance(np.full((2, 2), math.nan), math.inf)
-    bread = np.linalg.inv(information)
+        return unknown
+    from_centre = np.array([[1.0, -centre], [0.0, 1.0]])
+    bread = from_centre @ np.linalg.inv(information)
     if cluster_rows is not None:
-        spread, freedom = _clustered_spread(cluster_rows, slope, intercept)
+        spread, freedom = _clustered_spread(cluster_rows, slope, intercept, centre)
     elif cells.exact:
-        return LineCovariance(bread, math.inf)
+        return LineCovariance(bread @ from_centre.T, math.inf)
     else:
         assert cells.squares is not None
         assert cells.event_squares is not None
         q = expit(intercept + slope * x)
-        X = np.stack([np.ones(x.size), x]).T
+        X = np.stack([np.ones(x.size), x - centre]).T
         squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
         spread = X.T @ (X * squares[:, None])
         # No more independent pieces of evidence than rows of the rarer class, of equal weight.
@@ -258,18 +262,18 @@ def _covariance(
             (cells.weight - cells.events, cells.squares - cells.event_squares),
         )
         freedom = max(1.0, min(float(w.sum() ** 2 / w2.sum()) for w, w2 in classes) - 1)
-    return LineCovariance(bread @ spread @ bread, freedom)
+    return LineCovariance(bread @ spread @ bread.T, freedom)
 
 
-def _clustered_spread(rows: ClusteredRows, slope: float, intercept: float) -> tuple[Floats, float]:
-    """The covariance of the score of the likelihood over clusters, and its degrees of freedom."""
+def _clustered_spread(rows: ClusteredRows, slope: float, intercept: float, centre: float) -> tuple[Floats, float]:
+    """The covariance, over clusters, of the score of the likelihood about a centre; and its degrees of freedom."""
     kept = (rows.p > 0) & (rows.p < 1)
     p, y = rows.p[kept], np.asarray(rows.top.y, np.float64)[kept]
     w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
     x = logits(p)
     residual = w * (y - expit(intercept + slope * x))
     codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
-    sums = np.stack([np.bincount(codes, residual), np.bincount(codes, residual * x)])
+    sums = np.stack([np.bincount(codes, residual), np.bincount(codes, residual * (x - centre))])
     groups = sums.shape[1]
     # No more independent pieces of evidence than clusters with the rarer class.
     seen = (np.unique(codes[label]).size for label in (y > 0, y < 1))
@@ -333,4 +337,4 @@ def _best_slope(intercept: float, x: Floats, w: Floats, e: Floats, start: float)
     def gradient(slope: float) -> float:
         return float((e - w * expit(intercept + slope * x)) @ x)
 
-    return likelihood_crossing(gradient, 0.0, start, 1.0 if gradient(start) > 0 else -1.0)
+    return likelihood_crossing(gradient, 0.0, start, 1.0 if gradient(start) > 0 else -1.0, 1e-14)
