@@ -476,3 +476,9 @@ def test_arrays_of_other_types_are_refused(dtype):
     stored["learnt"]["values"]["value"]["dtype"] = dtype
     with pytest.raises(InputError, match="must have arrays of numbers; its 'values' has the dtype"):
         calibrator_from_dict(stored)
+
+
+@pytest.mark.parametrize("part", ["parameters", "learnt"])
+def test_both_parts_must_be_objects(part):
+    with pytest.raises(InputError, match="its 'parameters' and 'learnt' must be objects"):
+        calibrator_from_dict({**MADE["PlattScaling"], part: [1]})

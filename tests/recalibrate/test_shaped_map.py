@@ -98,6 +98,8 @@ def test_infinite_log_odds_go_where_the_ends_of_a_curve_lead():
     for curve, limits in (
         (lambda z: 2 * z + 1, (-inf, 2, inf)),
         (lambda z: -0.1 * z, (inf, -0.05, -inf)),
+        (lambda z: 0.1 * z + 1e3, (-inf, 1000.05, inf)),
+        (lambda z: 0.1 * z - 1e3, (-inf, -999.95, inf)),
         (lambda z: np.clip(z, -5, 7), (-5, 0.5, 7)),
         (lambda z: np.maximum(z, -3), (-3, 0.5, inf)),
         (lambda z: np.minimum(z, 4), (-inf, 0.5, 4)),

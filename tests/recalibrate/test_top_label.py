@@ -141,3 +141,8 @@ def test_as_many_rows_as_demanded_are_enough():
     with pytest.warns(FewRowsWarning, match="rows are predicted as 1: these"):
         fitted = TopLabel(Shares(1), min_rows=3).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
     assert fitted.pooled_classes_ == (1,)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_calibrator_of_all_classes_needs_no_rows_of_each():
+    assert TopLabel(Shares(1), kind="confidence").fit(P, Y).calibrators_ == [None] * 3

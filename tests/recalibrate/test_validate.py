@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSe
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from trueness.recalibrate._validate import _check_folds, _folds, _moved, _resample
+from trueness.recalibrate._validate import _check_folds, _folds, _moved, _resample, _training_rows
 from trueness.results import Estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -352,6 +352,7 @@ def test_weights_that_a_model_does_not_take_are_a_warning():
     for train, test in StratifiedKFold(2).split(X, y):
         p[test] = KNeighborsClassifier().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
     assert found.corrected["brier"].value == tn.brier(y, p, sample_weight=w)
+    assert _training_rows(KNeighborsClassifier(), X, y, None, None, None).w is None  # nothing to warn of
 
 
 def test_the_event_may_be_the_first_class():

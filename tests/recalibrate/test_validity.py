@@ -382,3 +382,9 @@ def test_the_band_of_several_classes_shares_its_level_among_all_their_values():
     assert band.low.largest == pytest.approx(max(0.25, 0.75 - missed))
     assert band.high.largest == pytest.approx(max(0.0, 0.25 - (1 - missed)), abs=1e-12)
     assert band.low.jumps == pytest.approx([max(0.25, 0.75 - missed)])
+
+
+def test_empty_bins_take_no_part_of_the_level():
+    plain, binned = validity_band(Y, P), validity_band(Y, P, bins=20)
+    assert binned.low.jumps.tolist() == plain.low.jumps.tolist()
+    assert binned.high.share.tolist() == plain.high.share.tolist()
