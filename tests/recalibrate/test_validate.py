@@ -256,12 +256,12 @@ def test_whole_groups_are_resampled():
 def test_the_bootstrap_weighs_rows():
     X, y = data(30, seed=3)
     w = np.random.default_rng(0).integers(1, 4, 30)
-    found = validate(MODEL, X, y, method="bootstrap", resamples=3, seed=3, sample_weight=w)
+    found = validate(MODEL, X, y, method="bootstrap", resamples=2, seed=3, sample_weight=w)
     rng = np.random.default_rng(3)
     own = clone(MODEL).fit(X, y, w).predict_proba(X)[:, 1]
     tn.panel(y, own, seed=rng, floor=False, sample_weight=w)  # the limits of the ECE draw
     differences = []
-    for _ in range(3):
+    for _ in range(2):
         i = rng.integers(30, size=30)
         p = clone(MODEL).fit(X[i], y[i], w[i]).predict_proba(X)[:, 1]
         differences.append([m(y[i], p[i], sample_weight=w[i]) - m(y, p, sample_weight=w) for m in (tn.brier, tn.auc)])
@@ -299,16 +299,18 @@ def test_progress_of_the_bootstrap_is_reported_after_each_fit():
     assert steps == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_five_folds_and_levels_of_95_percent_are_the_defaults():
+def test_five_folds_and_levels_of_95_percent_are_the_defaults_and_the_event_may_be_the_first_class():
     X, y = data(60)
-    found = validate(MODEL, X, y)
+    found = validate(MODEL, X, y, pos_label=0)
     assert found.refits == 5
     assert {found.apparent["brier"].level, found.corrected["brier"].level} == {0.95}
     p = np.empty(60)
     for train, test in StratifiedKFold(5).split(X, y):
-        p[test] = clone(MODEL).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
-    assert found.corrected["brier"].value == tn.brier(y, p)
-    assert found.note.count("left out") == 0
+        p[test] = clone(MODEL).fit(X[train], y[train]).predict_proba(X[test])[:, 0]
+    assert found.corrected["brier"].value == tn.brier(y == 0, p)
+    assert found.corrected.events == (y == 0).sum()
+    assert found.corrected["observed_expected"].value == pytest.approx((y == 0).sum() / p.sum())
+    assert "left out" not in found.note
     assert np.isnan(found.corrected["ece"].floor)
 
 
@@ -353,11 +355,3 @@ def test_weights_that_a_model_does_not_take_are_a_warning():
         p[test] = KNeighborsClassifier().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
     assert found.corrected["brier"].value == tn.brier(y, p, sample_weight=w)
     assert _training_rows(KNeighborsClassifier(), X, y, None, None, None).w is None  # nothing to warn of
-
-
-def test_the_event_may_be_the_first_class():
-    X, y = data(60)
-    found = validate(MODEL, X, y, cv=2, pos_label=0)
-    assert found.corrected.events == (y == 0).sum()
-    expected = clone(MODEL).fit(X, y).predict_proba(X)[:, 0].sum()
-    assert found.apparent["observed_expected"].value == pytest.approx((y == 0).sum() / expected)
