@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 import trueness as tn
 from trueness._tally.rules import as_rule
 from trueness.infer._ece_limits import ece_limits
-from trueness.infer._series import _Tests
+from trueness.infer._series import _as_tally, _Tests
 
 FORMS = {"tally": tn.tally, "sketch": tn.sketch, "binned": partial(tn.binned, bins=10)}
 
@@ -383,3 +383,16 @@ def test_notes_and_a_message_about_days_that_do_not_add():
     assert tn.calibration_series({"a": small_day()}, resamples=39, seed=0).notes == ()
     with pytest.raises(tn.InputError, match="'b' does not add to 'a'"):
         tn.calibration_series({"a": tn.binned([0, 1], [0.2, 0.7], bins=3), "b": tn.binned([0, 1], [0.2, 0.7], bins=4)})
+
+
+@pytest.mark.parametrize("weight", [None, 0.5])
+def test_bins_as_cells_have_the_sums_of_rows_at_their_mean_score(weight):
+    y, p = rows(np.random.default_rng(3), 200)
+    b = np.minimum((p * 4).astype(int), 3)
+    options = {} if weight is None else {"sample_weight": np.full(200, weight)}
+    mean = np.array([p[b == i].mean() for i in range(4)])[b]
+    found = _as_tally(tn.binned(y, p, bins=4, **options)).parts[0].columns()
+    expected = tn.tally(y, mean, **options).parts[0].columns()
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name] == pytest.approx(values, rel=1e-6), name
