@@ -200,3 +200,9 @@ def test_rows_of_no_cells_change_neither_sums_nor_their_form():
         for added in (sums + real_empty, real_empty + sums):
             assert not added.parts[0].exact
             assert (added.n, added.weight) == (sums.n, sums.weight)
+
+
+def test_long_sums_of_floats_keep_their_digits():
+    """Added one after another, a million times 0.1 is 100000.0000013."""
+    found = segment_sums(np.full(1_000_010, 0.1), np.array([0, 10]))
+    assert found == pytest.approx([1, 100_000], rel=1e-13)

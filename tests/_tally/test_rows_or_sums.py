@@ -173,3 +173,33 @@ def test_a_matrix_of_two_columns_is_told_from_other_scores():
         [[1.0], [1.0]],
     ):
         assert not has_two_columns(scores)
+
+
+def test_bins_without_second_moments_have_the_measures_that_need_none():
+    data = tn.binned(Y, P, bins=4).to_dict()
+    data["parts"][0]["moments"] = False
+    bins = tn.Binned.from_dict(data)
+    assert tn.ece(bins, bins=4) == tn.ece(Y, P, bins=4)
+    assert tn.mce(bins, bins=2) == tn.mce(Y, P, bins=2)
+    assert tn.bin_table(bins, bins=4).rate.tolist() == tn.bin_table(Y, P, bins=4).rate.tolist()
+    for measure in (tn.brier, lambda sums: tn.squared_ece(sums, bins=4)):
+        with pytest.raises(tn.InputError, match="These bins were made without second moments"):
+            measure(bins)
+
+
+@pytest.mark.parametrize("measure", [tn.ece, tn.tce, tn.brier, tn.log_loss, tn.calibration_slope, tn.auc])
+def test_measures_need_rows(measure):
+    with pytest.raises(tn.InputError):
+        measure([], [])
+    with pytest.raises(tn.InputError):
+        measure([], [], kind="classwise")
+    with pytest.raises(tn.InputError):
+        measure([None, 1], [0.5, None], missing="drop")
+    with pytest.raises(tn.InputError, match="`y_prob` is missing: pass labels and scores, or a Tally in place of both"):
+        measure([0, 1])
+
+
+@pytest.mark.parametrize("few", [1, 10])
+def test_one_class_of_the_top_label_is_said_however_many_rows_there_are(few):
+    with pytest.warns(tn.OneClassWarning, match="All 5 labels are equal"):
+        as_sums(np.zeros(5, int), M[:5], tn.EqualWidth(2), {"kind": "confidence", "labels": [0, 1, 2]}, few=few)
