@@ -52,6 +52,7 @@ def test_classes_that_were_never_predicted_do_not_enter_the_average():
 
 @every_form
 def test_one_class_is_known_from_sums(make):
+    assert make([1], [0.2]).one_class
     assert make([1, 1], [0.2, 0.7]).one_class
     assert make([0, 0], [0.2, 0.7]).one_class
     assert not make([0, 1], [0.2, 0.7]).one_class
