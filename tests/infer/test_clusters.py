@@ -11,7 +11,7 @@ from scipy.special import betaincinv, expit, logit, ndtr
 
 import trueness as tn
 from trueness.infer import calibration_test, ece_interval
-from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._clustered_rows import clustered_rows, effective_number
 from trueness.infer._clustered_tests import CLUSTERED_TESTS, ClusterStatistic, pair_statistic, wild_pvalue
 from trueness.infer._score_interval import label_variance, sign_variance
 
@@ -552,3 +552,44 @@ def test_the_omnibus_of_clusters_is_the_larger_of_two():
     assert many.pvalue == pytest.approx(one.pvalue, abs=0.05)
     for name, alone in sure.alone.items():
         assert many.alone[name] >= min(alone, 1) - 0.03, name
+
+
+@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
+def test_rows_in_twenty_equal_clusters_are_read_without_a_warning():
+    p = np.linspace(0.1, 0.9, 60)
+    y = np.arange(60) % 2
+    clustered_rows(y, p, np.arange(60) % 20, {})
+    with pytest.warns(tn.FewClustersWarning, match="There are 20 clusters, worth 19.9 of equal size. Below 20"):
+        clustered_rows(y[1:], p[1:], np.arange(59) % 20, {})
+
+
+def content(rows):
+    """Labels, scores and clusters in the order in which they are kept."""
+    return np.asarray(rows.top.y).tolist(), rows.p.tolist(), rows.cluster.tolist()
+
+
+@pytest.mark.parametrize("w", [None, [0.5, 1.5, 0.5, 1.5, 2.5, 0.5, 1.5, 0.5, 1.5, 2.5]])
+def test_clusters_that_differ_in_labels_or_weights_only_are_numbered_by_them(w):
+    p = np.array([0.2, 0.7] * 5)
+    y = np.array([0, 0, 0, 1, 1, 0, 1, 1, 0, 0]) if w is None else np.array([0, 1] * 5)
+    weights = {} if w is None else {"sample_weight": np.array(w)}
+    some = [
+        clustered_rows(y, p, np.repeat(names, 2), weights, importance=w is not None)
+        for names in (list("abcde"), list("edcba"), list("cadbe"))
+    ]
+    assert content(some[0]) == content(some[1]) == content(some[2])
+
+
+def test_a_score_of_minus_zero_is_zero():
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(40) < 0.5, 0.0, rng.random(40))
+    y, cluster = rng.integers(0, 2, 40), np.arange(40) // 4
+    assert content(clustered_rows(y, p, cluster, {})) == content(
+        clustered_rows(y, np.where(p == 0, -0.0, p), cluster, {})
+    )
+
+
+def test_the_effective_number_of_clusters():
+    assert effective_number(np.array([0, 0, 1, 2, 2, 2])) == pytest.approx(36 / 14)
+    assert effective_number(np.array([0, 0, 1]), np.array([0.5, 0.5, 3.0])) == pytest.approx(16 / 10)
+    assert effective_number(np.zeros(0, int)) == 0
