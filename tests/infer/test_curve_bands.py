@@ -306,6 +306,7 @@ def test_one_cluster_that_outweighs_all_others_leaves_no_band():
     assert np.isnan(band.low).all()
     assert np.isnan(band.high).all()
     assert np.isfinite(band.y).all()
+    assert (band.resamples, band.level, band.method, band.band) == (0, 0.95, "loess", "pointwise")
 
 
 def test_scores_of_0_and_1_may_be_asked_for():
