@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -236,11 +237,12 @@ def test_few_clusters_or_a_large_one_are_warned_of(ask, sizes, words):
         ask((rng.random(p.size) < p).astype(int), p, cluster=cluster)
 
 
-@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
 def test_twenty_clusters_of_one_size_are_not_warned_of():
     rng = np.random.default_rng(0)
     p = rng.random(60)
-    ece_interval((rng.random(60) < p).astype(int), p, cluster=np.arange(60) % 20)
+    with warnings.catch_warnings():  # not a mark: that of the module would come first
+        warnings.simplefilter("error", tn.FewClustersWarning)
+        ece_interval((rng.random(60) < p).astype(int), p, cluster=np.arange(60) % 20)
 
 
 def test_gross_errors_are_rejected():
@@ -501,7 +503,6 @@ def test_the_z_of_clusters_is_that_of_independent_rows_and_may_be_infinite():
     assert ask([1, 0, 1, 0], [1.0, 0.0, 1.0, 1.0], cluster=[0, 0, 1, 1]).statistic == math.inf
 
 
-@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
 def test_importance_weights_without_clusters_are_warned_of_by_their_number():
     rng = np.random.default_rng(0)
     p = rng.random(40)
@@ -554,11 +555,12 @@ def test_the_omnibus_of_clusters_is_the_larger_of_two():
         assert many.alone[name] >= min(alone, 1) - 0.03, name
 
 
-@pytest.mark.filterwarnings("error::trueness.FewClustersWarning")
 def test_rows_in_twenty_equal_clusters_are_read_without_a_warning():
     p = np.linspace(0.1, 0.9, 60)
     y = np.arange(60) % 2
-    clustered_rows(y, p, np.arange(60) % 20, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tn.FewClustersWarning)
+        clustered_rows(y, p, np.arange(60) % 20, {})
     with pytest.warns(tn.FewClustersWarning, match="There are 20 clusters, worth 19.9 of equal size. Below 20"):
         clustered_rows(y[1:], p[1:], np.arange(59) % 20, {})
 
