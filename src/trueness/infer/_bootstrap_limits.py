@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,10 @@ def _resampler(data: ObservedRows) -> Callable[[], Tally] | None:
     if data.clustered is not None:
         sample, codes = data.clustered.top, data.clustered.cluster
     if sample is not None and tally is not None and (codes is not None or sample.w is None):
-        draw = (
-            _rows_of_clusters(codes, rng)
-            if codes is not None
-            else partial(rng.integers, 0, sample.y.size, sample.y.size)
-        )
+        rows_of = None if codes is None else _rows_of_clusters(codes, rng)
 
         def of_sample() -> Tally:
-            some = draw()
+            some = rng.integers(0, sample.y.size, sample.y.size) if rows_of is None else rows_of()
             cells = tally_of(sample.at(some, None if sample.w is None else sample.w[some]), "classwise").parts
             return Tally(tally.kind, cells, tally.classes)
 
