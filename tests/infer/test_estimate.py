@@ -725,6 +725,16 @@ def test_the_squared_error_of_the_largest_scores_has_the_limits_of_their_interva
         assert (found.low, found.high) == pytest.approx(expected.hull)
 
 
+def test_one_score_of_two_columns_in_clusters_is_that_of_the_second():
+    """The value is that of the second column, whether or not `k=1` is spelled out; so are the limits."""
+    y, p = some_rows(120)
+    both, cluster = np.column_stack([1 - p, p]), np.arange(120) // 2
+    vector = tn.estimate("squared_ece", y, p, bins=4, cluster=cluster, seed=0)
+    for options in ({}, {"k": 1}):
+        found = tn.estimate("squared_ece", y, both, bins=4, cluster=cluster, seed=0, **options)
+        assert (found.value, found.low, found.high) == pytest.approx((vector.value, vector.low, vector.high))
+
+
 def test_means_over_classes_say_why_they_have_no_limits():
     y, P = top_labels()
     names = ["squared_ece", "ece", "ece_l2", "slope", "intercept", "free_intercept", "observed_expected", "auc"]

@@ -267,17 +267,16 @@ def ece_limits_in(data: ObservedRows, rule: BinRule) -> Limits:
 
 def l2_limits(data: ObservedRows, bins: Any, *, squared: bool, k: int | None = None) -> Limits:
     """The score set of `ece_interval`; with zero, its hull."""
+    k = None if k == 1 else k  # `k=1` would take the largest of two columns, which are the binary problem of the second
     options: Options = {"level": data.level, "squared": squared, "seed": data.rng, "bins": bins, "k": k}
-    if k in (None, 1) and data.one is None:
+    if k is None and data.one is None:
         return Limits(note=_SEVERAL)
-    if data.dependent or not data.whole or k not in (None, 1):
+    if data.dependent or not data.whole or k is not None:
         if data.rows is None:
             return Limits(note="No interval from sums with weights that are not whole numbers. Pass labels and scores.")
         y_true, y_prob, rows = data.rows
         if not data.whole:
             options["weight_type"] = "importance"
-        if k in (None, 1) and data.sums.kind == "confidence":
-            rows = {**rows, "kind": "confidence"}
         found = quietly(ece_interval, y_true, y_prob, cluster=data.cluster, **options, **rows)
     elif isinstance(data.one, Bins):
         rule = None if bins is None else as_rule(bins)
