@@ -14,6 +14,7 @@ from trueness.infer import _omnibus
 from trueness.infer._omnibus import (
     OmnibusTest,
     _proven_bound,
+    combination,
     combined_pvalues,
     extremeness,
     lower_tail,
@@ -549,3 +550,16 @@ def test_p_values_above_the_floor_are_ranks_and_no_bounds():
             assert pvalue == rank if rank > 0.11 else pvalue <= rank
             replaced += pvalue < rank
     assert replaced > 3
+
+
+def test_p_values_are_combined_by_their_weighted_inverse_roots():
+    logs = -np.log([[0.25, 1.0], [0.5, 0.1]])
+    found = combination(logs, np.array([1.0, 3.0]))
+    np.testing.assert_allclose(found, [2 + 3 * math.sqrt(2), 1 + 3 * math.sqrt(10)])
+    assert np.isfinite(combination(np.array([[5_000.0]]), np.ones(1))).all()
+
+
+def test_one_large_value_sets_the_slack_at_either_end():
+    """Values equal up to rounding of the largest absolute value, which may be the smallest value."""
+    assert ranks(np.array([-1e9, 0.0, 0.5])).tolist() == [1, 2 / 3, 2 / 3]
+    assert ranks(np.array([0.0, 0.5, 1e9])).tolist() == [1, 1, 1 / 3]
