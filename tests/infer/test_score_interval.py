@@ -429,3 +429,11 @@ def test_exact_limits_replace_the_lower_end_and_raise_the_upper_one():
         assert found.low == pytest.approx(min((0.3 - rate_high) ** 2, statistic))
         assert found.high >= exact
         assert found.estimate == pytest.approx(statistic)
+
+
+def test_rows_without_any_error_have_the_noise_of_their_labels():
+    y, p = np.tile([0, 1], 30), np.full(60, 0.5)  # the mean residual is exactly 0
+    found = ece_interval(y, p, cluster=np.arange(60), bins=1, squared=True, level=0.9, seed=0)
+    null = 2 * 60 * 59 * 0.25**2 / (60 * 59) ** 2  # all products of two rows are ±1/4
+    high = score_ends(found.estimate, null, 0.25 * 60 / 59, 0.0, 60, student.ppf(0.95, 30))[1]
+    assert found.high == pytest.approx(high, rel=1e-9)
