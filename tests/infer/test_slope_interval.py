@@ -95,10 +95,21 @@ def test_at_the_limits_of_the_free_intercept_the_best_likelihood_has_fallen_by_h
     assert drops == pytest.approx([3.841458820694124 / 2] * 2, rel=1e-5)
 
 
-def test_weighted_rows_have_no_more_degrees_of_freedom_than_rows_of_the_rarer_class():
+@pytest.mark.parametrize("label", [0, 1])
+def test_weighted_rows_have_no_more_degrees_of_freedom_than_rows_of_the_rarer_class(label):
     p = np.linspace(0.01, 0.2, 100)
-    y = np.isin(np.arange(100), [20, 60, 75, 97]).astype(int)
+    y = np.where(np.isin(np.arange(100), [20, 60, 75, 97]), label, 1 - label)
     assert fit_line(cells_of(y, p, np.full(100, 0.5))).covariance.freedom == pytest.approx(3)
+
+
+def test_two_clusters_have_twice_the_squares_of_their_sums():
+    y, p, _, _ = weighted_rows(6)
+    _, bread, scores, inside = logistic_fit(y, p, np.ones(y.size))
+    cluster = np.arange(y.size) % 2
+    sums = np.array([scores[:, cluster[inside] == c].sum(axis=1) for c in (0, 1)]).T
+    found = fit_line(cells_of(y, p), ClusteredRows(Sample(y, p, None), cluster)).covariance
+    assert found.matrix == pytest.approx(bread @ (2 * sums @ sums.T) @ bread, rel=1e-6)
+    assert 0.9 < found.freedom <= 1
 
 
 def test_many_rows_have_wald_limits_close_to_the_profile(monkeypatch):
