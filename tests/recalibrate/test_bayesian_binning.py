@@ -190,6 +190,7 @@ def test_the_numbers_of_bins_range_from_the_root_divided_by_the_spread_to_the_ro
     assert fitted(y, p, spread=2).n_bins_.tolist() == list(range(5, 21))
     assert fitted(y, p, spread=3.5).n_bins_.tolist() == list(range(2, 36))
     assert fitted(y[:5], p[:5]).n_bins_.tolist() == [1, 2, 3, 4, 5]
+    assert fitted([0, 1], [0.2, 0.8], [0.3, 0.3]).n_bins_.tolist() == [1]  # less than one row
 
 
 def test_limits_of_weights_are_accepted(monkeypatch):

@@ -106,6 +106,7 @@ def test_rows_sum_to_one_but_for_a_millionth():
     ("values", "message"),
     [
         (np.array([0.0, 2e300]), r"as logits must be within ±1e\+300; 1 of 2 is not, the first is 2e\+300 at row 1"),
+        (np.array([1e300, 2e300]), r"within ±1e\+300; 1 of 2 is not, the first is 2e\+300 at row 1"),
         (np.array([-2e300, 3e300, 1]), r"within ±1e\+300; 2 of 3 are not, the first is -2e\+300 at row 0"),
         (np.array([0.0, np.inf]), "as logits must be finite; 1 of 2 is not, the first is inf at row 1"),
         (np.array([0.0, -np.inf], np.float32), "as logits must be finite; 1 of 2 is not, the first is -inf at row 1"),
