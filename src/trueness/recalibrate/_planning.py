@@ -348,7 +348,7 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
     """
     # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each (Herzog 1947), and
     # must together have 1 − alpha; this excludes bins with fewer than `fewest` rows.
-    fewest = max(0.0, (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1)
+    fewest = (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1
     runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else int((n + 1) / fewest))
     searched = 0
     while some := list(islice(runs, 1024)):
