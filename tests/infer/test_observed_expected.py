@@ -215,6 +215,15 @@ def test_limits_and_standard_error_are_those_of_a_loop_over_the_rows(law, level)
             assert observed_expected_interval(cells_of(y, p, weight), level, rows) == found.interval((1 - level) / 2)
 
 
+def test_two_clusters_have_one_degree_of_freedom():
+    rng = np.random.default_rng(1)
+    p, cluster = rng.uniform(0.2, 0.8, 40), np.arange(40) % 2
+    y = (rng.random(40) < p).astype(int)
+    found = observed_expected_interval(cells_of(y, p), 0.8, ClusteredRows(Sample(y, p, None), cluster))
+    assert found == pytest.approx(tuple(by_rows(y, p, 0.8, None, cluster)[:3]))
+    assert found.low > 0
+
+
 @pytest.mark.parametrize("label", [0, 1])
 def test_labels_that_are_all_equal_count_the_rows_or_clusters_they_are_worth(label):
     rng = np.random.default_rng(5)

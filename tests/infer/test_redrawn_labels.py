@@ -337,3 +337,30 @@ def test_small_weights_that_differ_are_different():
     tally = tn.tally([0, 1, 1], [0.3, 0.3, 0.6], sample_weight=[0.001, 0.003, 0.001])
     with pytest.raises(tn.InputError, match="rows of one score have different weights"):
         redraw_of_tally(tally, "importance")
+
+
+class Bits(Constant):
+    """A generator of the same 16 bits, again and again, and of one number."""
+
+    def __init__(self, bits, value):
+        super().__init__(value)
+        self.bits = bits
+
+    def integers(self, low, high, size, dtype):
+        return np.full(size, self.bits * 0x0001000100010001, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("score", "bits", "rest", "hit"),
+    [
+        (5.25 / 65_536, 4, 0.9, 1),
+        (5.25 / 65_536, 6, 0.1, 0),
+        (5.25 / 65_536, 5, 0.2, 1),
+        (5.25 / 65_536, 5, 0.3, 0),
+        (1.0, 65_535, 0.999, 1),
+        (0.0, 0, 0.0, 0),
+    ],
+)
+@pytest.mark.all_cases
+def test_further_bits_decide_where_sixteen_tie(score, bits, rest, hit):
+    assert _trials(np.array([score]), 5, Bits(bits, rest)).tolist() == [[hit] * 5]
