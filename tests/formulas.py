@@ -96,7 +96,9 @@ def _bent(from_logits):
     pieces = Pieces(_BREAKS, _AT, _VALUE, _SLOPE, _BEND)
     edges = _BREAKS if from_logits else expit(_BREAKS)
     ends = None if from_logits else (0.0, 0.0, 1.0)
-    return Case(f"bent, {from_logits}", VectorFormula(LogOdds(pieces, edges), from_logits, ends), plain, from_logits)
+    return Case(
+        f"bent, {from_logits}", VectorFormula(LogOdds(pieces, edges, 0.0, 0.0), from_logits, ends), plain, from_logits
+    )
 
 
 def _softmax(matrix, from_logits, least, beta=None, weight=0.0):

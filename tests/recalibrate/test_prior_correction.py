@@ -55,6 +55,7 @@ def test_frames_and_float32_are_accepted():
     pandas = pytest.importorskip("pandas")
     found = tn.prior_correction(pandas.Series([0.5, 0.25]), weight=3)
     assert found.tolist() == tn.prior_correction([0.5, 0.25], weight=3).tolist()
+    assert tn.prior_correction([0.5, 0.25], weight=np.float32(3)).tolist() == found.tolist()
     single = tn.prior_correction(np.array([0.5, 0.25], np.float32), weight=3)
     assert single.dtype == np.float64
     assert single.tolist() == found.tolist()

@@ -127,7 +127,8 @@ def log_weights(weight: Any, rate_train: Any, rate_deploy: Any, classes: int | N
 
 def _number(weight: Any) -> float:
     one = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
-    if not one or not 0 < weight <= sys.float_info.max:
+    plain = weight.item() if isinstance(weight, np.generic) else weight  # a float32 cannot hold the largest float64
+    if not one or not 0 < plain <= sys.float_info.max:
         raise InputError("weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}")
     return float(weight)
 
