@@ -37,7 +37,7 @@ _STEPS = 60
 _LARGEST_STEP = 2.0
 _PRECISE = 1e-9
 _LARGEST_TAU = 2.0
-_TAUS = 61
+_TAUS = 60
 _TINY = 1e-300
 # Values of 1/λ and their weights, by Gauss and Laguerre; the largest ones have next to no weight.
 _NODES, _WEIGHTS = (values[:11] for values in roots_genlaguerre(16, 1))
@@ -99,7 +99,7 @@ def _common_shift(observed: float, movable: float, expected: _Expected, segments
 
 def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, float]:
     """The mean of B, the weight of μ, and the variance of the shift of each segment, given all scores; and τ."""
-    taus = np.arange(1, _TAUS) / (_TAUS - 1) * _LARGEST_TAU
+    taus = (np.arange(_TAUS) + 0.5) / _TAUS * _LARGEST_TAU  # the middles of equal steps
     log_density = np.array([_given(excess, information, tau)[0].sum() for tau in taus])
     density = np.exp(log_density - log_density.max())
     tau = float(np.sqrt(density @ taus**2 / density.sum()))
