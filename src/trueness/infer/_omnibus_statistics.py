@@ -104,7 +104,8 @@ def entries_of_equal_weights(cells: Cells) -> Entries:
             "sample_weight",
             "must be equal for all rows of a score if only their sums are there",
             "rows of one score have different weights",
-            remedy="Pass the rows, or use `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' or 'hosmer-lemeshow'.",
+            remedy="Pass the rows, or use `calibration_test` with `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' or "
+            "'hosmer-lemeshow'.",
         )
     each = w / cells.count
     return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
