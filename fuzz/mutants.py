@@ -10,7 +10,8 @@ answer, and only files and folders of tests that changed are run again. Then a s
 seed. Each runs in a fork of a process that has imported NumPy, SciPy, scikit-learn and pytest, but not trueness, and
 meets only the tests that execute the changed statement: those named like its file first, then its package's, then the
 others, the quickest first, until they usually take `--seconds`. What is executed at import meets all tests that execute
-a function of that file. Tests that check the library in a process of their own do not count.
+a function of that file, and those that compare signatures (`tests/test_api.py`). Tests that check the library in a
+process of their own do not count.
 
 A mutant is killed if a test fails that passes without the change, or takes far longer than usual (a minute and 20
 times). It has survived if all these tests pass. Results go to `mutants.jsonl`, a line each. The interval is Clopper and
@@ -279,12 +280,15 @@ def tests_of(mutant: Mutant, seconds: float) -> tuple[str, ...]:
         lines = tuple({line for _, where in statements(tree) for line in where})
     usual = usual_seconds()
     tests = {test for line in lines for test in executed_by(mutant.file).get(line, ()) if test in usual}
+    if not mutant.lines:
+        tests |= {test for test in usual if test.startswith("tests/test_api.py")}
     package, stem = Path(mutant.file).parent.name, Path(mutant.file).stem.strip("_")
 
     def place(test: str) -> tuple[int, float]:
         file = test.partition("::")[0]
         own = f"tests/{package}/", f"src/trueness/{package}/"
-        rank = 0 if Path(file).stem.strip("_") in (stem, f"test_{stem}") else 1 if file.startswith(own) else 2
+        named = Path(file).stem.strip("_") in (stem, f"test_{stem}", "test_api")
+        rank = 0 if named else 1 if file.startswith(own) else 2
         return rank, usual[test]
 
     ordered = sorted(tests, key=place)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from trueness.measure._bin_table import effective_counts
 
 
 def test_calibration_curve_of_scikit_learn_has_the_same_bins():
@@ -114,3 +115,10 @@ def test_the_variance_of_labels_within_bins_over_rows_and_over_bins():
     both = tn.estimation_error(y, P, bins=4)
     assert both.n_bins == 3 + tn.estimation_error(1 - y, 1 - p, bins=4).n_bins
     assert both.total == pytest.approx((found.total + tn.estimation_error(1 - y, 1 - p, bins=4).total) / 2, rel=1e-14)
+
+
+def test_an_empty_bin_of_weighted_rows_has_neither_rows_nor_events():
+    found = tn.binned([0, 1, 1], [0.1, 0.15, 0.9], bins=4, sample_weight=[0.5, 1.5, 0.7])
+    events, n = effective_counts(found.parts[0])
+    assert n == pytest.approx([4 / (0.25 + 2.25), 0, 0, 1])
+    assert events == pytest.approx([n[0] * 0.75, 0, 0, 1])

@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 import trueness as tn
 from trueness._kernels.grid import cell_of, grid_edges
 from trueness._tally.rules import as_rule
-from trueness.measure._limits import _excess, _layout
+from trueness.measure._limits import _excess, _layout, _longest, _shortest
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -461,6 +461,24 @@ def test_no_events_and_scores_of_nearly_zero_leave_the_ratio_between_zero_and_ze
     for p in ([0.3, 0.3001, 0.7], [0.0, 0.0, 0.7]):
         found = tn.bounded(tn.observed_expected, tn.sketch([0, 0, 0], p))
         assert (found.low, found.value, found.high) == pytest.approx((0, 0, 0), abs=1e-9)
+
+
+def test_scores_of_zero_leave_a_ratio_without_events_undefined_unless_one_may_be_above():
+    found = tn.bounded(tn.observed_expected, tn.sketch([0, 0], [0.0, 0.0]))
+    assert np.isnan([found.low, found.high]).all()
+    found = tn.bounded(tn.observed_expected, tn.sketch([0, 0], [0.0, 5e-324]))
+    assert (found.low, found.high) == pytest.approx((0, 0), abs=1e-9)
+
+
+def test_walks_through_windows_are_those_of_a_search_over_their_ends_and_middles():
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 3, 4):
+        for _ in range(20):
+            low = rng.integers(0, 9, n).astype(float)
+            high = low + rng.integers(0, 4, n)
+            places = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+            lengths = [np.abs(np.diff(walk)).sum() for walk in itertools.product(*places)]
+            assert (_shortest((low, high)), _longest((low, high))) == (min(lengths), max(lengths))
 
 
 @weighted

@@ -16,6 +16,7 @@ from trueness.recalibrate._formula import (
     Steps,
     _distinct_steps,
     _points,
+    _steps_of,
     first_scores,
     formula_of,
 )
@@ -128,6 +129,16 @@ def test_steps_of_a_scaled_score_are_where_its_scaler_reaches_an_edge(scaler, tu
     scores = np.concatenate([scores_for(made, 300), formula_of(made).inside.edges])
     near = np.concatenate([scores, np.nextafter(scores, 0), np.nextafter(scores, 1)])
     assert at(formula_of(made), near).tolist() == made.predict(near).tolist()
+
+
+def test_an_edge_that_only_the_score_of_one_reaches_is_a_step():
+    class Level:
+        def _map(self, p):
+            return np.searchsorted([0.5, 1.0], p, side="right")
+
+    found = _steps_of(Level(), lambda p: p, np.array([0.5, 1.0]))
+    assert found.edges.tolist() == [0.5, 1.0]
+    assert found.values.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("weight", [1e-200, 3.0, 1e200])
