@@ -81,7 +81,8 @@ def test_the_pvalue_is_scipys_for_all_small_counts():
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("n_random", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_random", [4, 60])
 def test_decisions_are_scipys_for_all_small_counts(alpha, n_random):
     cases, reference = small_cases(n_random)
     np.testing.assert_array_equal(binomial_rejections(*bins_of(cases), alpha), reference <= alpha)

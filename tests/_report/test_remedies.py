@@ -49,7 +49,10 @@ def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
         assert (found["gain"], found["gain_low"], found["gain_high"]) == (pair.difference, pair.low, pair.high)
 
 
-@pytest.mark.parametrize("kind", ["binary", "ties", "weights", "classes", "clusters"])
+@pytest.mark.parametrize(
+    "kind",
+    ["clusters", *(pytest.param(one, marks=pytest.mark.slow) for one in ("binary", "ties", "weights", "classes"))],
+)
 def test_the_order_of_the_rows_does_not_matter(kind):
     rng = np.random.default_rng(4)
     p = rng.random(300)

@@ -14,7 +14,7 @@ from trueness.infer._series import _as_tally, _Tests
 FORMS = {"tally": tn.tally, "sketch": tn.sketch, "binned": partial(tn.binned, bins=10)}
 
 
-# The forms differ in what they know of a day, not in how days are compared: one test has all of them in the fast run.
+# The forms differ in what they know of a day, not in how days are compared: most fast tests have one of them.
 FORM = [pytest.param(form, marks=pytest.mark.slow if form != "tally" else ()) for form in FORMS]
 
 
@@ -29,7 +29,7 @@ def series(form, slope, days=30, seed=4, n=400, **options):
     return tn.calibration_series(sums, seed=0, progress=False, **options)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORM)
 def test_thirty_days_that_collapse_on_the_tenth_name_it(form):
     found = series(form, lambda d: 0.3 if d >= 9 else 1.0)
     assert (found.change.first, found.change.lasting, found.change.days) == ("day-10", True, 21)
