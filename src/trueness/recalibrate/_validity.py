@@ -181,25 +181,22 @@ def _extremes(part: Bins, level: float) -> tuple[Floats, Floats]:
 
 def _curve(sums: Binned, gaps: Any, expected_area: float | None) -> ValidityCurve:
     gap = np.concatenate(gaps)
-    mass = np.concatenate(_masses(sums))
+    mass = _masses(sums)
     jumps, at = np.unique(gap, return_inverse=True)
     total = np.cumsum(np.bincount(at, weights=mass))
     return ValidityCurve(jumps, total / total[-1], sums.n, gap.size, sums.kind, expected_area)
 
 
-def _masses(sums: Binned) -> list[Floats]:
-    """The weight of each bin: classes count equally, or by how often each is predicted."""
-    weights = [_nonempty_bins(part)[0] for part in sums.parts]
-    if sums.kind != "classwise":
-        return weights
-    return [w / w.sum() for w in weights]
+def _masses(sums: Binned) -> Floats:
+    """The weight of each bin: classes have all rows each and count equally, top labels as often as predicted."""
+    return np.concatenate([_nonempty_bins(part)[0] for part in sums.parts])
 
 
 def _expected_area(sums: Binned, rule: BinRule) -> float | None:
     if not isinstance(rule, Distinct) or not all(part.whole for part in sums.parts):
         return None
     spread = np.concatenate([_mean_absolute_deviation(*_nonempty_bins(part)[::2]) for part in sums.parts])
-    mass = np.concatenate(_masses(sums))
+    mass = _masses(sums)
     return float(1 - mass @ spread / mass.sum())
 
 
