@@ -384,6 +384,16 @@ def test_the_search_averages_over_simulations_near_the_target():
     assert found == math.ceil(exact / 100) * 100
 
 
+@pytest.mark.parametrize("power", [0.95, 0.99, 0.999, 0.9999, 0.99999])
+@pytest.mark.parametrize("guess", [0.1, 1.0, 10.0])
+def test_a_power_that_no_simulation_can_tell_from_one_is_extrapolated(power, guess):
+    """400 simulations reject all data sets long before the number of rows has a power of 0.9999."""
+    rng, rate = np.random.default_rng(3), 0.1
+    error = SimpleNamespace(strength=rate**2 / guess)
+    found = _detection_size(lambda n: rng.binomial(400, float(ndtr(rate * math.sqrt(n) - Z))) / 400, error, 0.95, power)
+    assert found == pytest.approx(((Z + float(ndtri(power))) / rate) ** 2, rel=0.25)
+
+
 def test_a_test_with_power_among_ten_rows_needs_ten():
     assert _detection_size(lambda n: 1.0, SimpleNamespace(strength=5.0), 0.95, 0.8) == 10
     assert _detection_size(lambda n: 1.0, SimpleNamespace(strength=0.001), 0.95, 0.8) == 10

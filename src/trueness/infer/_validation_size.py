@@ -376,6 +376,8 @@ def _detection_size(simulated: Callable[[int], float], error: _Error, level: flo
         if abs(share - power) <= _NEAR and len(slopes) > 1:
             break
         wanted = ((target + quantile) / slope) ** 2 if slope > 0 else math.inf
+        if share == 1:  # any greater number of rows has this share, too
+            wanted = min(wanted, n / 2)
         step = min(max(wanted, n / 4), 4 * n)
         if n == _LEAST_ROWS and step < n:
             return _LEAST_ROWS
