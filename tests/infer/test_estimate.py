@@ -757,3 +757,17 @@ def test_whole_weights_of_a_matrix_in_clusters_count_rows():
         assert (weighted.value, weighted.low, weighted.high) == pytest.approx(
             (repeated.value, repeated.low, repeated.high)
         )
+
+
+@pytest.mark.parametrize("measure", ["squared_ece", "ece", "brier"])
+@pytest.mark.parametrize("rows", ["plain", "clusters", "weights"])
+def test_two_columns_are_named_once(measure, rows):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    more = {
+        "plain": {},
+        "clusters": {"cluster": np.arange(60) % 20},
+        "weights": {"sample_weight": rng.uniform(1, 2, 60)},
+    }
+    found = tn.estimate(measure, rng.random(60) < p, np.column_stack([1 - p, p]), floor=False, **more[rows])
+    assert found.note.count("The two columns of scores are one binary problem") == 1

@@ -326,5 +326,6 @@ def _estimate(question: _Question, data: ObservedRows, value: float, limits: Lim
         floor=floor.mean,
         floor_high=floor.high,
         excess=value - floor.mean,
-        note=" ".join(filter(None, [limits.note, independent, data.note])),
+        # The limits may have said of the two columns what the data say.
+        note=" ".join(filter(None, [limits.note, independent, "" if data.note in limits.note else data.note])),
     )
