@@ -123,8 +123,9 @@ print(peak() - before)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the peak of memory that Linux tells")
 def test_no_matrix_of_probabilities_is_made():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    # The logits have 2·10⁷ entries: 160 MB as float64, 80 MB as float32. Peak memory is in KB on Linux.
-    assert int(done.stdout) < 30_000
+    # The logits have 2·10⁷ entries: 160 MB as float64, 80 MB as float32. Peak memory is in KB on Linux; libraries that
+    # are imported meanwhile take up to half of that.
+    assert int(done.stdout) < 60_000
 
 
 TIED = [2, 3, 31, 257, 1_000, 2_048, 2_049, 8_193, 70_001, 128_256]
