@@ -68,9 +68,12 @@ def binary_of_two_columns(sample: Sample) -> Sample:
     return Sample(second.y, second.p, sample.w, None, 0.0, sample.rows, sample.dropped)
 
 
+TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
+
+
 def two_columns_in_words(classes: Sequence[Any]) -> str:
     """The sentence that goes with :func:`binary_of_two_columns`."""
-    return f"The two columns of scores are one binary problem: the event is the second, {classes[1]!r}."
+    return f"{TWO_COLUMNS.removesuffix('.')}, {classes[1]!r}."
 
 
 def _columns(sample: Sample) -> Iterator[NDArray[Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
 from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
 from trueness._tally.cells import Cells
-from trueness._tally.multiclass import binary_of_two_columns, has_two_columns
+from trueness._tally.multiclass import TWO_COLUMNS, binary_of_two_columns, has_two_columns
 from trueness._tally.rows_or_sums import as_sample, as_tally, sample_and_kind, takes_rows
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts, Tally, binary_of_two_classes
@@ -46,7 +46,6 @@ TestMethod: TypeAlias = Literal[
 ]
 
 _RESAMPLES = 999
-_TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
 
 
 class _Method(NamedTuple):
@@ -312,7 +311,7 @@ def calibration_test(
 
 
 def _with_note(found: Significance, binary: bool) -> Significance:
-    return replace(found, assumptions=f"{found.assumptions} {_TWO_COLUMNS}") if binary else found
+    return replace(found, assumptions=f"{found.assumptions} {TWO_COLUMNS}") if binary else found
 
 
 def _weighted_entries(y_true: Any, y_prob: Any, rows: RowOptions, cells: Cells, *, binary: bool) -> Entries:

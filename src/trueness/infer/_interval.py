@@ -20,7 +20,7 @@ from trueness._tally.binned_scores import (
     of_matrix,
 )
 from trueness._tally.bins import Bins
-from trueness._tally.multiclass import has_two_columns
+from trueness._tally.multiclass import TWO_COLUMNS, has_two_columns
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
@@ -75,7 +75,6 @@ RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | 
 }
 
 _RESAMPLES = 500
-_TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
 _HIGHEST = 0.9999
 _LEAST_ALPHA = 1e-9
 # The bootstrap draws rows up to this number, and the sums of bins beyond.
@@ -348,7 +347,7 @@ def _default_score(tally: Tally, data: _Data, options: _Options) -> _Estimate:
 
 
 def _of_set(found: ScoreSet, n: int, data: _Data) -> _Estimate:
-    note = f"{found.note} {_TWO_COLUMNS if data.binary else ''}".strip()
+    note = f"{found.note} {TWO_COLUMNS if data.binary else ''}".strip()
     return _Estimate(found.estimate, found.region, n, found.bins, found.finer, note)
 
 

@@ -11,7 +11,7 @@ from trueness._input.arguments import Seed, generator
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.multiclass import has_two_columns
+from trueness._tally.multiclass import TWO_COLUMNS, has_two_columns
 from trueness._tally.rows_or_sums import sample_and_kind, tally_of, warn_one_class
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
@@ -19,8 +19,6 @@ from trueness.errors import InputError, TruenessWarning
 from trueness.infer._clustered_rows import ClusteredRows, clustered_rows
 from trueness.infer._paired_rows import read_rows
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
-
-_TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def observe(
     if isinstance(y_true, Tally | Binned | Sketch):
         return _of_sums(y_true, y_prob, rows, cluster, level, rng, floors)
     two = rows.get("kind") is None and has_two_columns(y_prob)
-    note = _TWO_COLUMNS if two else ""
+    note = TWO_COLUMNS if two else ""
     settings: RowOptions = {**rows, "kind": "classwise"} if two else rows
     sample, chosen = sample_and_kind(y_true, y_prob, settings, kind=kind)
     grouped, codes = None, None
