@@ -9,9 +9,9 @@ import numpy as np
 
 import trueness as tn
 from trueness._tally.rules import EqualMass
-from trueness.infer._bands import consistency_of_curve
-from trueness.infer._detection_power import detection_power
-from trueness.infer._measure_table import MEASURES
+from trueness.infer._catalogue import MEASURES
+from trueness.infer.band._reliability_bands import consistency_of_curve
+from trueness.infer.plan._detection_power import detection_power
 from trueness.measure._tce import bins_with_rejections
 from trueness.recalibrate._saving import _restored
 

@@ -152,6 +152,6 @@ def test_no_folder_of_tests_hides_a_library():
 def test_the_walks_of_the_design_page_name_files_that_exist():
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     walks = text.split("## Five walks", 1)[1].split("\n## ", 1)[0]
-    named = re.findall(r"`(\w+/\w+)`", walks)
+    named = re.findall(r"`([\w/]+/\w+)`", walks)
     assert len(named) > 40
     assert [name for name in named if not (SOURCE / f"{name}.py").exists()] == []

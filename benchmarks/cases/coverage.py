@@ -36,9 +36,9 @@ import trueness as tn
 from cases._hard_scenarios import HardData, hard_scenarios
 from trueness import simulate
 from trueness.infer import ece_interval
-from trueness.infer._exact import required_draws
-from trueness.infer._omnibus import omnibus_test
-from trueness.infer._score_interval import untested_set
+from trueness.infer.interval._score_interval import untested_set
+from trueness.infer.test._exact_test import required_draws
+from trueness.infer.test._omnibus import omnibus_test
 from trueness_papers.sun import sun_setting
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 

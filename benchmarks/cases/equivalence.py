@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 import trueness as tn
 from cases import clusters
-from trueness.infer._equivalence import EquivalenceData
+from trueness.infer.test._equivalence import EquivalenceData
 
 CRITERIA = ("l2", "ece", "oe", "band")
 ALPHA = 0.05

@@ -15,9 +15,9 @@ from scipy.special import expit, logit
 import trueness as tn
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
-from trueness.infer._exact import PairStatistic
-from trueness.infer._omnibus import omnibus_power
-from trueness.infer._test_method import bin_starts
+from trueness.infer.test._exact_test import PairStatistic
+from trueness.infer.test._method import bin_starts
+from trueness.infer.test._omnibus import omnibus_power
 
 SINGLE = ("exact", "t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
 ALPHA = 0.05

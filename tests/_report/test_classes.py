@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.infer._compare import holm
+from trueness.infer.comparison._compare import holm
 
 
 @pytest.fixture(scope="module")

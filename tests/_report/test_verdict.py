@@ -14,8 +14,8 @@ from trueness._report.summary import summarize
 from trueness._report.verdict import verdict
 from trueness._tally.rules import EqualWidth
 from trueness.errors import TruenessWarning
-from trueness.infer._observed_expected import observed_expected_interval
-from trueness.infer._slope_interval import slope_interval
+from trueness.infer.limits._observed_expected import observed_expected_interval
+from trueness.infer.limits._slope import slope_interval
 
 
 def report_of(truth, p, seed=77):

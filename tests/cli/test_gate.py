@@ -10,8 +10,8 @@ from tables_on_disk import write_columns
 
 import trueness as tn
 from trueness.errors import TruenessWarning
-from trueness.infer._ece_limits import ece_limits
-from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer.limits._ece import ece_limits
+from trueness.infer.limits._observed_expected import observed_expected_interval
 
 
 def found(result, code):

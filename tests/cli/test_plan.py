@@ -117,7 +117,7 @@ def test_options_stand_after_the_name_they_belong_to(call):
 
 def test_every_test_of_the_library_can_be_planned_for():
     from trueness.cli._plan_validation import _TESTS
-    from trueness.infer._calibration_test import TestMethod
+    from trueness.infer.test._calibration_test import TestMethod
 
     assert get_args(TestMethod) == _TESTS
 

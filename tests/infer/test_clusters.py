@@ -13,8 +13,8 @@ from scipy.special import betaincinv, expit, logit, ndtr
 import trueness as tn
 from trueness.infer import calibration_test, ece_interval
 from trueness.infer._clustered_rows import clustered_rows, effective_number
-from trueness.infer._clustered_tests import CLUSTERED_TESTS, ClusterStatistic, pair_statistic, wild_pvalue
-from trueness.infer._score_interval import label_variance, sign_variance
+from trueness.infer.interval._score_interval import label_variance, sign_variance
+from trueness.infer.test._clustered_tests import CLUSTERED_TESTS, ClusterStatistic, pair_statistic, wild_pvalue
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
 METHODS = tuple(CLUSTERED_TESTS)
@@ -192,8 +192,8 @@ def total(rows):
 
 
 def test_batches_do_not_change_the_pvalue(monkeypatch):
-    monkeypatch.setattr("trueness.infer._clustered_tests._BATCH", 8)
-    monkeypatch.setattr("trueness.infer._clustered_tests._LEAST", 1)
+    monkeypatch.setattr("trueness.infer.test._clustered_tests._BATCH", 8)
+    monkeypatch.setattr("trueness.infer.test._clustered_tests._LEAST", 1)
     seen = []
     rows = clustered_rows([0, 1], [0.9, 0.9], [0, 1], {})
 

@@ -12,15 +12,15 @@ from scipy.special import betaincinv, chdtri, expit, logit, ndtr, ndtri
 
 import trueness as tn
 from trueness._numerics.logistic import logits, recalibration_shift
-from trueness.infer._auc import auc_interval
+from trueness.infer._catalogue import ALIASES, MEASURES
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._ece_limits import ece_limits
 from trueness.infer._estimate import estimates
-from trueness.infer._measure_table import ALIASES, MEASURES
-from trueness.infer._observed_expected import EffectiveEvents
-from trueness.infer._row_means import mean_loss_interval, rate_interval, scaled_brier_interval
-from trueness.infer._shift_interval import shift_interval
-from trueness.infer._slope_interval import fit_line, free_intercept_interval, slope_interval
+from trueness.infer.limits._auc import auc_interval
+from trueness.infer.limits._ece import ece_limits
+from trueness.infer.limits._observed_expected import EffectiveEvents
+from trueness.infer.limits._row_means import mean_loss_interval, rate_interval, scaled_brier_interval
+from trueness.infer.limits._shift import shift_interval
+from trueness.infer.limits._slope import fit_line, free_intercept_interval, slope_interval
 from trueness.measure._slope import inside_cells
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
@@ -139,7 +139,7 @@ def test_profile_likelihoods_interpolated_as_in_r_have_its_limits_to_the_last_di
 
 
 def test_every_measure_has_a_valid_interval_or_a_floor_and_keeps_its_value(monkeypatch):
-    monkeypatch.setattr("trueness.infer._measure_floor._DRAWS", {math.inf: 9})
+    monkeypatch.setattr("trueness.infer.null._measure_floor._DRAWS", {math.inf: 9})
     y, p = some_rows(120)
     found = estimates(NAMES, tn.tally(y, p), seed=0)
     for name, one in found.items():

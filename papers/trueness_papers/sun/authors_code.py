@@ -10,8 +10,8 @@ from trueness._numerics.pairs import pair_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import of_matrix
 from trueness._tally.rows_or_sums import as_sample
-from trueness.infer._analytic import analytic_region, zero_threshold
-from trueness.infer._resampling import RowKinds, subsamples
+from trueness.infer.interval._analytic import analytic_region, zero_threshold
+from trueness.infer.interval._resampling import RowKinds, subsamples
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.bias import true_with_intercept

@@ -9,9 +9,9 @@ from trueness._numerics.pairs import Support, pair_sums
 from trueness._tally.binned_scores import BinnedScores, of_matrix
 from trueness._tally.rows_or_sums import as_sample
 from trueness.infer import ece_interval
-from trueness.infer._analytic import analytic_region, zero_threshold
-from trueness.infer._hulc import adaptive_hulc, hulc
-from trueness.infer._resampling import (
+from trueness.infer.interval._analytic import analytic_region, zero_threshold
+from trueness.infer.interval._hulc import adaptive_hulc, hulc
+from trueness.infer.interval._resampling import (
     RowKinds,
     bootstrap_squared_ece,
     centred_interval,

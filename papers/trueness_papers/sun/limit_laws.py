@@ -9,7 +9,7 @@ from scipy import special
 
 from trueness._numerics.pairs import PairSums, null_variance
 from trueness._numerics.proportions import clopper_pearson
-from trueness.infer._analytic import analytic_region, zero_threshold
+from trueness.infer.interval._analytic import analytic_region, zero_threshold
 from trueness.typing import Floats
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table

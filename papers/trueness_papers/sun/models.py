@@ -13,7 +13,7 @@ from trueness._tally.binned_scores import default_cells
 from trueness._tally.rows_or_sums import as_binned
 from trueness.errors import TruenessWarning
 from trueness.infer import ece_interval
-from trueness.infer._analytic import analytic_region, sums_of_bins, zero_threshold
+from trueness.infer.interval._analytic import analytic_region, sums_of_bins, zero_threshold
 from trueness.typing import Floats, Ints
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size, data_file
 from trueness_papers.record import Row, Table

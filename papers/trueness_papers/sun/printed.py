@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from trueness.infer._analytic import Region, analytic_region, upper_quantile, zero_threshold
+from trueness.infer.interval._analytic import Region, analytic_region, upper_quantile, zero_threshold
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.simulation import LEVEL

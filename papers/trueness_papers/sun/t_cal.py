@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueness._numerics.proportions import clopper_pearson
-from trueness.infer._analytic import zero_threshold
-from trueness.infer._redrawn_labels import monte_carlo_pvalue
+from trueness.infer.interval._analytic import zero_threshold
+from trueness.infer.null._redrawn_labels import monte_carlo_pvalue
 from trueness.typing import Bools, Floats, Ints
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.record import Row, Table

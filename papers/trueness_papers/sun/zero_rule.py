@@ -13,7 +13,7 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.rows_or_sums import as_binned
 from trueness.errors import TruenessWarning
 from trueness.infer import calibration_test
-from trueness.infer._analytic import sums_of_bins, zero_threshold
+from trueness.infer.interval._analytic import sums_of_bins, zero_threshold
 from trueness.measure import squared_ece
 from trueness.simulate import Beta, binary, multiclass
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size

@@ -12,9 +12,9 @@ from trueness._report.records import ClassRow, TopK
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
 from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer._compare import holm
-from trueness.infer._observed_expected import observed_expected_interval
 from trueness.infer._paired_rows import some_rows
+from trueness.infer.comparison._compare import holm
+from trueness.infer.limits._observed_expected import observed_expected_interval
 from trueness.measure import ece
 from trueness.results import Interval
 from trueness.typing import Ints

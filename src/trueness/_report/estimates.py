@@ -14,9 +14,9 @@ from trueness._tally.cells import pool_cells
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
 from trueness.infer import noise_floor
-from trueness.infer._curve_errors import curve_errors
 from trueness.infer._estimate import estimates
-from trueness.infer._monotone_band import BandRuns
+from trueness.infer.band._monotone_band import BandRuns
+from trueness.infer.limits._curve_errors import curve_errors
 from trueness.measure import ace, corp, ece, mce, smooth_ece, tce
 from trueness.results import Estimate, NoiseFloor
 from trueness.typing import Floats

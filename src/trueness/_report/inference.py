@@ -12,7 +12,7 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.infer import calibration_test, compare, ece_interval
-from trueness.infer._exact import required_draws
+from trueness.infer.test._exact_test import required_draws
 from trueness.results import Comparison, Interval, Significance
 from trueness.typing import Ints
 

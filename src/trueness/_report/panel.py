@@ -12,8 +12,8 @@ from trueness._report.records import FlexibleCurve
 from trueness._tally.cells import pool_cells
 from trueness.infer import calibration_test
 from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer._curve_bands import band_of_cells
 from trueness.infer._panel import NAMES, panel_of
+from trueness.infer.band._curve_bands import band_of_cells
 from trueness.measure._flexible_curve import curve_places
 from trueness.results import Estimate, Panel, Significance
 from trueness.typing import Floats

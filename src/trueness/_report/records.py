@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from trueness._text.strings import json_ready
-from trueness.infer._detection_power import DetectionPower
+from trueness.infer.plan._detection_power import DetectionPower
 from trueness.results import Bands, Comparison, Estimate, Interval, NoiseFloor, Panel, PriorShift, Series, Significance
 
 SCHEMA = 2

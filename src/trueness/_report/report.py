@@ -30,7 +30,7 @@ from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.infer._interval import check_drawn_level, checked_level
+from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.measure import ece
 from trueness.results import Series
 from trueness.typing import ArrayLike, RowOptions

@@ -11,8 +11,8 @@ from trueness._report.inference import Alpha, Notes, Options, collect_warnings
 from trueness._report.records import Segment, Segments
 from trueness._tally.rows_or_sums import tally_of
 from trueness.infer._paired_rows import some_rows
-from trueness.infer._segment_rows import of_groups, of_sample
-from trueness.infer._segments import describe_segments
+from trueness.infer.group._segment_rows import of_groups, of_sample
+from trueness.infer.group._segments import describe_segments
 from trueness.measure import ece
 
 _FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("column", "value", "ece"))

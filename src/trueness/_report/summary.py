@@ -26,8 +26,8 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import effective_number
-from trueness.infer._detection_power import DetectionPower, detection_power
-from trueness.infer._prior_shift import shift_of_limits
+from trueness.infer.group._prior_shift import shift_of_limits
+from trueness.infer.plan._detection_power import DetectionPower, detection_power
 from trueness.measure import (
     ace,
     bounded,

@@ -10,7 +10,7 @@ from trueness._report.records import ClassRow, Code, Model, Segments, Summary, V
 from trueness._report.segments import worst_segment
 from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
 from trueness._text.strings import quoted, shorten
-from trueness.infer._detection_power import ENOUGH, RATIO, DetectionPower
+from trueness.infer.plan._detection_power import ENOUGH, RATIO, DetectionPower
 from trueness.results import Interval
 
 _SMALL, _SMALL_SHARE = 0.02, 0.1

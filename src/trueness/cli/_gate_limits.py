@@ -17,9 +17,9 @@ from trueness._text.bins import rule_in_words
 from trueness._text.numbers import count, number, p_value
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._ece_limits import ece_limits
-from trueness.infer._equivalence import TOO_GOOD, EquivalenceData, cells_at_their_mean
-from trueness.infer._observed_expected import observed_expected_interval
+from trueness.infer.limits._ece import ece_limits
+from trueness.infer.limits._observed_expected import observed_expected_interval
+from trueness.infer.test._equivalence import TOO_GOOD, EquivalenceData, cells_at_their_mean
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 _HIGHEST = 0.9999

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
-    from trueness.infer._bands import reliability_bands
-    from trueness.infer._calibration_test import calibration_test
-    from trueness.infer._compare import compare
-    from trueness.infer._cumulative import cumulative_walk
-    from trueness.infer._curve_bands import curve_band
-    from trueness.infer._equivalence import equivalence_test
     from trueness.infer._estimate import estimate
-    from trueness.infer._grades import grade_table
-    from trueness.infer._interval import ece_interval
-    from trueness.infer._monotone_band import monotone_band
-    from trueness.infer._noise_floor import noise_floor
     from trueness.infer._panel import panel
-    from trueness.infer._prior_shift import prior_shift
-    from trueness.infer._segments import segments
-    from trueness.infer._series import calibration_series
-    from trueness.infer._validation_size import validation_size
+    from trueness.infer.band._curve_bands import curve_band
+    from trueness.infer.band._monotone_band import monotone_band
+    from trueness.infer.band._reliability_bands import reliability_bands
+    from trueness.infer.comparison._compare import compare
+    from trueness.infer.group._grades import grade_table
+    from trueness.infer.group._prior_shift import prior_shift
+    from trueness.infer.group._segments import segments
+    from trueness.infer.group._series import calibration_series
+    from trueness.infer.interval._ece_interval import ece_interval
+    from trueness.infer.null._noise_floor import noise_floor
+    from trueness.infer.plan._validation_size import validation_size
+    from trueness.infer.test._calibration_test import calibration_test
+    from trueness.infer.test._cumulative import cumulative_walk
+    from trueness.infer.test._equivalence import equivalence_test
 
 __all__ = [
     "calibration_series",
@@ -47,21 +47,21 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "_bands": "reliability_bands",
-        "_calibration_test": "calibration_test",
-        "_compare": "compare",
-        "_cumulative": "cumulative_walk",
-        "_curve_bands": "curve_band",
-        "_equivalence": "equivalence_test",
+        "band._reliability_bands": "reliability_bands",
+        "test._calibration_test": "calibration_test",
+        "comparison._compare": "compare",
+        "test._cumulative": "cumulative_walk",
+        "band._curve_bands": "curve_band",
+        "test._equivalence": "equivalence_test",
         "_estimate": "estimate",
-        "_grades": "grade_table",
-        "_interval": "ece_interval",
-        "_monotone_band": "monotone_band",
-        "_noise_floor": "noise_floor",
+        "group._grades": "grade_table",
+        "interval._ece_interval": "ece_interval",
+        "band._monotone_band": "monotone_band",
+        "null._noise_floor": "noise_floor",
         "_panel": "panel",
-        "_prior_shift": "prior_shift",
-        "_segments": "segments",
-        "_series": "calibration_series",
-        "_validation_size": "validation_size",
+        "group._prior_shift": "prior_shift",
+        "group._segments": "segments",
+        "group._series": "calibration_series",
+        "plan._validation_size": "validation_size",
     },
 )

@@ -16,7 +16,7 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.infer._paired_rows import bin_numbers, read_rows, require_confidence, top_scores, warn_few_rows
-from trueness.infer._residuals import BinnedResiduals
+from trueness.infer.interval._residuals import BinnedResiduals
 from trueness.typing import Floats, Ints, RowOptions
 
 FEW_CLUSTERS = 20

@@ -12,8 +12,11 @@ from trueness._input.row_options import spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.multiclass import has_two_columns
 from trueness.errors import InputError
-from trueness.infer._bootstrap_limits import bootstrap_limits
-from trueness.infer._estimate_limits import (
+from trueness.infer._catalogue import ALIASES, CURVE, MEASURES, SUMMED, Measure, gaps_of
+from trueness.infer._observed_rows import ObservedRows, observe
+from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.limits._bootstrap import bootstrap_limits
+from trueness.infer.limits._measure_limits import (
     Limits,
     Options,
     auc_limits,
@@ -24,11 +27,8 @@ from trueness.infer._estimate_limits import (
     no_limits,
     slope_limits,
 )
-from trueness.infer._interval import checked_level
-from trueness.infer._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
-from trueness.infer._measure_table import ALIASES, CURVE, MEASURES, SUMMED, Measure, gaps_of
-from trueness.infer._noise_floor import measure_name, measure_value
-from trueness.infer._observed_rows import ObservedRows, observe
+from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
+from trueness.infer.null._noise_floor import measure_name, measure_value
 from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
 from trueness.results._estimate import INDEPENDENT_FLOOR

@@ -18,7 +18,7 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, warn
-from trueness.infer._test_method import bin_starts
+from trueness.infer.test._method import bin_starts
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
 _MOST_ROWS = 1 << 28

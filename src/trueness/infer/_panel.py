@@ -11,11 +11,11 @@ from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally, binary_of_two_classes
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer._calibration_test import calibration_test
 from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._estimate import estimates
-from trueness.infer._interval import checked_level
 from trueness.infer._observed_rows import observe
+from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.test._calibration_test import calibration_test
 from trueness.measure._auc import auc
 from trueness.measure._binned import ece
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod, distances, fit_curve

@@ -102,7 +102,7 @@ class CumulativeDisplay(FromEstimator):
             As for :func:`trueness.ece`.
         """
         from trueness._input.arguments import checked_fraction
-        from trueness.infer._cumulative import walk_of_cells
+        from trueness.infer.test._cumulative import walk_of_cells
 
         level = checked_fraction(level, "level")
         data = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)

@@ -357,7 +357,7 @@ def from_band(
     if band == "monotone":
         return from_monotone_band(few, method, level)
     if method in ("spline", "loess"):
-        from trueness.infer._curve_bands import band_of_cells
+        from trueness.infer.band._curve_bands import band_of_cells
 
         kind: Any = "pointwise" if band == "pointwise" else "simultaneous"
         around = band_of_cells(few.parts[0], method, kind, level)
@@ -368,7 +368,7 @@ def from_band(
         if few.n > _MANY:  # the exact distribution of many rows is slow, and fewer cells suffice
             few = Tally("binary", (_pool(few.parts[0], _BAND_POOLS, rule),))
         return reliability_bands(few, bins=rule, band=band, level=level)
-    from trueness.infer._bands import consistency_of_curve
+    from trueness.infer.band._reliability_bands import consistency_of_curve
 
     return consistency_of_curve(
         few.parts[0],
@@ -397,8 +397,8 @@ def from_numbers(
 ) -> dict[str, Any]:
     """The noise floor and the intervals; None, with a note, if they cannot be computed."""
     from trueness.infer import ece_interval, estimate, noise_floor
-    from trueness.infer._curve_errors import curve_errors
-    from trueness.infer._noise_floor import floor_of_draws
+    from trueness.infer.limits._curve_errors import curve_errors
+    from trueness.infer.null._noise_floor import floor_of_draws
     from trueness.measure import corp, ece, smooth_ece
 
     def miscalibration(tally: Tally) -> float:

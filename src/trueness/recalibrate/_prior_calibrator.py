@@ -11,7 +11,7 @@ from trueness._input.arguments import checked_fraction
 from trueness._numerics.logistic import recalibration_shift
 from trueness._numerics.softmax import softmax
 from trueness.errors import SeparableWarning, warn
-from trueness.infer._shift_interval import shift_interval
+from trueness.infer.limits._shift import shift_interval
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, array, number

@@ -22,8 +22,8 @@ from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning, warn
-from trueness.infer._interval import checked_level
 from trueness.infer._panel import panel, panel_values
+from trueness.infer.interval._ece_interval import checked_level
 from trueness.measure._flexible_curve import FlexibleMethod
 from trueness.recalibrate._base_classifier import base_scores, check_classifier, check_cv, rows_and_classes
 from trueness.recalibrate._calibration_set import group_codes

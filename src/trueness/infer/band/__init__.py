@@ -1,0 +1,1 @@
+"""Bands for curves."""

@@ -1,0 +1,323 @@
+"""Confidence bands around flexible calibration curves: splines and loess."""
+
+import math
+from functools import partial
+from typing import Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+from scipy.special import chdtri, expit, fdtri, ndtr, ndtri, stdtr, stdtrit
+
+from trueness._input.arguments import checked_fraction, checked_word
+from trueness._numerics.logistic import logits
+from trueness._numerics.roots import bracketed_root
+from trueness._tally.cells import Cells
+from trueness._tally.multiclass import has_two_columns
+from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
+from trueness._tally.tally import Parts, Tally, binary_of_two_classes
+from trueness.errors import InputError
+from trueness.infer._clustered_rows import ClusteredRows, clustered_rows, effective_number
+from trueness.infer._paired_rows import require_confidence
+from trueness.infer.test._method import squared_weights
+from trueness.measure._flexible_curve import (
+    METHODS,
+    FlexibleMethod,
+    LoessCurve,
+    SplineCurve,
+    checked_knots,
+    curve_places,
+    fit_curve,
+    warn_certain_scores,
+    warn_no_curve,
+)
+from trueness.results import CurveBand
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+
+CurveBandKind: TypeAlias = Literal["pointwise", "simultaneous"]
+_BANDS = ("pointwise", "simultaneous")
+# Wilson's limits are 0 and 1 for a larger squared number of standard errors.
+_MOST_SPREAD = 1e12
+
+
+@partial(takes_rows, kind="confidence")
+def curve_band(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    band: CurveBandKind = "pointwise",
+    level: float = 0.95,
+    at: ArrayLike | None = None,
+    knots: int | None = None,
+    cluster: ArrayLike | None = None,
+    **rows: Unpack[RowOptions],
+) -> CurveBand:
+    r"""Confidence band around a flexible calibration curve.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
+        the binary problem of its second column.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
+    band : {'pointwise', 'simultaneous'}, default 'pointwise'
+        Whether `level` is that of each score by itself or of the whole curve.
+    level : float, default 0.95
+        Level of the band.
+    at : array-like of scores, optional
+        Where to evaluate curve and band; by default up to 512 scores from the smallest to the largest. A simultaneous
+        band holds from the smallest to the largest score in any case.
+    knots : int, optional
+        Knots of a spline, 3 to 7; by default 5.
+    cluster : array-like of shape (n,), optional
+        The cluster of each row, such as the patient; rows of one cluster may be dependent.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    CurveBand
+        Arrays `x`, `y` (the curve), `low` and `high`; nan, with a warning, if the curve has no finite estimate.
+
+    Notes
+    -----
+    *Splines.* With the basis :math:`s(x)` at the log-odds :math:`x` of a score, the coefficients :math:`b` and their
+    covariance :math:`V` (inverse information; for clusters, and for weights that are not whole numbers, the sandwich),
+    the band is
+
+    .. math:: \mathrm{expit}\big( s(x)^\top b \pm c \sqrt{s(x)^\top V s(x)} \big) .
+
+    A pointwise band has the normal quantile :math:`c`, as in R; Student's t with the sandwich.
+
+    *Loess.* The curve is a weighted sum of labels, with variance :math:`\sum_i l_i(x)^2 q_i (1 - q_i)`, :math:`q_i`
+    being the curve at the score of row i. The limits are the wider of ± c standard errors and of Wilson's for the
+    number of independent rows that has the same variance; they stay within [0, 1].
+
+    *Simultaneous.* :math:`c` is the quantile of the largest :math:`|t|` over all scores, from the length :math:`\kappa`
+    of the path that the standardised basis takes on the unit sphere (Sun and Loader 1994),
+
+    .. math:: \frac{\kappa}{\pi} e^{-c^2/2} + 2 (1 - \Phi(c)) = 1 - \text{level} ,
+
+    or Scheffé's, if that is smaller.
+
+    Both are bands for the mean of the curve. It is the truth if the log-odds are a spline with these knots, as for
+    calibrated scores or a wrong slope; otherwise it is the best approximation (splines) or a local mean (loess). For
+    a band without such an assumption see :func:`trueness.monotone_band`. In simulations at 95 % with uniform, rare,
+    confident and tied scores, calibrated or with a wrong slope, splines covered 0.96 to 0.97 pointwise and 0.90 to
+    0.99 simultaneously at 100 rows, 0.94 to 0.97 and 0.93 to 0.97 at 1,000. Loess covered its mean 0.96 to 0.99
+    pointwise and 0.91 to 1.00 simultaneously; but where the truth bends within a tenth of the scores, as confident
+    scores with a wrong slope do near 0 and 1, it covered the truth only 0.73.
+
+    References
+    ----------
+    Harrell, "Regression modeling strategies", 2015. Sun, Loader, "Simultaneous confidence bands for linear regression
+    and smoothing", Annals of Statistics, 1994.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(500)
+    >>> band = tn.curve_band(rng.random(500) < p, p, at=[0.2, 0.5, 0.8])
+    >>> band.y.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
+    ([0.187, 0.471, 0.834], [0.125, 0.388, 0.755], [0.27, 0.555, 0.891])
+    """
+    checked_word(curve, "curve", METHODS)
+    checked_word(band, "band", _BANDS)
+    level = checked_fraction(level, "level")
+    if knots is not None and curve != "spline":
+        raise InputError("knots", "is only for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
+    places = None if at is None else checked_places(at)
+    if cluster is None:
+        tally, grouped = _one_problem(y_true, y_prob, rows), None
+    else:
+        grouped = _clusters(y_true, y_prob, cluster, rows)
+        tally = Tally("binary", (grouped.cells,))
+    if curve == "spline":
+        warn_certain_scores(tally)
+    found = band_of_cells(
+        tally.parts[0], curve, band, level, checked_knots(5 if knots is None else knots), places, grouped
+    )
+    if np.isnan(found.low).all():
+        warn_no_curve()
+    return found
+
+
+def _one_problem(y_true: Any, y_prob: Any, rows: RowOptions) -> Tally:
+    binary = "kind" not in rows and has_two_columns(y_prob)
+    tally = binary_of_two_classes(as_tally(y_true, y_prob, rows, kind="classwise" if binary else "confidence"))
+    require_confidence(tally.kind, "the band of a matrix")
+    return tally
+
+
+def _clusters(y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions) -> ClusteredRows:
+    """The rows in clusters; whole weights repeat rows."""
+    importance = False
+    if rows.get("sample_weight") is not None and not isinstance(y_true, Parts):
+        w = sample_and_kind(y_true, y_prob, rows, kind="confidence")[0].w
+        importance = w is not None and bool((w % 1 != 0).any())
+    return clustered_rows(y_true, y_prob, cluster, rows, importance=importance, binary=True)
+
+
+def checked_places(at: ArrayLike) -> Floats:
+    """Scores, or an error."""
+    try:
+        places = np.atleast_1d(np.asarray(at, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError("at", "must be scores in [0, 1]", f"got {at!r}") from None
+    if places.ndim != 1:
+        raise InputError("at", "must be a list of scores", f"got an array of {places.ndim} dimensions")
+    wrong = places[~((places >= 0) & (places <= 1))]
+    if wrong.size:
+        raise InputError("at", "must be scores in [0, 1]", f"the first other one is {wrong[0]:g}")
+    return places
+
+
+def band_of_cells(
+    cells: Cells,
+    curve: FlexibleMethod,
+    band: CurveBandKind,
+    level: float,
+    knots: int = 5,
+    at: Floats | None = None,
+    rows: ClusteredRows | None = None,
+) -> CurveBand:
+    """The band of one binary problem; `rows` are the same rows in clusters."""
+    fit = fit_curve(cells, curve, knots)
+    used = fit.cells if fit.cells.size else cells
+    grid = curve_places(used)
+    at = grid if at is None else at
+    law = _law(fit, rows)
+    if law is None:
+        nan = np.full(at.size, np.nan)
+        return CurveBand(at, nan, nan, level, curve, 0, band, fit.at(at))
+    root, freedom = law
+    width = critical_value(_design(fit, grid) @ root, level, freedom, simultaneous=band == "simultaneous")
+    design, y = _design(fit, at), fit.at(at)
+    error = np.sqrt(((design @ root) ** 2).sum(axis=1))
+    if isinstance(fit, SplineCurve):
+        assert fit.fit is not None
+        eta = design @ fit.fit.coefficients
+        low, high = expit(eta - width * error), expit(eta + width * error)
+    else:
+        low, high = _limits(_inside(y, fit.cells), error, width)
+    return CurveBand(at, low, high, level, curve, 0, band, y)
+
+
+def _design(fit: SplineCurve | LoessCurve, score: Floats) -> Floats:
+    """The curve, or its log-odds, is this matrix times the estimates."""
+    if isinstance(fit, LoessCurve):
+        assert fit.smoother is not None
+        return fit.smoother.design(score)
+    assert fit.fit is not None
+    found = np.full((score.size, fit.fit.coefficients.size), np.nan)
+    inside = (score > 0) & (score < 1)
+    found[inside] = fit.fit.columns(logits(score[inside]))
+    return found
+
+
+def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Floats, float] | None:
+    """A square root of the covariance of the estimates, and its degrees of freedom; None if there is none."""
+    if not fit.cells.size or (isinstance(fit, SplineCurve) and fit.fit is None):
+        return None
+    freedom = math.inf
+    if rows is not None:
+        freedom = effective_number(rows.cluster, rows.weight) - 1
+    elif not fit.cells.exact:
+        assert fit.cells.squares is not None
+        freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / fit.cells.squares.sum()) - 1)
+    if freedom <= 0:
+        return None
+    covariance = _spline_covariance(fit, rows) if isinstance(fit, SplineCurve) else _loess_covariance(fit, rows)
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0)), freedom
+
+
+def _spline_covariance(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
+    """Covariance of the coefficients: inverse information, or the sandwich."""
+    fit, cells = curve.fit, curve.cells
+    assert fit is not None
+    bread = fit.inverse_information
+    if rows is not None:
+        p = rows.p
+        kept = (p > 0) & (p < 1)
+        columns = fit.columns(logits(p[kept]))
+        residual = np.asarray(rows.top.y, np.float64)[kept] - expit(columns @ fit.coefficients)
+        spread = _cluster_spread(columns * residual[:, None], rows, np.flatnonzero(kept))
+    elif cells.exact:
+        return bread
+    else:
+        assert cells.squares is not None
+        assert cells.event_squares is not None
+        columns = fit.columns(logits(cells.score))
+        q = expit(columns @ fit.coefficients)
+        squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
+        spread = columns.T @ (columns * squares[:, None])
+    return np.asarray(bread @ spread @ bread)
+
+
+def _loess_covariance(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
+    """Covariance of heights and slopes at the vertices."""
+    cells, smoother = curve.cells, curve.smoother
+    assert smoother is not None
+    if rows is not None:
+        # The cell of a row, or the nearest of pooled ones.
+        cell = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, rows.p, side="right")
+        residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
+        return _cluster_spread(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n))
+    q = _inside(curve.at(cells.score), cells)
+    return np.asarray((smoother.operator * (squared_weights(cells) * q * (1 - q))) @ smoother.operator.T)
+
+
+def _cluster_spread(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
+    """The covariance of the sum of the terms of rows `kept`, whose clusters are independent."""
+    if rows.weight is not None:
+        terms = terms * rows.weight[kept][:, None]
+    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
+    sums = np.stack([np.bincount(codes, column) for column in terms.T])
+    return np.asarray(sums @ sums.T * (sums.shape[1] / max(1, sums.shape[1] - 1)))
+
+
+def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
+    """The multiple of the standard error for each row of `path` by itself, or for the largest |t| along all of them.
+
+    The rows have standard errors as lengths and correlations as cosines; see :func:`curve_band`.
+    """
+    normal = math.isinf(freedom)
+    pointwise = float(ndtri((1 + level) / 2) if normal else stdtrit(freedom, (1 + level) / 2))
+    if not simultaneous or len(path) == 1:
+        return pointwise
+    unit = path / np.maximum(np.linalg.norm(path, axis=1), 1e-300)[:, None]
+    steps = np.linalg.norm(np.diff(unit, axis=0), axis=1)
+    length = float(2 * np.arcsin(np.minimum(steps / 2, 1)).sum())
+
+    def excess(c: float) -> float:
+        if normal:
+            beyond, tail = math.exp(-c * c / 2), 2 * float(ndtr(-c))
+        else:
+            beyond, tail = (1 + c * c / freedom) ** (-freedom / 2), 2 * float(stdtr(freedom, -c))
+        return length / math.pi * beyond + tail - (1 - level)
+
+    upper = 2 * pointwise
+    while excess(upper) > 0:
+        upper *= 2
+    k = np.linalg.matrix_rank(path, tol=1e-9 * np.linalg.norm(path, 2))
+    scheffe = math.sqrt(chdtri(k, 1 - level) if normal else k * fdtri(k, freedom, level))
+    return min(bracketed_root(excess, pointwise, upper) if excess(pointwise) > 0 else pointwise, scheffe)
+
+
+def _inside(y: Floats, cells: Cells) -> Floats:
+    """Heights moved inside (0, 1), by half a row among all rows."""
+    end = 0.5 / (float(cells.count.sum()) + 1)
+    return np.clip(y, end, 1 - end)
+
+
+def _limits(y: Floats, error: Floats, width: float) -> tuple[Floats, Floats]:
+    """The wider of y ± a multiple of its standard error and Wilson's limits for rows with the same standard error."""
+    with np.errstate(over="ignore"):  # one row may outweigh all others, which leaves Student's t no freedom
+        spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
+    middle, half = y + spread / 2, np.sqrt(spread * y * (1 - y) + spread**2 / 4)
+    low = np.minimum(y - width * error, (middle - half) / (1 + spread))
+    high = np.maximum(y + width * error, (middle + half) / (1 + spread))
+    return np.maximum(low, 0), np.minimum(high, 1)

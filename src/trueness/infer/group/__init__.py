@@ -1,0 +1,1 @@
+"""Segments, grades, days and shifts."""

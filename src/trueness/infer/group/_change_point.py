@@ -1,0 +1,153 @@
+r"""The change point of calibration in a series of samples, such as days.
+
+The null hypothesis is that the event rate given the score is the same on all days. It need not equal the score, so a
+model that is miscalibrated in the same way on all days has no change point; and the scores may drift.
+
+1. Cut the pooled scores into strata. The pooled gap :math:`r_k`, rate − mean score of stratum k, is interpolated
+   linearly between strata: a row of score p has the pooled event probability p + r(p).
+2. For each day, sum the residuals y − p − r(p), and the same with weights x, the log-odds of the stratum: changes of
+   level and of slope.
+3. For each run of days i, …, j − 1 (i > 0), with A and B the sums of these over the run and V their covariance if
+   nothing changes, :math:`S_{ij} = (A, B) V^{-1} (A, B)^T`. A run up to the last of the D days is a lasting change; any
+   other run ends with a second change, for which 2 log D is subtracted.
+4. The largest S is compared with those of labels drawn from the pooled event probabilities, with r estimated again
+   for each draw.
+
+Rows are assumed to be independent. The level is approximate, since r is estimated; simulated levels are in
+``docs/guide/sketch.md``.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from trueness._tally.cells import Cells
+from trueness._tally.rules import MassAndWidth
+from trueness.infer.null._redrawn_labels import monte_carlo_pvalue
+from trueness.infer.test._method import squared_weights
+from trueness.typing import Floats, Ints
+
+MANY_DAYS = 200
+"""With more days, only single days and lasting changes are tried."""
+_STRATA, _EVENTS = 10, 10
+_BATCH = 2_000_000
+# Runs whose residuals have a smaller share of the total variance than this say nothing.
+_LEAST, _TINY = 1e-9, 1e-300
+
+
+class ChangePoint(NamedTuple):
+    """The run of days that differs most from the others."""
+
+    pvalue: float
+    """Of the hypothesis that no run differs."""
+    start: int
+    """The first day that differs."""
+    stop: int
+    """The day after the last; the number of days for a lasting change."""
+
+
+def change_point(days: Sequence[Cells], draws: int, rng: np.random.Generator) -> ChangePoint:
+    """Scan all runs of days; there must be at least two days, each with rows."""
+    strata = _Strata(days)
+    scan = _Scan(strata)
+    largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
+    size = max(1, _BATCH // strata.count.size)
+    batches = [min(size, draws - begin) for begin in range(0, draws, size)]
+    drawn = np.concatenate([scan(strata.draw(batch, rng))[0] for batch in batches])
+    return ChangePoint(float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop))
+
+
+class _Strata:
+    """Sums of each day in each stratum of the pooled scores, in arrays of shape (days, strata)."""
+
+    def __init__(self, days: Sequence[Cells]) -> None:
+        self.whole = all(cells.exact for cells in days)
+        edges = _edges(days)
+        n = edges.size - 1
+        sums = []
+        for cells in days:
+            at = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, n - 1)
+            columns = (cells.weight, cells.events, squared_weights(cells), cells.weight * cells.score)
+            sums.append([np.bincount(at, column.astype(np.float64), n) for column in columns])
+        self.count, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
+        self.observed = events - self.expected
+        self.total, expected = self.count.sum(axis=0), self.expected.sum(axis=0)
+        centre = expected / self.total
+        score = np.divide(self.expected, self.count, out=np.tile(centre, (len(days), 1)), where=self.count > 0)
+        # The gap r of a day and stratum, interpolated at its mean score, is hat @ r.
+        self.hat = np.stack([np.interp(score, centre, one) for one in np.eye(n)], axis=-1)
+        self.rate = np.clip(score + self.hat @ self.gap(self.observed), 0, 1)
+        self.variance = self.squares * self.rate * (1 - self.rate)
+        # Half an event on either side keeps the log-odds of a stratum of scores 0 or 1 finite.
+        x, v = np.log((expected + 0.5) / (self.total - expected + 0.5)), self.variance.sum(axis=0)
+        self.x = x - float(v @ x) / max(float(v.sum()), _TINY)
+
+    def gap(self, excess: Floats) -> Floats:
+        """The pooled gap of each stratum."""
+        return np.asarray(excess.sum(axis=-2) / self.total)
+
+    def draw(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Excess events if nothing changed, of shape (draws, days, strata)."""
+        shape = (draws, *self.rate.shape)
+        if self.whole:
+            return np.asarray(rng.binomial(self.count.astype(np.int64), self.rate, shape) - self.expected)
+        noise = np.sqrt(self.variance) * rng.standard_normal(shape)
+        return np.asarray(self.count * self.rate - self.expected + noise)
+
+
+def _edges(days: Sequence[Cells]) -> Floats:
+    """Edges of the strata: about ten of equal mass and ten of equal width, fewer if few events are expected."""
+    score, inverse = np.unique(np.concatenate([cells.score for cells in days]), return_inverse=True)
+    weight = np.bincount(inverse, np.concatenate([cells.weight for cells in days]))
+    if all(cells.exact for cells in days):
+        weight = np.rint(weight).astype(np.int64)
+    expected = float(weight @ score)
+    n = max(1, min(_STRATA, int(min(expected, float(weight.sum()) - expected) / _EVENTS)))
+    return MassAndWidth(n, n).group(Cells(score, weight, weight, weight)).edges
+
+
+class _Scan:
+    """The largest statistic over all runs of days, for many sets of labels at once."""
+
+    def __init__(self, strata: _Strata) -> None:
+        self.strata, x = strata, strata.x
+        self.level_gap, self.slope_gap = (
+            np.einsum("dk,dkj->jd", strata.count * factor, strata.hat) for factor in (1.0, x)
+        )
+        self.variance = strata.variance.sum(axis=0)
+        self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
+        self.reached = np.vstack([np.zeros(x.size), np.cumsum(strata.count, axis=0)]) / strata.total
+
+    def __call__(self, excess: Floats) -> tuple[Floats, Ints, Ints]:
+        """The largest statistic of each set of labels, and its run."""
+        gap, (draws, days, _) = self.strata.gap(excess), excess.shape
+        level = _cumulated(excess.sum(axis=-1) - gap @ self.level_gap)
+        slope = _cumulated(excess @ self.strata.x - gap @ self.slope_gap)
+        best, start, stop = np.full(draws, -np.inf), np.zeros(draws, dtype=np.int64), np.zeros(draws, dtype=np.int64)
+        for i in range(1, days):
+            ends = np.arange(i + 1, days + 1) if days <= MANY_DAYS else np.unique([i + 1, days])
+            value = self._statistic(i, ends, level[:, ends] - level[:, i, None], slope[:, ends] - slope[:, i, None])
+            value -= np.where(ends < days, 2 * np.log(days), 0.0)
+            at = value.argmax(axis=1)
+            largest = value[np.arange(draws), at]
+            better = largest > best
+            best[better], start[better], stop[better] = largest[better], i, ends[at[better]]
+        return best, start, stop
+
+    def _statistic(self, i: int, ends: Ints, level: Floats, slope: Floats) -> Floats:
+        """S of the runs from day i to each end; level and slope have shape (draws, ends)."""
+        share = self.reached[ends] - self.reached[i]
+        free = share * (1 - share) * self.variance
+        v_level, both, v_slope = free.sum(axis=1), free @ self.strata.x, free @ self.strata.x**2
+        divisor = np.maximum(v_level, _TINY)
+        # The slope, free of what the level explains.
+        rest, left = slope - level * (both / divisor), v_slope - both**2 / divisor
+        known, sloped = v_level > self.least[0], left > np.maximum(1e-6 * v_slope, self.least[1])
+        value = np.where(known, level**2 / divisor, 0.0)
+        return np.asarray(value + np.where(known & sloped, rest**2 / np.maximum(left, _TINY), 0.0))
+
+
+def _cumulated(values: Floats) -> Floats:
+    """Sums over the first 0, 1, 2, … days."""
+    return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)

@@ -1,0 +1,472 @@
+"""Tables by rating grade: events expected and observed, exact limits, traffic lights."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import checked_fraction, checked_word, is_real
+from trueness._input.sample import Sample
+from trueness._input.segment_columns import MOST_GRADES, read_grades
+from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.vasicek import OneFactor
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.multiclass import binary_of_two_columns
+from trueness._tally.row_sums import bins_of_rows, cells_of_rows
+from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
+from trueness.infer._paired_rows import read_rows, some_rows
+from trueness.infer.comparison._compare import holm
+from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.limits._shift import shift_interval
+from trueness.measure._slope import inside_cells
+from trueness.results import Estimate, Grade, GradeTable
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+
+Portfolio: TypeAlias = Literal["infinite", "finite"]
+
+_MOST_DISTINCT = 50
+_ALL = Edges([0, 1])
+_TOTAL = "total"
+
+
+@takes_rows
+def grade_table(
+    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    grades: ArrayLike | None = None,
+    bins: Mapping[str, float] | BinsLike | None = None,
+    level: float = 0.95,
+    correlation: float = 0.0,
+    portfolio: Portfolio = "infinite",
+    lights: tuple[float, float] = (0.95, 0.999),
+    **rows: Unpack[RowOptions],
+) -> GradeTable:
+    r"""Predicted and observed events by rating grade, with exact limits and traffic lights.
+
+    The table of credit validation reports: does each grade have the default rate that its probability of default (PD)
+    says? Usable for any risk classes.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or, without `grades`, a :class:`trueness.Tally`, :class:`trueness.Sketch` or
+        :class:`trueness.Binned` in place of both. Scores are the predicted PDs. A matrix must have two columns, of
+        which the second is the score.
+    grades : array-like of shape (n,), optional
+        The grade of each row. An ordered categorical keeps its order; other grades are sorted by their mean score.
+    bins : dict of names and upper cut-offs, sequence of edges, int or bin rule, optional
+        Grades by score, in place of `grades`: ``{"A": 0.01, "B": 0.05, "C": 1}`` puts scores below 0.01 in A, those
+        from 0.01 to below 0.05 in B, and so on; the last cut-off belongs to its grade. With neither `grades` nor
+        `bins`, each distinct score is a grade, if there are at most 50.
+    level : float, default 0.95
+        Level of all limits but those of the lights.
+    correlation : float, default 0
+        Asset correlation ρ in [0, 1): how strongly events of a period depend on each other.
+    portfolio : {'infinite', 'finite'}, default 'infinite'
+        With a correlation: limits and lights for infinitely many rows in each grade (Vasicek's quantiles), or for the
+        rows there are.
+    lights : pair of float, default (0.95, 0.999)
+        One-sided levels: a grade is amber above the limit of the first and red above that of the second.
+    **rows
+        As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence between rows.
+
+    Returns
+    -------
+    GradeTable
+        The grades from low to high risk; the total; the central-tendency offset; inversions. Empty grades are kept.
+
+    Notes
+    -----
+    **Limits of the rate** and of observed/expected: Clopper and Pearson's of the rate, also divided by the mean score.
+    They take rows as independent, whatever `correlation` is.
+
+    **Limits if the PD is right.** Without correlation, the number of events of n rows with mean score p is compared
+    with the binomial distribution (n, p). If scores differ within a grade, the exact distribution (Poisson-binomial) is
+    slightly narrower, so that p-values are slightly too large, never too small beyond the expected number (Hoeffding
+    1956). With asset correlation ρ the limits of the rate are Vasicek's quantiles,
+
+    .. math:: \Phi\Big( \frac{\Phi^{-1}(p) \pm \sqrt{\rho}\, z}{\sqrt{1 - \rho}} \Big) ,
+
+    with :math:`z` the normal quantile of the level; those of the total are the mean over grades, since one factor
+    moves all of them. They ignore the chance within a grade, and are too narrow where few events are expected; `notes`
+    name the grades whose light would differ. ``portfolio="finite"`` averages the binomial distribution over the
+    factor. All p-values do so.
+
+    **Lights.** Green: the events do not exceed the limit of the first level of `lights`; amber: they do; red: they
+    exceed that of the second. Each grade is judged by itself: of 20 calibrated grades one is amber on average.
+    `adjusted_pvalue` allows for the number of grades.
+
+    **Central tendency.** `offset` is the shift :math:`a` in
+    :math:`\sum_i 1/(1 + e^{-a - \mathrm{logit}\,p_i}) = \sum_i y_i`, in log-odds, with likelihood-ratio limits for
+    independent rows. It is the calibration intercept at slope 1. Scores of exactly 0 and 1 are left out.
+
+    **Weights** that are whole numbers count rows; others enter by the effective number of rows, (Σw)²/Σw².
+
+    References
+    ----------
+    Basel Committee on Banking Supervision, Studies on the validation of internal rating systems, Working Paper 14,
+    2005.
+    D. Tasche, A traffic lights approach to PD validation, 2003.
+    O. Vasicek, The distribution of loan portfolio value, Risk 15 (2002), 160-162.
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
+    Statistics 27 (1956), 713-721.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> pd = np.repeat([0.002, 0.01, 0.05], [2000, 1000, 400])
+    >>> y = np.isin(np.arange(3400), [*range(3), *range(2000, 2017), *range(3000, 3015)])
+    >>> table = tn.grade_table(y, pd, bins={"A": 0.005, "B": 0.02, "C": 1})
+    >>> for grade in table:
+    ...     print(grade)
+    A: 3 events, 4.0 expected (n = 2,000), p = 0.76, green
+    B: 17 events, 10.0 expected (n = 1,000), p = 0.026, amber
+    C: 15 events, 20.0 expected (n = 400), p = 0.90, green
+    >>> round(table["B"].ratio, 2), table.inversions
+    (1.7, ())
+    """
+    level = checked_level(level)
+    model = _Model(level, *_checked_lights(lights), _checked_correlation(correlation), _checked_portfolio(portfolio))
+    if grades is None:
+        return _table(*_by_score(y_true, y_prob, bins, rows), model)
+    if bins is not None:
+        raise InputError("bins", "must be left out if there is a column of grades")
+    return _table(*_by_column(y_true, y_prob, grades, rows), model)
+
+
+class _Model(NamedTuple):
+    """How events are judged."""
+
+    level: float
+    amber: float
+    red: float
+    correlation: float
+    portfolio: Portfolio
+
+
+class _GradeSums(NamedTuple):
+    """The sums of the rows of each grade, in order."""
+
+    names: tuple[str, ...]
+    n: Ints
+    weight: Floats
+    events: Floats
+    expected: Floats
+    squares: Floats
+    """Σw²; the weight itself if weights count rows."""
+    whole: bool
+
+    @classmethod
+    def of_bins(cls, names: Iterable[str], parts: Iterable[Bins]) -> "_GradeSums":
+        parts = tuple(parts)
+
+        def join(name: str) -> Any:
+            return np.concatenate([np.asarray(getattr(part, name)) for part in parts])
+
+        weight, events, expected, squares = (
+            join(name).astype(np.float64) for name in ("weight", "events", "sum_score", "squares")
+        )
+        whole = all(part.whole for part in parts)
+        n = weight.astype(np.int64) if whole else join("count")
+        return cls(tuple(names), n, weight, events, expected, squares, whole)
+
+    def order(self, at: Ints) -> "_GradeSums":
+        """The grades in another order."""
+        columns = {k: getattr(self, k)[at] for k in ("n", "weight", "events", "expected", "squares")}
+        return self._replace(names=tuple(self.names[i] for i in at), **columns)
+
+    @property
+    def score(self) -> Floats:
+        """Mean score, nan without rows."""
+        return np.asarray(np.divide(self.expected, self.weight, out=np.full(self.n.size, np.nan), where=self.n > 0))
+
+
+def _checked_lights(lights: Any) -> tuple[float, float]:
+    if not isinstance(lights, tuple | list) or len(lights) != 2:
+        raise InputError("lights", "must be two levels, for amber and red", f"got {lights!r}")
+    amber, red = (checked_fraction(one, "lights") for one in lights)
+    if not amber < red:
+        raise InputError("lights", "must have a lower level for amber than for red", f"got {lights!r}")
+    return amber, red
+
+
+def _checked_correlation(value: Any) -> float:
+    if not is_real(value) or not 0 <= value < 1:
+        raise InputError("correlation", "must lie in [0, 1)", f"got {value!r}")
+    return float(value)
+
+
+def _checked_portfolio(value: Any) -> Portfolio:
+    checked_word(value, "portfolio", ("infinite", "finite"))
+    return value  # type: ignore[no-any-return]
+
+
+def _by_score(
+    y_true: Any, y_prob: Any, bins: Any, rows: RowOptions
+) -> tuple[_GradeSums, Cells | None, tuple[str, ...]]:
+    """Sums by intervals of the score; cells only if there are any; notes."""
+    names, rule = _names_and_rule(bins)
+    if rule is not None:
+        _check_number(rule.n_requested)
+    if isinstance(y_true, Binned):
+        if rule is None:
+            demand = "must say which bins are grades"
+            raise InputError("bins", demand, "got None and a Binned", remedy="Pass its edges, or name the cut-offs.")
+        binned = _binary(as_binned(y_true, y_prob, rule, rows))
+        part, cells = binned.parts[0], None
+    else:
+        cells = _binary(as_tally(y_true, y_prob, rows, rule=rule)).parts[0]
+        if rule is None:
+            names, rule = _distinct(cells)
+        try:
+            part = Bins.from_cells(cells, rule.group(cells))
+        except InputError as error:
+            if not isinstance(bins, Mapping) or error.argument != "bins":
+                raise
+            raise error.but(remedy="Give the last grade the cut-off 1.") from None
+    _check_number(part.size)
+    names = names or tuple(_interval_names(part.edges))
+    note = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
+    return _GradeSums.of_bins(names, [part]), cells, (note,) if isinstance(y_true, Sketch) else ()
+
+
+def _check_number(grades: int) -> None:
+    if grades > MOST_GRADES:
+        raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
+
+
+def _binary(sums: Any) -> Any:
+    """The sums of one class; of two columns, those of the second."""
+    sums = binary_of_two_classes(sums)
+    if sums.kind != "binary":
+        _refuse_classes(f"got {len(sums.classes or ())} classes")
+    return sums
+
+
+def _refuse_classes(got: str) -> None:
+    remedy = "For one class against the rest pass its column as a vector."
+    raise InputError("y_prob", "must be the probability of an event, or have two columns", got, remedy=remedy)
+
+
+def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
+    if bins is None:
+        return (), None
+    if not isinstance(bins, Mapping):
+        return (), blind_to_labels(as_rule(bins))
+    names = tuple(map(str, bins))
+    if not names:
+        raise InputError("bins", "must name at least one grade", "the dict is empty")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise InputError("bins", "must have different names", f"{min(twice)!r} is there twice")
+    last, before = 0.0, ""
+    for name, cut in bins.items():
+        if not is_real(cut) or not 0 <= cut <= 1:
+            raise InputError("bins", "must have upper cut-offs in [0, 1]", f"that of {name!r} is {cut!r}")
+        if float(cut) <= last:
+            after = f"after {before!r} with {last:g}" if before else "and no score is below"
+            got = f"{name!r} has {float(cut):g} {after}"
+            raise InputError("bins", "must have upper cut-offs that ascend from above 0", got)
+        last, before = float(cut), str(name)
+    return names, Edges([0.0, *(float(cut) for cut in bins.values())])
+
+
+def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
+    if cells.size > _MOST_DISTINCT:
+        got = f"there are {cells.size:,} distinct scores, too many for one grade each"
+        text = "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
+        remedy = Remedy("name-grades", text)
+        raise InputError("", "Grades must be given by a column or by cut-offs", got, remedy=remedy)
+    names = [f"{score:.6g}" for score in cells.score]
+    return tuple(names if len(set(names)) == len(names) else map(repr, cells.score.tolist())), Distinct()
+
+
+def _interval_names(edges: Floats) -> Iterable[str]:
+    for low, high in pairwise(edges.tolist()):
+        yield f"[{low:.6g}, {high:.6g}{']' if high == edges[-1] else ')'}"
+
+
+def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple[_GradeSums, Cells, tuple[str, ...]]:
+    """Sums by the values of a column; all cells; notes."""
+    if isinstance(y_true, Tally | Sketch | Binned):
+        got = f"a {type(y_true).__name__} has none"
+        raise InputError("grades", "needs rows", got, remedy="`bins=` makes grades of cut-offs.")
+    if isinstance(grades, Mapping):
+        remedy = "Named cut-offs go to `bins=`."
+        raise InputError("grades", "must be a column with the grade of each row", "got a dict", remedy=remedy)
+    paired = read_rows(y_true, {"": y_prob}, None, rows, kind="classwise", importance=True)
+    sample = binary_of_two_columns(paired.samples[""])
+    if sample.p.ndim == 2:
+        _refuse_classes(f"got {sample.p.shape[1]} columns")
+    column = read_grades(grades, y_true, paired.row, drop=rows.get("missing") == "drop")
+    if column.dropped:
+        warn(f"{column.dropped:,} of {paired.row.size:,} rows have no grade and were dropped.", DroppedRowsWarning)
+    sample = sample if not column.dropped else some_rows(sample, column.kept)
+    cells = cells_of_rows(sample)  # checks every value
+    sums = _sums_by_code(sample, column.code, column.names)
+    if not column.ordered:
+        sums = sums.order(np.lexsort((np.arange(len(column.names)), sums.score)))
+    return sums, cells, ()
+
+
+def _sums_by_code(sample: Sample, code: Ints, names: tuple[str, ...]) -> _GradeSums:
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(len(names) + 1))
+    parts = [
+        bins_of_rows(some_rows(sample, order[a:b]), _ALL) if a < b else Bins.empty(np.array([0.0, 1.0]))
+        for a, b in pairwise(ends.tolist())
+    ]
+    return _GradeSums.of_bins(names, parts)
+
+
+def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model) -> GradeTable:
+    one = np.array([1.0])
+    filled = sums.n > 0
+    laws = [OneFactor(np.array([p]), one, model.correlation) for p in np.minimum(sums.score, 1.0)]
+    share = sums.weight[filled] / sums.weight.sum()
+    every = OneFactor(np.minimum(sums.score[filled], 1.0), share, model.correlation)
+    whole = sums.whole
+    grades = [_grade(name, _line(sums, [i]), laws[i], model, whole) for i, name in enumerate(sums.names)]
+    adjusted = np.full(len(grades), np.nan)
+    adjusted[filled] = holm(np.array([g.pvalue for g in grades])[filled])
+    grades = [replace(g, adjusted_pvalue=float(p)) for g, p in zip(grades, adjusted, strict=True)]
+    total = _grade(_TOTAL, _line(sums, range(len(grades))), every, model, whole)
+    there = [g for g in grades if g.n > 0]
+    return GradeTable(
+        grades=tuple(grades),
+        total=replace(total, adjusted_pvalue=total.pvalue),
+        offset=_offset(cells, total, model.level),
+        inversions=tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate),
+        level=model.level,
+        amber=model.amber,
+        red=model.red,
+        correlation=model.correlation,
+        portfolio=model.portfolio,
+        notes=(*notes, *_notes(grades, sums, model)),
+    )
+
+
+class _Line(NamedTuple):
+    """The sums of one grade, or of all."""
+
+    n: int
+    weight: float
+    events: float
+    expected: float
+    rows: float
+    """Independent rows of equal weight that it is worth."""
+
+
+def _line(sums: _GradeSums, at: Iterable[int]) -> _Line:
+    at = list(at)
+    n, weight, events, expected, squares = (
+        getattr(sums, name)[at].sum() for name in ("n", "weight", "events", "expected", "squares")
+    )
+    return _Line(
+        int(n), float(weight), float(events), float(expected), float(weight * (weight / squares)) if n else 0.0
+    )
+
+
+def _grade(name: str, line: _Line, law: OneFactor, model: _Model, whole: bool) -> Grade:
+    if line.n == 0:
+        unknown = dict.fromkeys((f.name for f in fields(Grade)), math.nan)
+        none: dict[str, Any] = {"n": 0, "weight": 0.0, "expected": 0.0, "events": 0.0}
+        return Grade(**(unknown | none | {"grade": name, "light": "", "few": False}))
+    rows, rate, score = line.rows, min(line.events / line.weight, 1.0), law.mean
+    k = round(line.events) if whole else rate * rows
+    low, high = (float(end) for end in clopper_pearson(k, rows, model.level))
+    large = model.correlation > 0 and model.portfolio == "infinite"
+
+    def upper(probability: float) -> float:
+        return law.quantile(probability) if large else law.most_events(rows, probability, whole=whole) / rows
+
+    def lower(probability: float) -> float:
+        return law.quantile(1 - probability) if large else law.fewest_events(rows, probability, whole=whole) / rows
+
+    many, few = law.at_least(k, rows), law.at_most(k, rows)
+    amber, red, two_sided = upper(model.amber), upper(model.red), (1 + model.level) / 2
+    by_limit: tuple[bool, bool] = (rate > amber, rate > red) if large else _exceeds(many, model)
+    ratio, ratio_low, ratio_high = (_over(x, score, rate) for x in (rate, low, high))
+    return Grade(
+        grade=name,
+        n=line.n,
+        weight=line.weight,
+        score=score,
+        expected=line.expected,
+        events=line.events,
+        rate=rate,
+        low=low,
+        high=high,
+        ratio=ratio,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
+        limit_low=lower(two_sided),
+        limit_high=upper(two_sided),
+        amber_above=amber,
+        red_above=red,
+        pvalue=many,
+        pvalue_few=few,
+        pvalue_two_sided=min(1.0, 2 * min(many, few)),
+        adjusted_pvalue=many,
+        light=_light(*by_limit),
+        few=few <= 1 - model.amber,
+    )
+
+
+def _over(rate: float, score: float, observed: float) -> float:
+    """A rate over the mean score; without expected events, infinite if there are events, else nan."""
+    return rate / score if score > 0 else math.inf if observed > 0 else math.nan
+
+
+def _exceeds(pvalue: float, model: _Model) -> tuple[bool, bool]:
+    """Whether the events exceed the limits of amber and red: these are the last whose p-value is larger."""
+    return pvalue <= 1 - model.amber, pvalue <= 1 - model.red
+
+
+def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
+    return "red" if red else "amber" if amber else "green"
+
+
+def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
+    name, definition = "central-tendency offset", "Shift of all log-odds after which expected = observed events."
+    if cells is None:
+        note = "Bins do not keep every distinct score, which the offset needs."
+        return Estimate(name, math.nan, math.nan, math.nan, level, "", total.n, definition, note=note)
+    found = shift_interval(cells, level)
+    shift = found.shift
+    if math.isnan(shift):  # all labels are equal, which leaves one limit finite
+        shift = math.inf if found.low > -math.inf else -math.inf if found.high < math.inf else math.nan
+    certain = inside_cells(cells).certain
+    note = f"{certain:,.6g} scores of exactly 0 or 1 are left out." if certain else ""
+    method = "likelihood ratio" if cells.exact else "Wald, sandwich variance"
+    error = found.standard_error if math.isfinite(shift) else math.nan
+    return Estimate(name, shift, found.low, found.high, level, method, total.n, definition, error, note=note)
+
+
+def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
+    there = [g for g in grades if g.n > 0]
+    falls = [f"{b.grade} below {a.grade}" for a, b in pairwise(there) if b.score < a.score]
+    if falls:
+        yield f"Predicted PDs are inverted: {', '.join(falls)}."
+    if not sums.whole:
+        yield "Weights are not whole numbers: limits and p-values use the effective number of rows."
+    if model.correlation == 0:
+        return
+    yield "The limits of rates, O/E and offset take rows as independent."
+    other = [(g, _light(*_exceeds(g.pvalue, model))) for g in there]
+    differ = [f"{g.grade} would be {light}" for g, light in other if light != g.light]
+    if differ:
+        yield (
+            "Vasicek's limits are those of infinitely many rows. With the chance within the rows there are, "
+            f'{", ".join(differ)} (`portfolio="finite"`).'
+        )

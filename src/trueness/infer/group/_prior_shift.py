@@ -1,0 +1,123 @@
+"""Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
+
+import math
+from typing import NoReturn, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness.errors import InputError
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.limits._shift import shift_interval
+from trueness.infer.limits._slope import slope_interval
+from trueness.results import PriorShift
+from trueness.typing import ArrayLike, RowOptions
+
+Limits: TypeAlias = tuple[float, float, float]
+"""A value with its lower and upper limit."""
+
+
+@takes_rows
+def prior_shift(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    **rows: Unpack[RowOptions],
+) -> PriorShift:
+    r"""Whether the scores look as if one class had been weighted, over-sampled or down-sampled, and by what factor.
+
+    Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w and leaves their
+    ratios alone. Such a shift can be distinguished from other errors and undone: see :func:`trueness.prior_correction`.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix must have two columns, of
+        which the second is the score.
+    level : float, default 0.95
+        Confidence level of the limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    PriorShift
+        The weight and the calibration slope with their limits; `detected`; the finding as a sentence.
+
+    Notes
+    -----
+    With :math:`a` the maximum-likelihood intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`,
+
+    .. math:: w = e^{-a} ,
+
+    without units. A shift is detected if the limits of :math:`w` exclude 1 and those of the slope
+    (:func:`trueness.calibration_slope`) include 1. The limits are those of the likelihood ratio; for weights that are
+    not whole numbers, and for clusters, Wald limits with the sandwich variance. With few rows the slope is uncertain:
+    read its limits as well. Scores of exactly 0 and 1 are left out.
+
+    References
+    ----------
+    C. Elkan, The foundations of cost-sensitive learning, IJCAI 2001.
+    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities,
+    Neural Computation 14 (2002).
+
+    Examples
+    --------
+    Positives were weighted 20-fold in training:
+
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 10, 20_000)
+    >>> y = rng.random(p.size) < p
+    >>> weighted = 20 * p / (20 * p + 1 - p)
+    >>> shift = tn.prior_shift(y, weighted)
+    >>> shift.detected, shift.low < 20 < shift.high
+    (True, True)
+    >>> print(shift.sentence.partition(";")[0])
+    Looks like positives weighted about 20× (95 % 18–21)
+    """
+    level = checked_level(level)
+    if cluster is None:
+        tally = binary_of_two_classes(as_tally(y_true, y_prob, rows))
+        if tally.kind != "binary":
+            _refuse_classes()
+        cells, grouped = tally.parts[0], None
+    else:
+        if np.ndim(y_prob) == 2 and np.shape(y_prob)[1] > 2:  # type: ignore[arg-type]  # with clusters there are scores
+            _refuse_classes()
+        grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=True)
+        cells = grouped.cells
+    shift = shift_interval(cells, level, grouped)
+    line = slope_interval(cells, level, grouped)
+    slope = line.slope, line.slope_low, line.slope_high
+    return shift_of_limits((shift.shift, shift.low, shift.high), slope, level, line.n_inside, line.n_certain)
+
+
+def shift_of_limits(intercept: Limits, slope: Limits, level: float, n: float, n_certain: float) -> PriorShift:
+    """The prior shift from the intercept at slope 1 and the slope, each with its limits."""
+    shift, low, high = intercept
+    weight = _weight(shift)
+    if math.isnan(weight):  # equal labels leave one limit finite
+        weight = math.inf if high < math.inf else 0.0 if low > -math.inf else math.nan
+    return PriorShift(weight, _weight(high), _weight(low), level, *slope, round(n), round(n_certain))
+
+
+def _weight(shift: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.exp(-shift))
+
+
+def _refuse_classes() -> NoReturn:
+    raise InputError(
+        "y_prob",
+        "must be the probability of one class, or have two columns",
+        "a matrix has a weight per class",
+        remedy="`PriorCorrection().fit(y_prob, y_true).weight_` estimates them.",
+    )

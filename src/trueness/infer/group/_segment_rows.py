@@ -1,0 +1,204 @@
+"""Rows and the segments that they belong to: one table for rows, weighted rows and sums of rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logit
+
+from trueness._input.sample import Sample
+from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.infer._clustered_rows import mix_bits, rank_by_sum
+from trueness.infer.null._certain_scores import grid_unit, moved_scores
+from trueness.typing import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class SegmentRows:
+    """Entries of one score each: a row, or rows of the same score and the same segments."""
+
+    score: Floats
+    count: Ints
+    """Independent labels: rows, or weights that count rows."""
+    scale: Floats
+    """The weight of one label: 1 unless weights are fractional."""
+    rows: Ints
+    """Rows of positive weight."""
+    weight: Floats
+    """Σw."""
+    events: Floats
+    """Σwy."""
+    columns: tuple[SegmentColumn, ...]
+    cluster: Ints | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.score.size
+
+    @property
+    def whole(self) -> bool:
+        """Whether every label has weight 1, so that events are counts."""
+        return bool((self.scale == 1).all())
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of Σwy in each entry if the scores are calibrated."""
+        return np.asarray(self.scale**2 * self.count * self.score * (1 - self.score))
+
+    @property
+    def log_odds(self) -> Floats:
+        """Logit p, and 0 where that is infinite."""
+        inside = self.inside
+        return np.where(inside, logit(np.where(inside, self.score, 0.5)), 0.0)
+
+    @property
+    def residual(self) -> Floats:
+        """Σw(y − p)."""
+        return np.asarray(self.events - self.weight * self.score)
+
+    @property
+    def inside(self) -> Bools:
+        """Whether the score lies strictly between 0 and 1."""
+        return np.asarray((self.score > 0) & (self.score < 1))
+
+    @cached_property
+    def away(self) -> tuple[Any, Floats]:
+        """The log-odds less their mean, by variance, in each segment, as a sparse matrix; and those means.
+
+        Scores of 0 and 1 are left out.
+        """
+        members, inside = self.members, self.inside
+        x = self.log_odds
+        total = members @ np.where(inside, self.variance, 0.0)
+        mean = np.divide(members @ (self.variance * x), total, out=np.zeros(total.size), where=total > 0)
+        centred = x[members.indices] - np.repeat(mean, np.diff(members.indptr))
+        values = np.where(inside[members.indices], centred, 0.0)
+        return sparse.csr_array((values, members.indices, members.indptr), shape=members.shape), mean
+
+    @cached_property
+    def members(self) -> Any:
+        """Which entries belong to which segment: a sparse 0/1 matrix of shape (segments, entries)."""
+        order = np.concatenate([np.argsort(one.code, kind="stable") for one in self.columns])
+        sizes = np.concatenate([np.bincount(one.code, minlength=len(one.values)) for one in self.columns])
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        shape = (sizes.size, self.size)
+        return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
+
+    def moved_inside(self) -> "SegmentRows":
+        """Scores of 0 and 1 that labels contradict moved by up to half a unit, if all scores are visibly rounded."""
+        wrong = ((self.score == 0) & (self.events > 0)) | ((self.score == 1) & (self.events < self.weight))
+        unit = grid_unit(np.unique(self.score)) if wrong.any() else None
+        if unit is None:
+            return self
+        order, hits = np.argsort(self.score), np.rint(self.events / self.scale)
+        score = np.empty(self.size)
+        score[order] = moved_scores(self.score[order], self.count[order], hits[order], unit / 2)
+        return replace(self, score=score)
+
+    def pooled(self, angle: float | None = None) -> "SegmentRows":
+        """Entries that share score, weight and segments as one, in an order that ignores names and the order of rows.
+
+        Entries of the same segments are neighbours.
+
+        With `angle`, scores share an entry if arcsin √p falls into the same step, and have their mean; weights then
+        have their root mean square.
+        """
+        scores = [self.scale, self.score] if angle is None else [np.floor(np.arcsin(np.sqrt(self.score)) / angle)]
+        keys = [*scores, *(self._rank_by_content(one)[one.code] for one in self.columns)]
+        order = np.lexsort(keys)
+        new = np.zeros(self.size, dtype=bool)
+        for key in keys:
+            new[1:] |= np.diff(key[order]) != 0
+        new[0] = True
+        first = np.flatnonzero(new)
+        count, rows, weight, events, expected, squares = (
+            np.add.reduceat(values[order], first)
+            for values in (
+                *(self.count, self.rows, self.weight, self.events),
+                *(self.count * self.score, self.count * self.scale**2),
+            )
+        )
+        columns = tuple(one._replace(code=one.code[order][first]) for one in self.columns)
+        if angle is None:
+            score, scale = self.score[order][first], self.scale[order][first]
+        else:
+            score, scale = np.clip(expected / count, 0, 1), np.sqrt(squares / count)
+        return SegmentRows(score, count, scale, rows, weight, events, columns)
+
+    def _rank_by_content(self, column: SegmentColumn) -> Ints:
+        return rank_by_sum(column.code, self._content())
+
+    @property
+    def cluster_by_content(self) -> Ints:
+        """The cluster of each entry, numbered by content, so that results depend neither on names nor on order."""
+        assert self.cluster is not None
+        return rank_by_sum(self.cluster, self._content(*(self._rank_by_content(c)[c.code] for c in self.columns)))[
+            self.cluster
+        ]
+
+    def _content(self, *more: Ints) -> NDArray[np.uint64]:
+        """A number for the labels of each entry; those of equal rows add up to that of their entry."""
+        bits = np.zeros(self.size, dtype=np.uint64)
+        for values in (self.score, self.scale, *more):
+            bits = mix_bits(bits ^ (values.astype(np.float64) + 0.0).view(np.uint64))
+        events = np.rint(self.events / self.scale).astype(np.uint64)
+        return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
+
+
+def of_sample(sample: Sample, columns: tuple[SegmentColumn, ...], cluster: Ints | None = None) -> SegmentRows:
+    """The rows of a vector of scores; rows of weight zero are left out."""
+    y, p = np.asarray(sample.y, dtype=np.float64), np.asarray(sample.p, dtype=np.float64)
+    ones = np.ones(p.size, dtype=np.int64)
+    if sample.w is None:
+        return SegmentRows(p, ones, ones.astype(np.float64), ones, ones.astype(np.float64), y, columns, cluster)
+    w = np.asarray(sample.w, dtype=np.float64)
+    whole = not (w != np.floor(w)).any()
+    count, scale = (w.astype(np.int64), np.ones(w.size)) if whole else (ones, w)
+    rows = SegmentRows(p, count, scale, ones, w, w * y, columns, cluster)
+    return rows if (w > 0).all() else _some(rows, np.flatnonzero(w > 0))
+
+
+def _some(rows: SegmentRows, at: Ints) -> SegmentRows:
+    names = ("score", "count", "scale", "rows", "weight", "events")
+    columns = tuple(one.at(at) for one in rows.columns)
+    cluster = None if rows.cluster is None else np.unique(rows.cluster[at], return_inverse=True)[1].reshape(-1)
+    return replace(rows, **{name: getattr(rows, name)[at] for name in names}, columns=columns, cluster=cluster)
+
+
+def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1) -> SegmentRows:
+    """The cells of the sums of each group; a score of which only the mean over a cell or bin is known has that mean.
+
+    With several names the keys are tuples, and every entry of them is a column.
+    """
+    parts = [_of_sums(sums) for sums in groups.values()]
+    group = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
+    score, count, scale, rows, weight, events = (np.concatenate(values) for values in zip(*parts, strict=True))
+    keys = [key if isinstance(key, tuple) else (key,) for key in groups]
+    columns = []
+    for name, values in zip(names, zip(*keys, strict=True), strict=True):
+        texts = [MISSING if value is None else str(value) for value in values]
+        known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        columns.append(SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known)))
+    return SegmentRows(score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed))
+
+
+def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
+    """Scores, labels, weight of a label, rows, Σw and Σwy."""
+    part: Any = (sums.as_tally() if isinstance(sums, Sketch) else sums).parts[0]
+    there = part.count > 0
+    rows, weight, events = (np.asarray(v[there]) for v in (part.count, part.weight, part.events))
+    if isinstance(sums, Binned):
+        score, whole = np.clip(part.sum_score[there] / weight, 0, 1), part.whole
+    else:
+        score, whole = part.score[there], part.exact
+    if whole:
+        ones = np.ones(rows.size)
+        return score, weight.astype(np.int64), ones, rows, weight.astype(np.float64), events.astype(np.float64)
+    return score, rows, np.sqrt(part.squares[there] / rows), rows, weight, events

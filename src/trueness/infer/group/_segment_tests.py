@@ -1,0 +1,241 @@
+r"""The joint test of all segments: one null distribution for the smallest of all tails (Westfall and Young).
+
+Two statistics per segment, both compared with calibrated scores:
+
+- the gap: the two-sided tail of the number of events, exact (Poisson-binomial);
+- the slope: :math:`\sum (y - p)(x - \bar x)` with :math:`x = \mathrm{logit}\,p`, the score of a slope other than 1 in
+  the log-odds, for segments whose errors cancel in the mean. Its tail is that of a gamma distribution with the same
+  first three moments; segments whose events have a variance below 5 are left out.
+
+The labels of all rows are redrawn from the scores, and the smallest tail over all segments is noted for each draw. The
+adjusted p-value of a segment is how often that minimum is at most its own tail; segments with smaller tails leave the
+minimum, one after another (step-down). Since the same labels are used for all segments, overlapping columns and
+crossings are respected. How good the tails are matters for power only: with R draws, P(any false flag at α) ≤ α for any
+number of rows, ties and rare events.
+
+With clusters there is a second null distribution, random signs of the cluster sums, and the larger p-value counts, as
+in :mod:`trueness.infer.test._clustered_tests`; the level then needs many clusters.
+
+References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; Ge, Dudoit, Speed, "Resampling-based
+multiple testing for microarray data analysis", Test 12, 2003.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import ndtr, xlogy
+
+from trueness._numerics.poisson_binomial import tails
+from trueness.infer.comparison._compare import holm
+from trueness.infer.group._segment_rows import SegmentRows
+from trueness.infer.null._redrawn_labels import draw_hits
+from trueness.typing import Floats
+
+# Drawn labels, and values of statistics, at a time.
+_BATCH = 1 << 22
+_MOST_AT_ONCE = 64
+# Above this many labels in all draws, near ties are drawn together.
+_MOST_LABELS = 2e8
+_ANGLE = 1 / 1024
+_LEAST_VARIANCE = 5.0
+_TINY = 1e-300
+# Values that differ by less, relatively, are equal: the same labels in another order of summation.
+_EQUAL = 1e-9
+# Tails of the transform are exact to about this.
+_ABSOLUTE_ERROR = 1e-14
+# Tables of at most this length were convolved, which is exact to relative rounding error.
+_CONVOLVED_TABLE = 131
+
+
+class SegmentTests(NamedTuple):
+    """P-values of all segments, in the order of the rows of `members`."""
+
+    pvalue: Floats
+    """Of the gap, alone."""
+    slope_pvalue: Floats
+    """Of the slope, alone; nan where it was not tested."""
+    slope_sign: Floats
+    """Positive where observed log-odds vary more than the scores."""
+    adjusted: Floats
+    """Adjusted for all segments and both statistics."""
+    by_slope: Any
+    """Whether the slope has the smaller adjusted p-value."""
+    draws: int
+    pooled: bool
+    """Whether near ties were drawn together."""
+
+
+def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> SegmentTests:
+    """Test all segments jointly."""
+    pooled = rows.pooled()
+    joined = pooled.size * draws > _MOST_LABELS
+    labels = _LabelStatistics(pooled.pooled(_ANGLE) if joined else pooled)
+    observed = labels.observed(rows)
+    adjusted, _ = _step_down(observed, labels.batches(draws, rng), draws)
+    segments = rows.members.shape[0]
+    proven = labels.proven_tails(rows)
+    at_floor = adjusted[:segments] * (draws + 1) < 1.5
+    gap, slope = adjusted[:segments].copy(), np.ones(segments)
+    # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not changed by it.
+    both = 2 if labels.sloped.size else 1
+    gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * proven)))[at_floor]
+    slope[labels.sloped] = adjusted[segments:]
+    pvalue, slope_pvalue = proven, np.full(segments, np.nan)
+    slope_pvalue[labels.sloped] = observed[segments:]
+    if rows.cluster is not None:
+        signs, alone = _by_signs(labels, rows, draws, rng)
+        gap, pvalue = np.maximum(gap, signs[:segments]), np.maximum(pvalue, alone[:segments])
+        slope[labels.sloped] = np.maximum(slope[labels.sloped], signs[segments:])
+        slope_pvalue[labels.sloped] = np.maximum(observed[segments:], alone[segments:])
+    sign = np.zeros(segments)
+    sign[labels.sloped] = labels.slope_excess(rows)
+    return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, draws, joined)
+
+
+def _step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
+    """Adjusted and unadjusted Monte-Carlo p-values of statistics whose small values are evidence.
+
+    Batches of drawn statistics have the shape (statistics, draws).
+    """
+    order = np.argsort(observed, kind="stable")
+    limit = observed[order, np.newaxis]
+    reached, alone = np.zeros(observed.size), np.zeros(observed.size)
+    for drawn in batches:
+        ordered = drawn[order]
+        alone += (ordered <= limit).sum(axis=1)
+        reached += (np.minimum.accumulate(ordered[::-1], axis=0)[::-1] <= limit).sum(axis=1)
+    adjusted, unadjusted = np.empty(observed.size), np.empty(observed.size)
+    adjusted[order] = np.maximum.accumulate(1 + reached) / (draws + 1)
+    unadjusted[order] = (1 + alone) / (draws + 1)
+    return adjusted, unadjusted
+
+
+class _LabelStatistics:
+    """Tails of the gap and of the slope of every segment, for observed and for drawn labels."""
+
+    def __init__(self, entries: SegmentRows) -> None:
+        self.entries = entries
+        members, (away, self.centre) = entries.members, entries.away
+        p, variance = entries.score, entries.variance
+        total, spread = members @ variance, (away * away) @ variance
+        effective = (members @ (variance / entries.scale)) ** 2 / np.maximum(total, _TINY)
+        self.sloped = np.flatnonzero((effective >= _LEAST_VARIANCE) & (spread > 1e-9 * total))
+        self.slope_tail = self._gamma_tail(away[self.sloped], spread[self.sloped])
+        self.patterns = _Patterns(entries)
+        self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
+        if entries.whole:
+            order, start = members.indices, members.indptr[:-1]
+            self.tails = tails(p[order], entries.count[order], start)
+        else:
+            self.gap_tail = self._gamma_tail(members.astype(np.float64), total)
+
+    def _gamma_tail(self, weights: Any, variance: Floats) -> Callable[[Floats], Floats]:
+        """Two-sided tails of weighted sums of residuals, from their first three moments (Wilson and Hilferty)."""
+        entries = self.entries
+        third = (weights * weights * weights) @ (entries.variance * entries.scale * (1 - 2 * entries.score))
+        deviation = np.sqrt(np.maximum(variance, _TINY))
+        # Without variance, any residual beyond rounding error is impossible.
+        certain, error = variance <= _TINY, _EQUAL * (np.abs(weights) @ (entries.count * entries.scale))
+        skewness = np.divide(third, deviation**3, out=np.zeros(third.size), where=~certain)
+
+        def tail(excess: Floats) -> Floats:
+            shape = (-1, *[1] * (excess.ndim - 1))
+            g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6).reshape(shape)
+            fixed = certain.reshape(shape)
+            z = np.where(fixed, 0.0, excess) / deviation.reshape(shape)
+            w = (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
+            impossible = fixed & (np.abs(excess) > error.reshape(shape))
+            return np.where(impossible, 0.0, 2 * ndtr(-np.abs(w)))
+
+        return tail
+
+    def observed(self, rows: SegmentRows) -> Floats:
+        """The tails of the observed labels; within rounding of a drawn value they count as equal to it."""
+        events = rows.members @ rows.events
+        if self.entries.whole:
+            gap = self.tails.of(np.rint(events).astype(np.int64))
+        else:
+            gap = self.gap_tail(rows.members @ rows.residual) * (1 + _EQUAL)
+        return np.concatenate([gap, self.slope_tail(self.slope_excess(rows)) * (1 + _EQUAL)])
+
+    def slope_excess(self, rows: SegmentRows) -> Floats:
+        """The score of the slope."""
+        away, centre = rows.away
+        # Near ties that are drawn together have another centre, and deviations must be from the same one.
+        inside = rows.members @ np.where(rows.inside, rows.residual, 0.0)
+        return np.asarray((away @ rows.residual + (centre - self.centre) * inside)[self.sloped])
+
+    def batches(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+        """Tails of labels drawn from the scores."""
+        entries = self.entries
+        largest = max(entries.size, entries.members.shape[0])
+        size = max(1, min(_MOST_AT_ONCE, _BATCH // largest))
+        for begin in range(0, draws, size):
+            (hits,) = draw_hits(entries.score[:, np.newaxis], entries.count, min(size, draws - begin), rng)
+            yield self.of_hits(hits)
+
+    def of_hits(self, hits: Any) -> Floats:
+        """The tails of numbers of events in each entry, of shape (entries, draws)."""
+        events, by_log_odds = self.patterns.sums(hits)
+        gap = self.tails.of(events) if self.entries.whole else self.gap_tail(events - self.expected)
+        if not self.sloped.size:
+            return gap
+        # The centre times the events whose score is 1 is subtracted and added: these are always expected.
+        excess = (by_log_odds - self.expected_slope) - self.centre[:, np.newaxis] * (events - self.expected)
+        return np.concatenate([gap, self.slope_tail(excess[self.sloped])])
+
+    def proven_tails(self, rows: SegmentRows) -> Floats:
+        """The p-values of the gaps alone: exact tails, and Hoeffding's bound where these are below rounding error."""
+        found = self.observed(rows)[: rows.members.shape[0]]
+        if not self.entries.whole:
+            return np.minimum(1.0, found)
+        n, k = rows.members @ rows.weight, rows.members @ rows.events
+        rate = (rows.members @ (rows.weight * rows.score)) / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            divergence = xlogy(k, k / (n * rate)) + xlogy(n - k, (n - k) / (n * (1 - rate)))
+        bound = 2 * np.exp(-np.where(np.isnan(divergence), 0.0, np.maximum(divergence, 0.0)))
+        large = np.diff(self.tails.start) > _CONVOLVED_TABLE
+        return np.where(large & (found < 100 * _ABSOLUTE_ERROR), np.minimum(found + _ABSOLUTE_ERROR, bound), found)
+
+
+class _Patterns:
+    """Sums over segments by way of patterns, the runs of entries that belong to the same segments."""
+
+    def __init__(self, entries: SegmentRows) -> None:
+        codes = np.stack([one.code for one in entries.columns])
+        first = np.flatnonzero(np.append(True, (np.diff(codes, axis=1) != 0).any(axis=0)))
+        at = np.arange(entries.size), np.append(first, entries.size)
+        weight = np.ones(entries.size, dtype=np.int64) if entries.whole else entries.scale
+        self.events = sparse.csr_array((weight, *at))
+        self.log_odds = sparse.csr_array((entries.scale * entries.log_odds, *at))
+        # Any entry of a pattern stands for all.
+        self.segments = entries.members[:, first]
+
+    def sums(self, hits: Any) -> tuple[Any, Any]:
+        """Σw and Σwx of the events in each segment, with x = logit p; `hits` has the shape (entries, draws)."""
+        return self.segments @ (self.events @ hits), self.segments @ (self.log_odds @ hits)
+
+
+def _by_signs(
+    labels: _LabelStatistics, rows: SegmentRows, draws: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Adjusted and unadjusted p-values from random signs of clusters.
+
+    Sums over clusters are divided by the root of their sum of squares, which no sign changes.
+    """
+    assert rows.cluster is not None
+    cluster = sparse.csr_array((rows.residual, (np.arange(rows.size), rows.cluster_by_content)))
+    sums = sparse.vstack([rows.members @ cluster, rows.away[0][labels.sloped] @ cluster]).tocsr()
+    deviation = np.sqrt(np.asarray((sums * sums).sum(axis=1)).reshape(-1))
+    scale = np.divide(1.0, deviation, out=np.zeros(deviation.size), where=deviation > 0)
+    observed = -np.abs(np.asarray(sums.sum(axis=1)).reshape(-1) * scale) * (1 - _EQUAL)
+    return _step_down(observed, _sign_batches(sums, scale, draws, rng), draws)
+
+
+def _sign_batches(sums: Any, scale: Floats, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+    size = max(1, min(_MOST_AT_ONCE, _BATCH // max(sums.shape)))
+    for begin in range(0, draws, size):
+        signs = 2.0 * rng.integers(0, 2, (sums.shape[1], min(size, draws - begin)), dtype=np.int8) - 1
+        yield -np.abs(sums @ signs) * scale[:, np.newaxis]

@@ -1,0 +1,379 @@
+"""`calibration_series`: every day of a series tested, and the day on which calibration changed."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness._input.arguments import Seed, checked_resamples, generator
+from trueness._keywords import suggests_keywords
+from trueness._progress import Progress, reporter
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError, TruenessWarning
+from trueness.infer.comparison._compare import holm
+from trueness.infer.group._change_point import change_point
+from trueness.infer.interval._ece_interval import checked_level, ece_interval
+from trueness.infer.limits._ece import ece_limits
+from trueness.infer.null._redrawn_labels import count_entries, label_batches
+from trueness.infer.test._calibration_test import calibration_test
+from trueness.infer.test._method import bin_starts
+from trueness.measure import calibration_slope, ece, observed_expected
+from trueness.results import Change, Interval, Series
+from trueness.typing import Floats, Ints
+
+Sums: TypeAlias = Tally | Sketch | Binned
+_DRAWS, _FEWEST_DRAWS = 999, 39
+# Cells times draws: of a noise floor, and of all tests that are repeated with more draws.
+_FLOOR_LABELS, _TEST_LABELS = 2e7, 4e8
+# The omnibus test draws near ties together, so that it has at most about this many entries.
+_MOST_ENTRIES = 4096
+# With more tests than this, of days and classes, no labels are redrawn.
+_MANY_TESTS = 2_000
+# p-values up to this are computed again with more draws, if 1/1,000 is too large after the adjustment.
+_SMALL = 0.02
+_BINS = (
+    "Sums of bins do not hold the scores: tests and noise floors take all rows of a bin at its mean score, which is "
+    "cautious and misses errors that cancel inside a bin; there is no l2 error."
+)
+
+
+@suggests_keywords
+def calibration_series(
+    sums: Mapping[str, Sums | Accumulator],
+    *,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    resamples: int = _DRAWS,
+    seed: Seed = None,
+    progress: Progress = True,
+) -> Series:
+    r"""Test the calibration of every day of a series, and find the day on which it changed.
+
+    Parameters
+    ----------
+    sums : dict of Tally, Sketch, Binned or Accumulator
+        The sums of each day by name, in order of time. A day without rows gives a line without numbers.
+    bins : int, sequence of edges or bin rule, optional
+        Bins of the ECE; by default those of the sums, else 10 of equal width.
+    level : float, default 0.95
+        Level of all sets and decisions; more than 1/2.
+    resamples : int, default 999
+        Number of sets of labels drawn for each test. Small p-values of long series are computed with more.
+    seed : int or numpy.random.Generator, optional
+        Seed of all draws.
+    progress : bool or callable, default True
+        Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
+
+    Returns
+    -------
+    Series
+        A line per day: ECE with its confidence interval and its noise floor, the l2 error with its confidence set, the
+        p-value of ``calibration_test(method="omnibus")`` and its adjustment; and the change, if there is one.
+
+    Notes
+    -----
+    Two questions are asked, each at half of 1 − level: *which days are miscalibrated?* (p-values adjusted by Holm's
+    method) and *did calibration change?* Adjusted p-values are therefore twice those of one question alone, and the
+    chance that a calibrated series shows any flag or change is at most 1 − level.
+
+    A change means that the event rate given the score differs between days; a model that is miscalibrated in the same
+    way on all days has flags but no change, and scores may drift. For every run of days, the residuals from the pooled
+    event rate are summed with and without the log-odds of the score as weights, which shows changes of slope and of
+    level; the largest standardised sum over all runs is compared with those of redrawn labels. A run that goes on to
+    the last day is a lasting change. With more than 200 days only lasting changes and single days are tried. One
+    change is named, the clearest.
+
+    Sums per class (kinds 'classwise' and 'top-label') are tested class by class, with p-values multiplied by the number
+    of classes; with more than 2,000 tests in all, each is the Kolmogorov–Smirnov test.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> from trueness import simulate
+    >>> def day(i):
+    ...     data = simulate.demo(500, seed=i)
+    ...     return tn.tally(data.y_true if i < 6 else 1 - data.y_true, data.y_prob)
+    >>> found = tn.calibration_series({f"day {i}": day(i) for i in range(10)}, seed=0)
+    >>> found.change.first, found.change.lasting
+    ('day 6', True)
+    """
+    level, resamples = checked_level(level), checked_resamples(resamples)
+    days = {name: _checked(name, one) for name, one in _mapping(sums).items()}
+    filled = {name: one for name, one in days.items() if one is not None}
+    if not filled:
+        raise InputError("sums", "must have rows on some day", "all days are empty" if days else "the dict is empty")
+    total = _add(filled)
+    if bins is None:
+        bins = Edges(total.parts[0].edges) if isinstance(total, Binned) else 10
+    rule, rng, report = as_rule(bins), generator(seed), reporter(progress)
+    first = seed if isinstance(seed, int) else int(rng.integers(2**32))
+    several = len(filled) > 1
+    tests = _Tests({name: _as_tally(one) for name, one in filled.items()}, resamples, first)
+    lines = []
+    for i, (name, one) in enumerate(days.items()):
+        lines.append(_Line.empty() if one is None else _line(one, tests, name, rule, level))
+        report(i + 1, len(days) + 1)
+    columns = {name: np.array([getattr(line, name) for line in lines]) for name in _Line._fields}
+    known = columns["n"] > 0
+    pvalues, questions = columns["pvalue"], 2 if several else 1
+    pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions, rng)
+    adjusted = np.full(len(lines), math.nan)
+    adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
+    change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level, rng) if several else (None, None)
+    report(len(days) + 1, len(days) + 1)
+    return Series(
+        name=tuple(days),
+        **columns,
+        adjusted_pvalue=adjusted,
+        flagged=np.nan_to_num(adjusted, nan=1.0) <= 1 - level,
+        change=change,
+        change_pvalue=change_pvalue,
+        level=level,
+        notes=tuple(_notes(total, tests)),
+    )
+
+
+def _notes(total: Sums, tests: "_Tests") -> Iterator[str]:
+    if isinstance(total, Binned):
+        yield _BINS
+    if not tests.counted:
+        yield "Weights are not whole numbers: there is no noise floor."
+    if tests.asymptotic:
+        yield f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
+
+
+def _mapping(sums: Any) -> Mapping[str, Any]:
+    if not isinstance(sums, Mapping):
+        raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
+    return {str(name): one for name, one in sums.items()}
+
+
+def _checked(name: str, sums: Any) -> Sums | None:
+    """The sums of one day; None if it has no rows."""
+    if not isinstance(sums, Tally | Sketch | Binned | Accumulator):
+        remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
+        demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
+        raise InputError("sums", demand, f"{name!r} is of type {type(sums).__name__}", remedy=remedy)
+    if sums.n == 0:
+        return None
+    return sums.total if isinstance(sums, Accumulator) else sums
+
+
+def _add(sums: Mapping[str, Any]) -> Any:
+    """All days together."""
+    first, *others = sums.items()
+    total = first[1]
+    for name, one in others:
+        try:
+            added = total + one
+        except TypeError:
+            mine, theirs = (type(value).__name__ for value in (total, one))
+            raise InputError(
+                "sums", "must be of one type", f"{first[0]!r} is a {mine} and {name!r} a {theirs}"
+            ) from None
+        except InputError as reason:
+            raise reason.within(f"{name!r} does not add to {first[0]!r}") from reason
+        total = added
+    return total
+
+
+class _Line(NamedTuple):
+    """The numbers of one day."""
+
+    n: int
+    score: float
+    rate: float
+    ece: float
+    ece_low: float
+    ece_high: float
+    floor: float
+    floor_high: float
+    error: float
+    error_low: float
+    error_high: float
+    includes_zero: bool
+    pvalue: float
+
+    @classmethod
+    def empty(cls) -> "_Line":
+        nan = math.nan
+        return cls(0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, False, nan)
+
+
+def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
+    tally = tests.tallies[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)  # small days are expected in a series
+        interval = None if isinstance(sums, Binned) or len(tally.parts) > 1 else _interval(tally, level, tests.seed)
+        floor = _floor(tally, rule, level, tests.seed)
+        error = float(ece(sums, bins=rule))
+        limits = _ece_limits(sums, rule, level, tests.seed)
+    ends = (math.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
+    zero = interval is not None and interval.includes_zero
+    return _Line(
+        sums.n, *_means(tally), error, *limits, *floor, *ends, zero, tests.pvalue(tally, tests.draws, tests.seed)
+    )
+
+
+def _as_tally(sums: Sums) -> Tally:
+    """Rows at the mean score of their cell or bin."""
+    if isinstance(sums, Binned):
+        return Tally(sums.kind, tuple(map(_bins_as_cells, sums.parts)), sums.classes)
+    return sums.as_tally() if isinstance(sums, Sketch) else sums
+
+
+def _bins_as_cells(bins: Bins) -> Cells:
+    some = bins.count > 0
+    weight, events, squares = bins.weight[some], bins.events[some], bins.squares[some]
+    score = np.clip(bins.sum_score[some] / weight, 0, 1)
+    if bins.whole:
+        return Cells(score, bins.count[some], np.rint(weight).astype(np.int64), np.rint(events).astype(np.int64))
+    return Cells(score, bins.count[some], weight, events, squares, squares * events / weight)
+
+
+def _means(tally: Tally) -> tuple[float, float]:
+    """Mean score and event rate, over all classes for sums per class."""
+    weight = sum(float(part.weight.sum()) for part in tally.parts)
+    score = sum(float(part.weight @ part.score) for part in tally.parts)
+    return score / weight, sum(float(part.events.sum()) for part in tally.parts) / weight
+
+
+def _interval(tally: Tally, level: float, seed: int) -> Interval | None:
+    try:
+        return ece_interval(tally, level=level, seed=seed)
+    except InputError:  # too few rows, or weights that a tally does not know one by one
+        return None
+
+
+def _ece_limits(sums: Sums, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
+    """A two-sided interval for the ECE of infinitely many rows."""
+    try:
+        limits = ece_limits(sums, bins=rule, level=(1 + level) / 2, seed=seed)
+    except InputError:  # one row, or several classes
+        return math.nan, math.nan
+    return limits.low, limits.high
+
+
+def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
+    """Mean and upper quantile of the ECE of a calibrated model, as in `noise_floor`, with many draws at once."""
+    parts, rng = _filled(tally), generator(seed)
+    if not all(cells.exact for cells in parts):
+        return math.nan, math.nan
+    draws = max(_FEWEST_DRAWS, min(_DRAWS, int(_FLOOR_LABELS / sum(cells.size for cells in parts))))
+    share = np.array([1.0 if tally.kind == "classwise" else float(cells.weight.sum()) for cells in parts])
+    drawn = np.array([_drawn_ece(cells, rule, draws, rng) for cells in parts]) * (share / share.sum())[:, np.newaxis]
+    # The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles are added, which
+    # is cautious.
+    apart = tally.kind == "classwise"
+    high = np.quantile(drawn, level, axis=1).sum() if apart else np.quantile(drawn.sum(axis=0), level)
+    return float(drawn.sum(axis=0).mean()), float(high)
+
+
+def _drawn_ece(cells: Cells, rule: BinRule, draws: int, rng: np.random.Generator) -> Floats:
+    start, (z, count) = bin_starts(cells, rule), count_entries(cells)
+    expected = np.add.reduceat(count * cells.score, start)
+    gaps = [
+        np.abs(np.add.reduceat(hits.astype(np.float64), start, axis=0) - expected[:, np.newaxis]).sum(axis=0)
+        for (hits,) in label_batches(z, count, draws, rng)
+    ]
+    return np.asarray(np.concatenate(gaps) / count.sum())
+
+
+class _Tests:
+    """The tests of all days: one for each class of each day."""
+
+    def __init__(self, tallies: dict[str, Tally], draws: int, seed: int) -> None:
+        self.tallies, self.draws, self.seed = tallies, draws, seed
+        self.number = sum(len(_filled(tally)) for tally in tallies.values())
+        self.counted = all(cells.exact for tally in tallies.values() for cells in tally.parts)
+        self.asymptotic = self.number > _MANY_TESTS
+        """Whether no labels are redrawn."""
+
+    def pvalue(self, tally: Tally, draws: int, seed: Seed) -> float:
+        """The smallest p-value of the classes of one day, times their number."""
+        options: dict[str, Any] = {"method": "omnibus", "resamples": draws, "seed": seed}
+        if self.asymptotic:
+            options = {"method": "ks"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)
+            found = [calibration_test(Tally("binary", (cells,)), **options).pvalue for cells in _filled(tally)]
+        return min(1.0, len(found) * min(found))
+
+    def refined(self, pvalues: Floats, alpha: float, rng: np.random.Generator) -> Floats:
+        """The p-values, the small ones of new and more draws if 1/(draws + 1) is too large after the adjustment.
+
+        The level stays: a small p-value is replaced by one that is valid on its own, and no other is touched.
+        """
+        draws = math.ceil(2 * self.number / alpha)
+        if draws <= self.draws + 1 or self.asymptotic:
+            return pvalues
+        refined, budget = pvalues.copy(), _TEST_LABELS
+        for i, tally in enumerate(self.tallies.values()):
+            cost = draws * sum(min(part.size, _MOST_ENTRIES) for part in tally.parts)
+            if 1 / (self.draws + 1) <= pvalues[i] <= _SMALL and cost <= budget:
+                budget -= cost
+                refined[i] = self.pvalue(tally, draws - 1, rng)
+        return refined
+
+
+def _filled(tally: Tally) -> list[Cells]:
+    return [part for part in tally.parts if part.size]
+
+
+def _change(
+    days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float, rng: np.random.Generator
+) -> tuple[Change | None, float]:
+    """The change, if it is significant, and its p-value; of several classes, the one with the clearest change.
+
+    `place` has the place in the series of each of the `days`, which have rows.
+    """
+    names, tallies = list(days), list(tests.tallies.values())
+    found = {}
+    for k in range(len(tallies[0].parts)):
+        seen = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
+        if len(seen) > 1:
+            point = change_point([tallies[i].parts[k] for i in seen], tests.draws, rng)
+            found[k] = point.pvalue, seen[point.start], seen[point.stop - 1]
+    if not found:
+        return None, 1.0
+    k = min(found, key=lambda k: found[k][0])
+    pvalue, start, last = found[k]
+    pvalue = min(1.0, 2 * len(found) * pvalue)
+    if pvalue > 1 - level:
+        return None, pvalue
+    parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]  # parts of their own kind
+    inside, others = sum(parts[start : last + 1]), sum(parts[:start] + parts[last + 1 :])
+    values = {}
+    for suffix, sums in (("", inside), ("_others", others)):
+        values[f"ece{suffix}"] = _measure(partial(ece, bins=rule), sums)
+        values[f"slope{suffix}"] = _measure(calibration_slope, sums)
+        values[f"observed_expected{suffix}"] = _measure(observed_expected, sums)
+    classes = tallies[0].classes if len(tallies[0].parts) > 1 else None
+    return Change(
+        first=names[start],
+        last=names[last],
+        start=int(place[start]),
+        lasting=last == len(names) - 1,
+        days=int(place[last] - place[start]) + 1,
+        pvalue=pvalue,
+        label="" if classes is None else str(classes[k]),
+        **values,
+    ), pvalue
+
+
+def _measure(measure: Callable[..., float], sums: Any) -> float:
+    """The measure, or nan if these sums do not give it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)
+        try:
+            return float(measure(sums))
+        except InputError:
+            return math.nan

@@ -1,0 +1,1 @@
+"""Confidence sets for the l2 calibration error."""

@@ -1,0 +1,97 @@
+"""The published confidence set and test for the squared error (Sun, Chaudhari, Barnett, Dobriban 2025)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from trueness._numerics.pairs import PairSums, Support, log_null_variance, null_variance, pair_sums
+from trueness._tally.binned_scores import of_cells
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.rules import EqualWidth
+from trueness.errors import InputError
+from trueness.infer.test._method import Options, Outcome, require_counts
+
+
+class Region(NamedTuple):
+    """A confidence set for the squared error: an interval, perhaps open below, and perhaps the point zero."""
+
+    low: float
+    high: float
+    low_closed: bool
+    includes_zero: bool
+
+
+def upper_quantile(alpha: float) -> float:
+    """The value that a standard normal variable exceeds with probability `alpha`."""
+    return float(-special.ndtri(alpha))
+
+
+def zero_threshold(
+    n: float, alpha: float, cells: int, classes: int | None, k: int = 1, support: Support = "published"
+) -> float:
+    r"""The value of T at which calibration is rejected, :math:`z_\alpha \sigma_0 / (n \sqrt w)`.
+
+    `cells` is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for simplices.
+    """
+    if classes is not None and k == classes:
+        log_volume = -math.lgamma(k) - (k - 1) * math.log(cells)
+    else:
+        log_volume = -k * math.log(cells)
+    log_spread = (log_null_variance(classes, k, support) - log_volume) / 2 - math.log(n)
+    return upper_quantile(alpha) * math.exp(min(log_spread, 700.0))
+
+
+def analytic_region(statistic: float, variance: float, n: float, threshold: float, alpha: float) -> Region:
+    """Algorithm 1 of the paper, with every branch of its interval (8).
+
+    `variance` is σ̂₁², and zero belongs to the set if T is below `threshold`; alpha = 1 − level is below 1/2.
+    """
+    t = max(statistic, 0.0)
+    s = math.sqrt(variance / n)
+    two_sided, one_sided = upper_quantile(alpha / 2), upper_quantile(alpha)
+    high = t + two_sided * s
+    zero = t < threshold
+    if t / 2 <= t - two_sided * s:
+        low = t - two_sided * s
+    elif t - one_sided * s < t / 2:
+        low = max(0.0, t - one_sided * s)
+    else:
+        low = t / 2
+    only_zero = high == 0
+    # An end at zero belongs to the set only if the test of zero does not reject it.
+    return Region(low, high, low > 0 or zero or only_zero, zero or only_zero)
+
+
+def sums_of_bins(bins: Bins) -> PairSums:
+    """The sums over pairs, for one score per row, from bins."""
+    if not bins.whole:
+        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: they count rows")
+    filled = bins.weight > 0
+    n, s = bins.weight[filled], bins.excess[filled]
+    q = (bins.events - 2 * bins.sum_event_score + bins.sum_square)[filled]
+    paired = (q[n >= 2] / (n[n >= 2] - 1)).sum()
+    return PairSums(n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[paired]]))
+
+
+def analytic(cells: Cells, options: Options) -> Outcome:
+    """The test: z of T over its limiting null deviation, upper tail."""
+    n = int(require_counts(cells, "`method='analytic'`").weight.sum())
+    rule = options.rule or EqualWidth(max(2, round(n**0.4)))
+    if not isinstance(rule, EqualWidth):
+        raise InputError(
+            "bins",
+            "must be of equal width for `method='analytic'`, whose null deviation assumes it",
+            f"got {rule!r}",
+            remedy="`method='exact'` takes any bins that do not depend on the labels.",
+        )
+    scores = of_cells(cells, rule, None)
+    estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
+    z = n * estimate / math.sqrt(rule.n * null_variance(options.classes))
+    assumptions = (
+        "Rows are independent; every cell over the whole range of scores has many rows: where scores concentrate, the "
+        f"level is not kept. Bins: {rule!r}. Upper tail of the normal distribution."
+    )
+    return Outcome(z, float(special.ndtr(-z)), assumptions)

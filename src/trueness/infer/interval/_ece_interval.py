@@ -1,0 +1,485 @@
+"""Confidence sets for the l2 calibration error: one function, a table of methods."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import checked_resamples, checked_word, generator
+from trueness._numerics.pairs import PairSums, Support, pair_sums
+from trueness._tally.binned_scores import (
+    BinnedScores,
+    bins_in_words,
+    cells_per_axis,
+    checked_k,
+    checked_smoothness,
+    default_cells,
+    of_cells,
+    of_matrix,
+)
+from trueness._tally.bins import Bins
+from trueness._tally.multiclass import TWO_COLUMNS, has_two_columns
+from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness.errors import FewRowsWarning, InputError, warn
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._paired_rows import require_confidence
+from trueness.infer.interval._analytic import Region, analytic_region, sums_of_bins, zero_threshold
+from trueness.infer.interval._hulc import adaptive_hulc, hulc
+from trueness.infer.interval._resampling import (
+    RowKinds,
+    basic_interval,
+    bootstrap,
+    centred_interval,
+    percentile_interval,
+    politis_romano,
+    subsampling,
+)
+from trueness.infer.interval._residuals import check_pairs
+from trueness.infer.interval._score_interval import (
+    ScoreSet,
+    clustered_region,
+    default_clustered_set,
+    default_score_set,
+    given_score_set,
+)
+from trueness.results import Interval
+from trueness.typing import ArrayLike, RowOptions
+
+Method: TypeAlias = Literal[
+    "score",
+    "analytic",
+    "bootstrap",
+    "basic-bootstrap",
+    "centred-bootstrap",
+    "subsampling",
+    "politis-romano",
+    "hulc",
+    "adaptive-hulc",
+]
+
+BOOTSTRAPS: Final[dict[str, Callable[..., tuple[float, float]]]] = {
+    "bootstrap": partial(bootstrap, percentile_interval),
+    "basic-bootstrap": partial(bootstrap, basic_interval),
+    "centred-bootstrap": partial(bootstrap, centred_interval),
+}
+"""Methods that need only the sums of bins."""
+RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | {
+    "subsampling": subsampling,
+    "politis-romano": politis_romano,
+    "hulc": hulc,
+    "adaptive-hulc": adaptive_hulc,
+}
+
+_RESAMPLES = 500
+_HIGHEST = 0.9999
+_LEAST_ALPHA = 1e-9
+# The bootstrap draws rows up to this number, and the sums of bins beyond.
+_FEW = 2_000
+
+
+@partial(takes_rows, kind="confidence")
+def ece_interval(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    method: Method = "score",
+    squared: bool = False,
+    smoothness: float | None = None,
+    cluster: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    resamples: int | None = None,
+    seed: int | np.random.Generator | None = None,
+    support: Support = "published",
+    **rows: Unpack[RowOptions],
+) -> Interval:
+    r"""Confidence set for the l2 calibration error.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`. With k = 1, a :class:`Tally` of a vector of scores, or of kind 'confidence', can replace
+        both.
+    k : int, optional
+        Number of largest probabilities of each row that are examined jointly; 1 by default. For k = K all of them, in
+        class order: full calibration.
+    bins : int, sequence of edges or bin rule, optional
+        An int is the number of cells per axis (for k = K the number of parts of an edge of the simplex). Rules that
+        depend on the labels are refused; ``method="analytic"`` needs cells of equal volume, so an int or
+        :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses cells cut by mass and by width
+        (see Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1), or 1 for a vector.
+        The result names the bins.
+    smoothness : float, optional
+        Where the default is n^{2/(4 + d)}: the number of cells for an error of Hölder smoothness s, 0 < s ≤ 1, is
+        max(2, round(n^{2/(4s + d)})); 1 by default.
+    level : float, default 0.95
+        Nominal coverage, more than 1/2.
+    method : str, default 'score'
+        'score': the set contains zero if a test of calibration with labels drawn from the scores does not reject
+        (the omnibus test of :func:`calibration_test`; with `bins`, or k > 1, its 'exact' test in these cells); the ends
+        invert a test at the spread that each value would have. 'analytic': the published set.
+        For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
+        the resampled estimates), 'subsampling' (⌊√n⌋ rows, as published), 'politis-romano' (without
+        replacement, and inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
+    squared : bool, default False
+        Whether to return the squared error, whose estimate may be negative.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
+        and different clusters are independent. For 'score' with k = 1, from labels and scores; see Notes.
+    weight_type : {'frequency', 'importance'}, default 'frequency'
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight; for 'score' with k = 1; see Notes.
+    resamples : int, optional
+        Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by default; the other
+        methods take none.
+    seed : int or numpy.random.Generator, optional
+        For random draws: 'score' draws at least 999 sets of labels, and with `cluster` as many sets of signs. Without
+        a seed the lower end may vary from call to call if the test is near its limit.
+    support : {'published', 'reachable'}, default 'published'
+        For 'analytic' with 1 < k < K: the scores over which the spread under calibration is computed.
+    **rows
+        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is 'importance'. For a matrix
+        with k = 1, `kind` is 'confidence'.
+
+    Returns
+    -------
+    Interval
+        The set may be {0} and an interval away from zero (``is_interval`` is then False).
+
+    Notes
+    -----
+    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the error of cells, the
+    squared difference of event rate and mean score. Errors that change sign within a cell cancel, so that this target
+    may lie below the error of the scores themselves; `finer` of the result, the estimate in finer cells, shows how much
+    that may be.
+
+    'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
+    cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
+    too small with few rows. At level 0.9 it covers down to 0.76 for concentrated confidences with the paper's bins, and
+    down to 0.44 for rare events with the default ones. If no cell has two rows, :math:`T` is 0 whatever the labels;
+    its formulas still give a set, which comes with a warning, and the other methods refuse such cells.
+
+    'score' takes all :math:`\theta \ge 0` with
+
+    .. math:: (T - \theta)^2 \le z_{\alpha/2}^2
+        \left( \tau^2 + \frac{4 R_1 \theta + R_2 \theta^2}{n} \right) ,
+
+    where z is the quantile of Student's t with 30 degrees of freedom (the spread is estimated), :math:`\tau^2` the
+    exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the variance of the labels along the
+    error and :math:`R_2` the unevenness of the error over rows. By default there are
+    two partitions, both blind to the labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at
+    the edges of n^0.4 cells of equal width too: joining cells can only hide error, so a lower limit for the joined ones
+    holds. The upper end comes from n^0.65 cells of equal mass, cut at the same edges, in which little can hide. If
+    there are at most twice as many distinct scores as cells, and on average at least two rows for each, every score is
+    its own cell. Errors over so few rows that these cells do not separate them are still missed: over 1.5 % of 1,500
+    confident or rare scores the set covers about 0.87 at level 0.9.
+
+    **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
+    their cell (confident scores, nearly always right), residuals say little about the spread, and the upper end is an
+    exact one: with Clopper-Pearson limits [l, u] for the share of the rarer class,
+    :math:`\frac1n \sum p^2 + u \max_b [\min(1, n u / N_b) - 2 \bar p_b]_+` for scores p of that class, in
+    n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
+    0.9: the score may be too high by as much.
+
+    At level 0.9 ``docs/evidence/coverage.md`` has the coverage in more than a hundred scenarios (benchmark
+    ``coverage``).
+
+    **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
+    the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
+
+    .. math:: T = \frac1n \sum_b N \frac{S^2 - \sum_g S_g^2}{N^2 - \sum_g N_g^2} .
+
+    The set excludes zero if T is large both among its values for random signs of the residuals of each cluster and
+    among those for labels drawn from the scores; :math:`\tau^2` is the larger of the two variances, and :math:`R_1` and
+    :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. At
+    level 0.9, for 100 clusters of 1 to 10 rows with correlated labels, it covers between 0.86 and 0.98; treating
+    uniform scores as independent rows covers 0.80 if they are calibrated and 0.68 to 0.73 if not. With 5 to 80
+    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (benchmark ``clusters``), with long
+    sets. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
+    :class:`FewClustersWarning`.
+
+    **Importance weights** give the error of the population that the weights restore, by the weighted :math:`T` of
+    :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs of :math:`T`, because
+    labels cannot be drawn from the scores if weights depend on the label.
+
+    **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or `kind` is given.
+
+    **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw the sums of bins:
+    rows and events from their exact distribution and, given these, the sum of the scores from the normal distribution
+    with the mean and variance of drawn rows. The resampling methods do not keep their level close to zero: for two
+    classes, 1,000 rows and a calibrated model, at level 0.9 the percentile bootstrap covers about 0.1, the centred
+    bootstrap and subsampling nearly always; HulC stays near its level, with long sets.
+
+    For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are floats, so another
+    order of the rows changes results by rounding and, with 'score', the labels drawn for a seed.
+
+    References
+    ----------
+    Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025.
+
+    Examples
+    --------
+    >>> from trueness import simulate
+    >>> from trueness.infer import ece_interval
+    >>> d = simulate.binary(2000, distortion=simulate.Logit(slope=0.5), seed=1)
+    >>> interval = ece_interval(d.y_true, d.y_prob, seed=1)
+    >>> interval.includes_zero, interval.low < d.true_ece("l2") < interval.high
+    (False, True)
+    """
+    binary = k is None and method == "score" and rows.get("kind") is None and has_two_columns(y_prob)
+    k = checked_k(k)
+    level = checked_level(level)
+    alpha = _checked_alpha(level, method)
+    checked_word(method, "method", tuple(_METHODS))
+    checked_word(support, "support", ("published", "reachable"))
+    if support != "published" and method != "analytic":
+        demand = "is only for `method='analytic'`"
+        raise InputError("support", demand, f"{method!r} does not assume a distribution of the scores")
+    if not isinstance(squared, bool | np.bool_):
+        raise InputError("squared", "must be True or False", f"got {squared!r}")
+    resamples = _checked_resamples(method, resamples)
+    importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
+    if cluster is not None or importance:
+        _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
+    if smoothness is not None and method == "score" and k == 1:
+        demand = "is not for `method='score'` with k = 1, whose cells are cut by mass as well"
+        raise InputError("smoothness", demand, remedy="Leave it out, or use `method='analytic'`.")
+    data = _Data(y_true, y_prob, rows, k, bins, checked_smoothness(smoothness, bins), cluster, importance, binary)
+    options = _Options(method, level, alpha, support, resamples, generator(seed))
+    estimate = _METHODS[method](data, options)
+    # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
+    most = 1.0 if k == 1 else 2.0
+    interval = Interval(
+        estimate=estimate.statistic,
+        low=min(estimate.region.low, most),
+        high=min(estimate.region.high, most),
+        level=level,
+        method=method,
+        n=estimate.n,
+        low_closed=estimate.region.low_closed,
+        includes_zero=estimate.region.includes_zero,
+        bins=estimate.bins,
+        squared=True,
+        finer=estimate.finer,
+        note=estimate.note,
+    )
+    return interval if squared else interval.root()
+
+
+class _Data(NamedTuple):
+    """The rows, not yet read, and the cells to use."""
+
+    y_true: Any
+    y_prob: Any
+    rows: RowOptions
+    k: int
+    bins: BinsLike | None
+    smoothness: float
+    cluster: ArrayLike | None
+    importance: bool
+    binary: bool
+    """Whether a matrix of two columns is the binary problem of the second."""
+
+    def top_k_scores(self) -> BinnedScores:
+        """The cells of several scores per row."""
+        sample = as_sample(self.y_true, self.y_prob, self.rows, kind="confidence")
+        return of_matrix(sample, self.k, None if self.bins is None else cells_per_axis(self.bins), self.smoothness)
+
+    def rule(self) -> BinRule | None:
+        """The bin rule, which must not depend on the labels; None for the default."""
+        return None if self.bins is None else blind_to_labels(as_rule(self.bins))
+
+    def default_width(self) -> BySize:
+        """The default bins of one score per row, for methods other than 'score'."""
+        return BySize(lambda n: EqualWidth(default_cells(n, 1, None, self.smoothness)))
+
+
+class _Options(NamedTuple):
+    method: str
+    level: float
+    alpha: float
+    support: Support
+    resamples: int
+    rng: np.random.Generator
+
+
+class _Estimate(NamedTuple):
+    """The squared error, its confidence set, and the rows and bins behind them."""
+
+    statistic: float
+    region: Region
+    n: int
+    bins: str
+    finer: float | None = None
+    note: str = ""
+
+
+def _score(data: _Data, options: _Options) -> _Estimate:
+    rule = data.rule() if data.k == 1 else None
+    if data.cluster is not None or data.importance:
+        return _clustered_score(data, rule, options)
+    if data.k == 1:
+        kind: Literal["classwise", "confidence"] = "classwise" if data.binary else "confidence"
+        tally = as_tally(data.y_true, data.y_prob, data.rows, rule=rule, kind=kind)
+        tally = binary_of_two_classes(tally) if data.binary else tally
+        require_confidence(tally.kind, "the interval of a matrix, or `k` more than 1")
+        if rule is None:
+            return _default_score(tally, data, options)
+        scores = of_cells(tally.parts[0], rule, _classes(tally))
+    else:
+        scores = data.top_k_scores()
+    sums = _pair_sums(scores)
+    return _of_set(given_score_set(scores, sums, options.alpha, options.rng), int(sums.total), data)
+
+
+def _default_score(tally: Tally, data: _Data, options: _Options) -> _Estimate:
+    (cells,) = tally.parts
+    if tally.weight < 2:
+        check_pairs(1, 1, "two rows")
+    found = default_score_set(cells, options.alpha, options.rng)
+    return _of_set(found, int(tally.weight), data)
+
+
+def _of_set(found: ScoreSet, n: int, data: _Data) -> _Estimate:
+    note = f"{found.note} {TWO_COLUMNS if data.binary else ''}".strip()
+    return _Estimate(found.estimate, found.region, n, found.bins, found.finer, note)
+
+
+def _clustered_score(data: _Data, rule: BinRule | None, options: _Options) -> _Estimate:
+    clustered = clustered_rows(
+        data.y_true, data.y_prob, data.cluster, data.rows, importance=data.importance, binary=data.binary
+    )
+    if rule is None:
+        return _of_set(default_clustered_set(clustered, options.alpha, options.rng), clustered.n, data)
+    residuals = clustered.residuals(rule)
+    region = clustered_region(clustered, residuals, options.alpha, options.rng)
+    return _Estimate(residuals.estimate, region, clustered.n, bins_in_words(rule, residuals.first.size))
+
+
+def _analytic(data: _Data, options: _Options) -> _Estimate:
+    if data.k > 1:
+        scores = data.top_k_scores()
+        sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+        bins, classes = scores.bins, scores.classes
+        given = None if data.bins is None else cells_per_axis(data.bins)
+        cells = given or default_cells(sums.total, data.k, classes, data.smoothness)
+    else:
+        rule = data.default_width() if data.bins is None else _equal_volume(as_rule(data.bins))
+        binned = as_binned(data.y_true, data.y_prob, rule, data.rows, moments=True, kind="confidence")
+        require_confidence(binned.kind, "the interval of a matrix, or `k` more than 1")
+        sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
+        bins = bins_in_words(EqualWidth(cells), sums.n.size)
+    note = ""
+    if (sums.n == 1).all():
+        note = "No bin holds two rows, so the estimate is 0 whatever the labels."
+        warn(f"{note} Use fewer `bins`.", FewRowsWarning)
+    else:
+        _require_pairs(sums)
+    threshold = zero_threshold(sums.total, options.alpha, cells, classes, data.k, options.support)
+    region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, options.alpha)
+    return _Estimate(sums.statistic, region, int(sums.total), bins, note=note)
+
+
+def _resampling(data: _Data, options: _Options) -> _Estimate:
+    if data.k > 1:
+        scores = data.top_k_scores()
+    else:
+        few = _FEW if options.method in BOOTSTRAPS else math.inf
+        rule = data.rule() or data.default_width()
+        sums, rule = as_sums(data.y_true, data.y_prob, rule, data.rows, few=few, kind="confidence")
+        require_confidence(sums.kind, "the interval of a matrix, or `k` more than 1")
+        if isinstance(sums, Binned):
+            return _bootstrap_of_bins(sums.parts[0], rule, options)
+        scores = of_cells(sums.parts[0], rule, _classes(sums))
+    pairs = _pair_sums(scores)
+    return _Estimate(pairs.statistic, _resampled_region(RowKinds(scores), options), int(pairs.total), scores.bins)
+
+
+def _bootstrap_of_bins(bins: Bins, rule: BinRule, options: _Options) -> _Estimate:
+    sums = sums_of_bins(bins)
+    _require_pairs(sums)
+    words = bins_in_words(rule, sums.n.size)
+    return _Estimate(sums.statistic, _resampled_region(bins, options), int(sums.total), words)
+
+
+def _resampled_region(sums: RowKinds | Bins, options: _Options) -> Region:
+    """The interval of the method; an error is not negative, so values below zero are cut off."""
+    method = RESAMPLING[options.method]
+    low, high = method(sums, level=options.level, resamples=options.resamples, rng=options.rng)
+    return Region(max(0.0, low), max(0.0, high), True, low <= 0)
+
+
+_METHODS: Final[Mapping[str, Callable[[_Data, _Options], _Estimate]]] = {
+    "score": _score,
+    "analytic": _analytic,
+    **dict.fromkeys(RESAMPLING, _resampling),
+}
+
+
+def checked_level(level: Any) -> float:
+    """The level of a confidence set, more than 1/2."""
+    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
+        raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
+    if round(1 - float(level), 12) < _LEAST_ALPHA:
+        raise InputError("level", f"must be at most 1 - {_LEAST_ALPHA:g}", f"got {level!r}")
+    return float(level)
+
+
+def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
+    """Raise if a test that draws labels cannot reject at 1 − level, far below one over the number of draws."""
+    if level > _HIGHEST:
+        demand = f"must be at most {_HIGHEST} for {what}, which draws 20 / (1 - level) sets of labels"
+        raise InputError("level", demand, f"got {level!r}", remedy=remedy)
+
+
+def _checked_alpha(level: float, method: Any) -> float:
+    if method == "score":
+        check_drawn_level(level, "`method='score'`")
+    return round(1 - level, 12)
+
+
+def _checked_resamples(method: str, resamples: int | None) -> int:
+    if resamples is not None and (method not in RESAMPLING or method == "hulc"):
+        raise InputError(
+            "resamples", "is only for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
+        )
+    return _RESAMPLES if resamples is None else checked_resamples(resamples)
+
+
+def _check_clustered(method: str, k: int, argument: str) -> None:
+    if method != "score":
+        demand = "is only accepted by `method='score'`"
+        raise InputError(argument, demand, f"{method!r} needs rows that are independent and of equal weight")
+    if k > 1:
+        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {k}")
+
+
+def _equal_volume(rule: BinRule) -> EqualWidth:
+    if not isinstance(rule, EqualWidth):
+        raise InputError(
+            "bins",
+            "must be cells of equal volume for `method='analytic'`, a whole number or EqualWidth",
+            f"got {rule!r}",
+            remedy="`method='score'` takes others.",
+        )
+    return rule
+
+
+def _classes(sums: Tally | Binned) -> int | None:
+    return None if sums.classes is None else len(sums.classes)
+
+
+def _pair_sums(scores: BinnedScores) -> PairSums:
+    sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
+    _require_pairs(sums)
+    return sums
+
+
+def _require_pairs(sums: PairSums) -> None:
+    check_pairs(int((sums.n == 1).sum()), int(sums.total), "two rows", "alone in their bin")

@@ -1,0 +1,331 @@
+"""The score interval for the squared error: all values that the estimate does not reject at their own spread.
+
+By default two partitions of the scores are used. The estimate and the lower end come from coarse cells: merging cells
+can only hide error, so a lower limit of the coarse error is one of the whole. The upper end comes from fine cells, in
+which little can hide. Zero is decided by the omnibus test.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import stdtrit
+
+from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
+from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
+from trueness._tally.cells import Cells
+from trueness._tally.rules import MOST_BINS, MOST_MASS_BINS, BinRule, Distinct, EqualMass, MassAndWidth
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.infer.interval._analytic import Region
+from trueness.infer.interval._few_events import FEW_EVENTS, ExactLimits, few_events_limits, has_few_events
+from trueness.infer.interval._residuals import BinnedResiduals
+from trueness.infer.test._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
+from trueness.infer.test._exact_test import out_of_reach, rejects_calibration, required_draws
+from trueness.infer.test._method import bin_starts
+from trueness.infer.test._omnibus import omnibus_test
+from trueness.typing import Floats, Ints
+
+# The smallest coefficient of θ²: below zero there would be no upper end.
+_LEAST_LEADING = 0.2
+# Powers of n: cells of equal mass of the lower end, and of equal width; cells of equal mass of the upper end.
+_COARSE, _FINE = 0.4, 0.65
+_FREEDOM = 30
+
+
+class ScoreSet(NamedTuple):
+    """A confidence set for the squared error, with its estimate in coarse and in fine cells."""
+
+    estimate: float
+    finer: float | None
+    region: Region
+    bins: str
+    note: str = ""
+
+
+class _Part(NamedTuple):
+    """The estimate in one partition, and its variance: see :func:`score_ends`."""
+
+    estimate: float
+    null: float
+    noise: float
+    unevenness: float
+    n: float
+    paired: bool
+    """Whether any cell holds a pair."""
+
+    def ends(self, alpha: float) -> tuple[float, float]:
+        """The ends of the score interval."""
+        return score_ends(self.estimate, self.null, self.noise, self.unevenness, self.n, _quantile(alpha))
+
+
+class Partitions(NamedTuple):
+    """The default cells of the interval; they do not depend on the labels."""
+
+    coarse: BinRule
+    fine: BinRule
+    exact: BinRule
+    """Cells of equal mass, for exact limits."""
+
+    @classmethod
+    def of(cls, cells: Cells, n: float) -> "Partitions":
+        """n^0.4 and n^0.65 cells of equal mass, both cut at n^0.4 edges too; one cell per score if they are few."""
+        few = 2 * cells.size <= n
+
+        def rule(mass: float) -> BinRule:
+            cut = MassAndWidth(_number(n, mass), min(_number(n, _COARSE), MOST_BINS))
+            return Distinct() if few and cells.size <= 2 * bin_starts(cells, cut).size else cut
+
+        coarse = rule(_COARSE)
+        mass = EqualMass(_number(n, _COARSE))
+        return cls(coarse, rule(_FINE), coarse if isinstance(coarse, Distinct) else mass)
+
+
+def _quantile(alpha: float) -> float:
+    """The quantile of Student's t with 30 degrees of freedom, 3 % above the normal one at α = 0.1.
+
+    The spread is estimated, and the estimate is skewed: with the normal quantile, sets of large errors covered about
+    0.89 in place of 0.90.
+    """
+    return float(stdtrit(_FREEDOM, 1 - alpha / 2))
+
+
+def _number(n: float, power: float) -> int:
+    """About n^power cells, at least five where each can hold two rows."""
+    return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, MOST_MASS_BINS))
+
+
+class DefaultSet(NamedTuple):
+    """Everything about the set in the default cells, but whether it contains zero."""
+
+    estimate: float
+    finer: float
+    ends: tuple[float, float]
+    """The ends if calibration is rejected; otherwise the lower end is zero."""
+    rejected: bool
+    """Whether calibration is out of the question even before it is tested."""
+    bins: str
+    note: str
+
+    def with_zero(self, zero: bool) -> ScoreSet:
+        """The set, with or without zero."""
+        return ScoreSet(self.estimate, self.finer, _region(self.ends, zero=zero), self.bins, self.note)
+
+
+def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in the default cells."""
+    found = untested_set(cells, alpha)
+    zero = not found.rejected and omnibus_test(cells, required_draws(alpha), rng).pvalue > alpha
+    return found.with_zero(zero)
+
+
+def untested_set(cells: Cells, alpha: float) -> DefaultSet:
+    """The set in the default cells, before zero is tested."""
+    return DefaultParts.of_cells(cells).at(alpha)
+
+
+class DefaultParts(NamedTuple):
+    """Everything about the set in the default cells but its level, and whether it contains zero."""
+
+    cells: Cells
+    coarse: _Part
+    fine: _Part
+    first: Ints
+    """The first score of each cell of the exact limits."""
+    bins: str
+    rejected: bool = False
+    effective: float | None = None
+    """The effective number of clusters."""
+    row_weight: float = 1.0
+    """The mean importance weight, which counts as one row in the exact limits."""
+    few_events: bool = True
+    """Whether the limits may have to be exact."""
+
+    @classmethod
+    def of_cells(cls, cells: Cells) -> "DefaultParts":
+        """For independent rows."""
+        rules = Partitions.of(cells, float(cells.totals.weight))
+        (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
+        rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, rules.exact)
+        few = has_few_events(cells.score, scores.count, scores.hits[:, 0], first)
+        return cls(cells, coarse, fine, first, scores.bins, rejected, few_events=few)
+
+    @classmethod
+    def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
+        """For rows in clusters or with importance weights; and the residuals in coarse cells."""
+        cells = rows.cells
+        rules = Partitions.of(cells, rows.n)
+        coarse, fine = rows.residuals(rules.coarse), rows.residuals(rules.fine, check=False)
+        bins = bins_in_words(rules.coarse, coarse.first.size)
+        parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
+        effective = effective_number(rows.cluster, rows.weight)
+        mean = 1.0 if rows.weight is None else float(rows.weight.mean())
+        first = bin_starts(cells, rules.exact)
+        return cls(cells, *parts, first, bins, effective=effective, row_weight=mean), coarse
+
+    def at(self, alpha: float) -> DefaultSet:
+        """The set at level 1 − alpha."""
+        cells, coarse = self.cells, self.coarse
+        fine = self.fine if self.fine.paired else coarse
+        (low, high), note = (coarse.ends(alpha)[0], fine.ends(alpha)[1]), ""
+        if self.few_events:
+            weight, events = cells.weight, cells.events
+            if self.row_weight != 1:
+                weight, events = weight / self.row_weight, events / self.row_weight
+            exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
+            (low, high), note = _with_exact((low, high), exact, float(weight.sum()))
+        # The estimate in coarse cells may exceed the upper end in fine ones by chance.
+        ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
+        return DefaultSet(coarse.estimate, fine.estimate, ends, self.rejected, self.bins, note)
+
+
+def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
+    """The one-sided upper limit for the squared error, by its error rate: the end of a set of twice that rate."""
+    fine = parts.fine if parts.fine.paired else parts.coarse
+    if parts.at(0.1).note:  # the limits are exact
+        return lambda alpha: parts.at(2 * alpha).ends[1]
+    return lambda alpha: max(fine.ends(2 * alpha)[1], parts.coarse.estimate)
+
+
+def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
+    scores = of_cells(cells, rule, None)
+    return _part(*score_pair_sums(cells.score, scores.count, scores.hits[:, 0], scores.first)), scores
+
+
+def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
+    paired = bool((sums.n >= 2).any())
+    return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
+
+
+def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in the default cells for rows in clusters or with importance weights."""
+    parts, coarse = DefaultParts.of_clusters(rows)
+    if rows.weight is None:
+        pvalue = clustered_omnibus_test(rows, required_draws(alpha), rng).pvalue
+    else:
+        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), rng)
+    return parts.at(alpha).with_zero(pvalue > alpha)
+
+
+def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tuple[tuple[float, float], str]:
+    """The ends and a note; exact limits if one class is nearly absent, or no label is a surprise."""
+    if exact.rarer >= FEW_EVENTS:
+        return ends, ""
+    high = exact.high if exact.rarer == 0 else max(ends[1], exact.high)
+    rows = f"{exact.rarer:,.6g} of {n:,.12g}"
+    why = f"{rows} labels are the less probable one" if exact.surprises else f"one class has {rows} rows"
+    return (exact.low, high), f"Exact binomial limits: {why}."
+
+
+def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in given bins; it includes zero if the exact test does not reject calibration."""
+    variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
+    ends, note = _part(sums, variance, implied).ends(alpha), ""
+    if scores.k == 1:
+        exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first, alpha)
+        (low, high), note = _with_exact(ends, exact, sums.total)
+        ends = min(low, max(sums.statistic, 0.0)), max(high, sums.statistic)
+    zero = not rejects_calibration(scores, sums.statistic, alpha, rng)
+    return ScoreSet(sums.statistic, None, _region(ends, zero=zero), scores.bins, note)
+
+
+def clustered_region(rows: ClusteredRows, residuals: BinnedResiduals, alpha: float, rng: np.random.Generator) -> Region:
+    """The score interval for rows in clusters; it includes zero if random signs or labels do not reject calibration."""
+    pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), rng)
+    return _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
+
+
+def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
+    noise, unevenness = _noise(rows, residuals), _unevenness(rows, residuals)
+    null = max(sign_variance(residuals), label_variance(residuals, rows.p))
+    return _Part(residuals.estimate, null, noise, unevenness, rows.n, bool((np.diff(residuals.start) > 1).any()))
+
+
+def _region(ends: tuple[float, float], *, zero: bool) -> Region:
+    low = 0.0 if zero else ends[0]
+    return Region(low, ends[1], low > 0 or zero, zero)
+
+
+def score_ends(
+    statistic: float, null: float, noise: float, unevenness: float, n: float, z: float
+) -> tuple[float, float]:
+    r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
+
+    `null` is τ², the variance of T for calibrated scores, `noise` R₁, the variance of the labels along the error, and
+    `unevenness` R₂, the relative variance of the error over rows. The upper end uses max(T, 0).
+    """
+    leading = max(_LEAST_LEADING, 1 - z * z * unevenness / n)
+
+    def root(t: float, side: int) -> float:
+        half = t + 2 * z * z * noise / n
+        return (half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z * z * null)))) / leading
+
+    low = root(statistic, -1) if statistic > 0 else 0.0
+    return max(0.0, low), root(max(statistic, 0.0), 1)
+
+
+def sign_variance(residuals: BinnedResiduals) -> float:
+    r"""The variance of T over random signs of the clusters.
+
+    .. math:: \tau^2 = 2 \sum_{g \ne h} \Big( \sum_b c_b S_{bg} S_{bh} \Big)^2
+        = 2 \sum_{b, b'} c_b c_{b'} \Big( \sum_g S_{bg} S_{b'g} \Big)^2
+        - 2 \sum_g \Big( \sum_b c_b S_{bg}^2 \Big)^2 ,
+
+    c the coefficients of T. For calibrated scores its mean is the variance of T, whatever the dependence of rows within
+    a cluster.
+    """
+    c = residuals.coefficient_of_entries
+    sums = sparse.csr_array((np.sqrt(c) * residuals.s, residuals.unit, residuals.start))
+    products = (sums @ sums.T).data
+    own = np.bincount(residuals.unit, c * residuals.s**2)
+    return max(0.0, 2 * float(products @ products - own @ own))
+
+
+def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
+    r"""The variance of T for independent labels drawn from the scores.
+
+    :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of w² p(1 − p).
+    """
+    v = p * (1 - p) * residuals.row_weight**2
+    own = np.bincount(residuals.entry, v, minlength=residuals.s.size).astype(np.float64)
+    every, squares = (np.add.reduceat(part, residuals.first) for part in (own, own * own))
+    return max(0.0, 2 * float(((every * every - squares) * residuals.coefficient**2).sum()))
+
+
+def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
+    r"""R₁: the variance of cluster sums along the error, and at least that of the rows of a cluster in a bin.
+
+    With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
+    :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
+    :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster is left out of the mean of its bin
+    because it pulls that mean towards itself. The mean of the others varies too, which inflates the variance of a row
+    of weight w by the factor :math:`1 / (1 - w / W_b)`; this is divided out if every row is its own cluster. Weights
+    are scaled to mean 1.
+    """
+    w = residuals.row_weight / residuals.row_weight.mean()
+    size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
+    n, s = residuals.n[residuals.entry], residuals.s[residuals.entry]
+    error = excess / size
+    others = np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n)
+    # Rows of one cluster may be correlated, and then the mean of the others varies less than their own sum.
+    share = 1 - n / size if residuals.unit.size == residuals.u.size else np.ones(n.size)
+    rest = w * (residuals.u - others) * np.sqrt(share)
+    weight = float((w * error * error).sum())
+    along = _squared_sums(rows.cluster, error * rest) / weight if weight > 0 else 0.0
+    return max(along, _squared_sums(residuals.entry, rest) / rows.n)
+
+
+def _unevenness(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
+    """R₂: n times the relative variance of the mean squared error over rows."""
+    w = residuals.row_weight / residuals.row_weight.mean()
+    size, excess = (np.add.reduceat(part, residuals.first) for part in (residuals.n, residuals.s))
+    square = (excess / size)[residuals.bin_of] ** 2
+    mean = float((w * square).mean())
+    return _squared_sums(rows.cluster, w * (square - mean)) / (rows.n * mean**2) if mean > 0 else 0.0
+
+
+def _squared_sums(group: Ints, values: Floats) -> float:
+    """The sum of the squared sums of groups."""
+    sums = np.bincount(group, values)
+    return float((sums * sums).sum())

@@ -1,0 +1,76 @@
+"""Basic bootstrap limits for any function of a tally."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import tally_of
+from trueness._tally.tally import Tally
+from trueness.infer._observed_rows import ObservedRows, quietly
+from trueness.infer.interval._resampling import basic_interval
+from trueness.infer.limits._measure_limits import Limits, LimitsOf, Options
+from trueness.typing import Ints
+
+_RESAMPLES = 999
+
+
+def bootstrap_limits(function: Callable[[Any], float]) -> LimitsOf:
+    """Limits reflected about the value: 2 · value − quantiles of the resampled values.
+
+    They make up for a bias that is the same for rows and resamples, as percentile limits do not.
+    """
+
+    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
+        draw = _resampler(data)
+        if draw is None:
+            return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
+        drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
+        known = drawn[~np.isnan(drawn)]
+        if known.size < 2 or math.isnan(value):
+            return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
+        low, high = basic_interval(value, known, data.level)
+        what = "clusters" if data.dependent else "rows"
+        return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
+
+    return limits
+
+
+def _resampler(data: ObservedRows) -> Callable[[], Tally] | None:
+    """A function that resamples clusters, or rows of whole weights, as a tally."""
+    rng, tally = data.rng, data.tally
+    sample, codes = data.sample, data.sample_cluster
+    if data.clustered is not None:
+        sample, codes = data.clustered.top, data.clustered.cluster
+    if sample is not None and tally is not None and (codes is not None or sample.w is None):
+        rows_of = None if codes is None else _rows_of_clusters(codes, rng)
+
+        def of_sample() -> Tally:
+            some = rng.integers(0, sample.y.size, sample.y.size) if rows_of is None else rows_of()
+            cells = tally_of(sample.at(some, None if sample.w is None else sample.w[some]), "classwise").parts
+            return Tally(tally.kind, cells, tally.classes)
+
+        return of_sample
+    if tally is None or not data.whole or len(tally.parts) != 1:
+        return None
+    (cells,) = tally.parts
+    counts = np.concatenate([cells.events, cells.weight - cells.events]).astype(np.float64)
+    n = int(cells.weight.sum())
+
+    def rows() -> Tally:
+        events, others = np.split(rng.multinomial(n, counts / counts.sum()), 2)
+        weight = events + others
+        kept = weight > 0
+        part = Cells(cells.score[kept], weight[kept], weight[kept], events[kept])
+        return Tally(tally.kind, (part,), tally.classes)
+
+    return rows
+
+
+def _rows_of_clusters(codes: Ints, rng: np.random.Generator) -> Callable[[], Ints]:
+    """A function that draws clusters with replacement: the numbers of their rows."""
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    return lambda: np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])

@@ -1,0 +1,111 @@
+"""ICI, E50, E90 and Emax with their noise floors."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from trueness._numerics.loess import loess
+from trueness._numerics.logistic import logits
+from trueness._numerics.splines import fitted_probabilities, spline_basis
+from trueness._tally.cells import Cells, pool_cells
+from trueness.infer.test._method import squared_weights
+from trueness.measure._flexible_curve import (
+    FlexibleMethod,
+    distance_summary,
+    distances,
+    few_cells,
+    fit_curve,
+    knot_candidates,
+    usable_cells,
+)
+from trueness.typing import Floats, Numbers
+
+# Distinct scores for redrawn labels: more are pooled, but for the outermost at either end.
+_MOST, _ENDS = 512, 32
+# If the limits of a curve differ less, relative to their distance, coefficients are normal; and the largest condition
+# number of an information matrix.
+_SKEWED, _SINGULAR = 0.1, 1e12
+
+
+class CurveErrors(NamedTuple):
+    """The distances of a flexible calibration curve from the diagonal: ICI, E50, E90 and Emax."""
+
+    values: Floats
+    """Of the labels; nan if the curve has no finite estimate."""
+    floors: Floats
+    """Of labels drawn from the scores, of shape (draws, 4); nan where such labels give no curve."""
+
+
+def curve_errors(
+    cells: Cells, curve: FlexibleMethod, draws: int, rng: np.random.Generator, knots: int = 5
+) -> CurveErrors:
+    """The four distances, and those of labels that are drawn from the scores as if these were calibrated.
+
+    Drawn labels are fitted in full, all at once, on at most about 512 pooled cells. (One Newton step from the
+    calibrated curve is not enough: for 1,000 confident scores it gave an ICI of 0.037 on average instead of 0.012.)
+    Only where the curve has nearly symmetric limits at every score, coefficients are drawn from their normal limit.
+    Events of weights that are not whole numbers are drawn as rows of the weight that gives their sum the variance
+    Σw²p(1 − p).
+    """
+    values = distances(fit_curve(cells, curve, knots))
+    used = usable_cells(cells, curve)
+    if not used.size or not draws:
+        return CurveErrors(values, np.full((draws, 4), np.nan))
+    few = pool_cells(few_cells(used), _MOST, ends=_ENDS)
+    if curve == "spline" and (normal := _normal_curves(few, knot_candidates(used, knots), draws, rng)) is not None:
+        return CurveErrors(values, _summaries(np.abs(normal - few.score), few.weight))
+    events = drawn_events(few, draws, rng)
+    if curve == "loess":
+        smoother = loess(few.score, few.weight)
+        curves = (events @ smoother.operator.T) @ smoother.design(few.score).T
+    else:
+        curves = fitted_probabilities(logits(few.score), few.weight, events, knot_candidates(used, knots))
+    return CurveErrors(values, _summaries(np.abs(curves - few.score), few.weight))
+
+
+def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.random.Generator) -> Floats | None:
+    """Splines of drawn labels where these determine them so well that coefficients are normal; None elsewhere."""
+    x = logits(cells.score)
+    v = cells.score * (1 - cells.score)
+    columns = spline_basis(x, next(knots))
+    information = columns.T @ (columns * (cells.weight * v)[:, None])
+    if columns.shape[1] > x.size or not np.linalg.cond(information) < _SINGULAR:
+        return None
+    bread = np.linalg.inv(information)
+    root = bread @ np.linalg.cholesky(columns.T @ (columns * (squared_weights(cells) * v)[:, None]))
+    reach = 2 * np.sqrt(((columns @ root) ** 2).sum(axis=1))
+    low, high = expit(x - reach), expit(x + reach)
+    if np.abs(low + high - 2 * cells.score).max() > _SKEWED * (high - low).max():
+        return None
+    return np.asarray(expit(x + rng.standard_normal((draws, root.shape[1])) @ root.T @ columns.T))
+
+
+def _summaries(distance: Floats, weight: Numbers) -> Floats:
+    """:func:`trueness.measure._flexible_curve.distance_summary` of each row."""
+    if weight.dtype.kind == "f":
+        return np.array([distance_summary(row, weight) for row in distance])
+    order = np.argsort(distance, axis=1)
+    ranked, reached = np.take_along_axis(distance, order, axis=1), np.cumsum(weight[order], axis=1)
+    found = [distance @ weight / weight.sum()]
+    for share in (0.5, 0.9, 1.0):
+        place = share * (reached[:, -1:] - 1)
+        below = np.floor(place)
+        ends = (
+            np.minimum((reached <= rank).sum(axis=1, keepdims=True), weight.size - 1) for rank in (below, below + 1)
+        )
+        low, high = (np.take_along_axis(ranked, at, axis=1) for at in ends)
+        found.append((low + (place - below) * (high - low))[:, 0])
+    return np.stack(found, axis=1)
+
+
+def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
+    """Events of the cells drawn from their scores, of shape (draws, cells)."""
+    p = cells.score
+    if cells.exact:
+        return rng.binomial(np.asarray(cells.weight, np.int64), p, (draws, cells.size)).astype(np.float64)
+    assert cells.squares is not None
+    # Not normal: of a rare event, clipped normal noise has a mean far above zero.
+    noise = (rng.binomial(cells.count, p, (draws, cells.size)) - cells.count * p) * np.sqrt(cells.squares / cells.count)
+    return np.clip(cells.weight * p + noise, 0, cells.weight)

@@ -1,0 +1,182 @@
+"""Confidence limits for the calibration intercept: the shift of all log-odds, with the slope fixed at 1."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, ndtri, stdtrit
+
+from trueness._numerics.logistic import line_sums, log_likelihood, logits, recalibration_shift
+from trueness._tally.cells import Cells
+from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness.infer.limits._slope import likelihood_crossing
+from trueness.measure._slope import inside_cells
+from trueness.typing import Floats, Numbers
+
+# With more rows of the rarer class than this, the likelihood and the Wald limits differ by less than 0.1 % of their
+# width.
+_MANY = 20_000
+# Above this many distinct scores, limits come from pools of neighbours.
+_MANY_SCORES = 4096
+# Very many are first pooled in runs of this length, in blocks that stay in the processor's cache.
+_SHORT_RUN, _BLOCK = 32, 2**13
+_TINY = 1e-300
+# Doublings of the step in search of a limit.
+_DOUBLINGS = 60
+_PRECISION = 1e-12
+_NO_LIMITS = -math.inf, math.inf
+
+
+class ShiftInterval(NamedTuple):
+    """The calibration intercept with confidence limits."""
+
+    shift: float
+    """nan if all labels are equal; one limit is still finite."""
+    low: float
+    high: float
+    standard_error: float
+    """From the information, or the sandwich for clusters and weights that are not whole numbers."""
+
+
+def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> ShiftInterval:
+    r"""Confidence interval for the intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`.
+
+    Independent rows, weighted by whole numbers or not at all, have likelihood-ratio limits (R's ``confint``) or, if all
+    labels are equal, an exact one: the shift at which such labels have probability (1 − level)/2. Other weights and
+    clusters have Wald limits with the sandwich variance and Student's t. Scores of exactly 0 and 1 are left out.
+
+    Parameters
+    ----------
+    cells : Cells
+        Sums of the rows per distinct score.
+    level : float
+        Confidence level, two-sided.
+    cluster_rows : ClusteredRows, optional
+        The same rows in clusters.
+
+    Examples
+    --------
+    Of a hundred rows with score 1/2, ten are events: the log-odds are too high by log 9.
+
+    >>> one = Cells(np.array([0.5]), np.array([100]), np.array([100]), np.array([10]))
+    >>> [round(x, 3) for x in shift_interval(one, 0.95)]
+    [-2.197, -2.915, -1.594, 0.333]
+    """
+    inside = inside_cells(cells).cells
+    x = logits(inside.score)
+    shift = recalibration_shift(x, inside.weight, inside.events)
+    if math.isnan(shift):
+        known = cluster_rows is None and cells.exact and x.size
+        return ShiftInterval(shift, *(_exact_limits(x, inside, level) if known else _NO_LIMITS), math.nan)
+    precision, freedom = _precision(x, inside, shift, cluster_rows)
+    error = 1 / math.sqrt(precision) if precision > 0 else math.nan
+    if cluster_rows is not None or not cells.exact or _rarer(inside) > _MANY:
+        return ShiftInterval(shift, *_reach(shift, precision, level, freedom), error)
+    w, e = inside.weight, inside.events
+    pooled = _pool(x, w, e, shift) if x.size > _MANY_SCORES else (x, w.astype(np.float64), e.astype(np.float64))
+    return ShiftInterval(shift, *_limits(*pooled, shift, error, level), error)
+
+
+def limits_in_words(inside: Cells) -> str:
+    """How limits of independent rows with whole weights are found; `inside` has no scores of 0 and 1."""
+    rarer = _rarer(inside)
+    return "Wald" if rarer > _MANY else "profile likelihood" if rarer else "exact, one class"
+
+
+def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floats, Floats]:
+    """Neighbours at the log-odds of their mean probability at `shift`, in pools of about equal information."""
+    length = _SHORT_RUN if x.size > _SHORT_RUN * _MANY_SCORES else 1
+    runs = _run_sums(x, w, e, shift, length)
+    share = runs[4].sum() / _MANY_SCORES
+    if (rich := np.flatnonzero(runs[4] > share)).size:  # the scores of these are pooled one by one
+        cells = (rich[:, None] * length + np.arange(length)).ravel()
+        cells = cells[cells < x.size]
+        order = np.argsort(np.concatenate([np.delete(np.arange(runs.shape[1]), rich) * length, cells]))
+        alone = _run_sums(x[cells], w[cells], e[cells], shift, 1)
+        runs = np.concatenate([np.delete(runs, rich, axis=1), alone], axis=1)[:, order]
+    first = np.unique(np.searchsorted(np.cumsum(runs[4]), np.arange(_MANY_SCORES) * share))
+    weight, events, expected, others = np.add.reduceat(runs[:4], first, axis=1)
+    with np.errstate(divide="ignore", over="ignore"):
+        odds = expected / others
+    return np.log(np.clip(odds, _TINY, 1 / _TINY)) - shift, weight, events
+
+
+def _run_sums(x: Floats, w: Numbers, e: Numbers, shift: float, length: int) -> Floats:
+    """Σw, Σe, Σwq, Σw(1 − q) and Σwq(1 − q) of runs of cells, which make up the rows; q is the probability."""
+    sums = np.empty((5, -(-x.size // length)))
+    for i in range(0, x.size, _BLOCK):
+        some = slice(i, min(i + _BLOCK, x.size))
+        weight, eta = w[some].astype(np.float64), x[some] + shift
+        decay = np.exp(-np.abs(eta))
+        near = weight / (1 + decay)
+        far = near * decay
+        above = eta > 0
+        columns = weight, e[some], np.where(above, near, far), np.where(above, far, near), far / (1 + decay)
+        at = np.arange(0, weight.size, length)
+        sums[:, i // length : i // length + at.size] = [
+            np.add.reduceat(column, at) if length > 1 else column for column in columns
+        ]
+    return sums
+
+
+def _exact_limits(x: Floats, cells: Cells, level: float) -> tuple[float, float]:
+    """Shifts at which labels that are all equal have a probability of at least (1 − level)/2."""
+    w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
+
+    def likelihood(a: float) -> float:
+        return log_likelihood(x + a, w, e)
+
+    target = math.log((1 - level) / 2)
+    side = 1 if e.any() else -1
+    shifts = (side * 2.0**k for k in range(_DOUBLINGS))
+    inner = next(a for a in shifts if likelihood(a) > target)  # the probability increases towards 1
+    limit = likelihood_crossing(likelihood, target, inner, -side, _PRECISION)
+    return (limit, math.inf) if side > 0 else (-math.inf, limit)
+
+
+def _limits(x: Floats, w: Floats, e: Floats, shift: float, error: float, level: float) -> tuple[float, float]:
+    """Shifts whose likelihood is not too far below its maximum."""
+
+    def likelihood(a: float) -> float:
+        return log_likelihood(x + a, w, e)
+
+    target = likelihood(shift) - float(ndtri((1 + level) / 2)) ** 2 / 2
+    step = min(1e6, error)  # in this order, which takes 1e6 instead of nan
+    low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
+    return low, high
+
+
+def _rarer(cells: Cells) -> float:
+    """Rows of the rarer class."""
+    _, weight, events = cells.totals
+    return min(events, weight - events)
+
+
+def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:
+    if not (precision > 0 and freedom > 0):
+        return _NO_LIMITS
+    quantile = stdtrit(freedom, (1 + level) / 2) if math.isfinite(freedom) else ndtri((1 + level) / 2)
+    reach = float(quantile) / math.sqrt(precision)
+    return shift - reach, shift + reach
+
+
+def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:
+    """One over the variance of the shift, and the degrees of freedom of Student's t (inf: the normal law)."""
+    information = float(line_sums(x, inside.weight, inside.events, 1.0, shift)[1][0, 0])
+    if rows is None and inside.exact:
+        return information, math.inf
+    if rows is None:
+        assert inside.squares is not None
+        assert inside.event_squares is not None
+        q = expit(x + shift)
+        meat = float(inside.event_squares @ (1 - q) ** 2 + (inside.squares - inside.event_squares) @ q**2)
+        freedom = max(1.0, float(inside.weight.sum() ** 2 / inside.squares.sum()) - 1)
+    else:
+        kept = (rows.p > 0) & (rows.p < 1)
+        p, y = rows.p[kept], np.asarray(rows.top.y, np.float64)[kept]
+        w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
+        codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
+        sums = np.bincount(codes, w * (y - expit(logits(p) + shift)))
+        freedom = effective_number(codes, w) - 1
+        meat = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
+    return information**2 / meat if meat > 0 else 0.0, freedom

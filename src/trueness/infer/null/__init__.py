@@ -1,0 +1,1 @@
+"""What calibrated scores would show by chance: redrawn labels and noise floors."""

@@ -1,0 +1,401 @@
+"""Labels redrawn from the scores: what any statistic would be if the scores were the true probabilities.
+
+Two forms: counts of events for many draws at once, for statistics that are arrays (:func:`label_batches`), and whole
+tallies one at a time, for any function of a tally (:class:`Redraw`).
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.columns import column
+from trueness._input.sample import Sample
+from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables
+from trueness._tally import rows_or_sums
+from trueness._tally.cells import Cells
+from trueness._tally.multiclass import View, parts_of
+from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.tally import Tally
+from trueness.errors import InputError, OneClassWarning
+from trueness.infer.test._method import Options, Outcome, require_counts, squared_weights
+from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
+
+Hits: TypeAlias = list[NDArray[Any]]
+WeightType: TypeAlias = Literal["frequency", "importance"]
+_Generator: TypeAlias = np.random.Generator
+_DrawCells: TypeAlias = Callable[[_Generator], Cells]
+_DrawParts: TypeAlias = Callable[[_Generator], tuple[Cells, ...]]
+
+# Numbers drawn at a time, so that they stay in the processor's cache; but at least 32 draws, which are summed together,
+# as long as memory stays small.
+_BATCH, _DRAWS, _MOST = 1 << 16, 32, 1 << 22
+# Up to this many rows of one score, drawing them one by one is faster than one binomial number.
+_LIGHT = 8
+# Tables of binomial numbers pay off from this many draws, and from this many numbers in all.
+_TABLE_DRAWS, _TABLE_NUMBERS = 100, 1 << 17
+# Tables have outcomes of 32 bits.
+_TABLE_ROWS = (1 << 31) - 1
+# Statistics that differ by less, relative to their spread, are equal: different labels may give the same number with
+# a different last digit, and an observed value must not beat its equals.
+_EQUAL = 1e-7
+_STEPS = 1 << 16
+# The largest Lyapunov ratio of a sum that is taken for normal, and the number of labels drawn by default.
+_LYAPUNOV, _MOST_LABELS = 0.2, 2 * 10**8
+
+
+def monte_carlo_outcome(
+    statistic: Callable[[Hits], Floats],
+    cells: Cells,
+    options: Options,
+    *,
+    rows: str = "Rows are independent",
+    detail: str = "",
+) -> Outcome:
+    """The outcome of a test by redrawn labels; large values are evidence against calibration.
+
+    `statistic` maps hits of the cells to an array of shape (draws,); `rows` and `detail` are the first and the last
+    part of the assumptions.
+    """
+    cells, resamples = require_counts(cells, "redrawing labels"), options.resamples or 999
+    (observed,) = statistic([cells.events[:, np.newaxis]])
+    drawn = [statistic(hits) for hits in label_batches(*count_entries(cells), resamples, options.rng)]
+    pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
+    level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
+    return Outcome(float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1))
+
+
+def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
+    """The options, with 999 draws if none were requested and the limiting distribution is not accurate.
+
+    Labels of weights that are not whole numbers cannot be drawn, and very many are not.
+    """
+    affordable = cells.exact and cells.size * 999 <= _MOST_LABELS
+    return options if options.resamples or accurate or not affordable else options._replace(resamples=999)
+
+
+def caveat(*, accurate: bool) -> str:
+    """What the assumptions add if labels should have been redrawn and were not."""
+    return "" if accurate else " Few events or non-events are expected, so the p-value may be too small."
+
+
+def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
+    r"""Whether each sum of c(y − p) is close enough to normal: Lyapunov's ratio is at most 0.2.
+
+    :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}`; for rare events and c = 1, at least 25 expected ones. In
+    simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then rejected at most 0.06
+    and 0.015 of calibrated data sets.
+    """
+    p, squares = cells.score, squared_weights(cells)
+    v = squares * p * (1 - p)
+    # Σw³, if rows of one score have equal weights.
+    third = v * (p * p + (1 - p) ** 2) * (1.0 if cells.exact else squares / cells.weight)
+    variance = [float(v @ c**2) for c in coefficients]
+    cubes = [float(third @ np.abs(c) ** 3) for c in coefficients]
+    return all(a <= _LYAPUNOV * b**1.5 for a, b in zip(cubes, variance, strict=True))
+
+
+def of_events(statistic: Callable[[Floats], Floats]) -> Callable[[Hits], Floats]:
+    """A statistic of events, of shape (draws, cells), as one of hits."""
+    return lambda hits: statistic(hits[0].T.astype(np.float64, order="C"))
+
+
+def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:
+    """The Monte-Carlo p-value (1 + #{drawn ≥ observed}) / (draws + 1).
+
+    Under calibration the observed and the drawn statistics are exchangeable given the scores. So P(p-value ≤ α) ≤ α
+    for every α and number of rows, with equality, except for ties, if α · (draws + 1) is whole. The first axis of
+    `drawn` is draws; further axes are statistics that share the draws.
+    """
+    with np.errstate(invalid="ignore"):  # nearly impossible labels may give an infinite statistic
+        spread = np.nan_to_num(drawn.std(axis=0))
+    slack = np.where(np.isfinite(observed), _EQUAL * np.maximum(np.abs(observed), spread), 0.0)
+    return (1 + (drawn >= observed - slack).sum(axis=0)) / (len(drawn) + 1)
+
+
+def count_entries(cells: Cells) -> tuple[Floats, Ints]:
+    """Scores, of shape (m, 1), and counts of cells whose weights are whole numbers."""
+    return cells.score[:, np.newaxis], cells.weight.astype(np.int64, copy=False)
+
+
+def label_batches(z: Floats, count: Ints, resamples: int, rng: _Generator) -> Iterator[Hits]:
+    """Drawn labels in batches, `resamples` draws in total; memory is bounded."""
+    most = max(1, _MOST // len(z))
+    size = min(max(_DRAWS, _BATCH // len(z)), most)
+    # A table is made for each batch: they are larger then.
+    if z.shape[1] == 1 and _tabulated(count, z[:, 0], min(resamples, most)).size > len(z) // 2:
+        size = most
+    for begin in range(0, resamples, size):
+        yield draw_hits(z, count, min(size, resamples - begin), rng)
+
+
+def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
+    """Number of rows of each entry with the class of the j-th score: k arrays of shape (m, draws).
+
+    `z`, of shape (m, k), are the probabilities of k classes of each entry, and `count` its independent rows.
+    """
+    if z.shape[1] == 1:
+        return [_binomials(count, z[:, 0], draws, rng)]
+    above = np.minimum(np.cumsum(z, axis=1), 1.0)
+    if (count == 1).all():
+        u = rng.random((len(z), draws))
+        reached = [u < above[:, j, np.newaxis] for j in range(z.shape[1])]
+        return [reached[0], *(new & ~old for old, new in pairwise(reached))]
+    hits = [_binomials(count, above[:, 0], draws, rng).astype(np.int64)]
+    left = count[:, np.newaxis] - hits[0]
+    for j in range(1, z.shape[1]):
+        rest = 1 - above[:, j - 1]
+        chance = np.clip(np.divide(z[:, j], rest, out=np.zeros(len(z)), where=rest > 0), 0, 1)
+        hits.append(rng.binomial(left, chance[:, np.newaxis]))
+        left -= hits[-1]
+    return hits
+
+
+def _binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
+    tabulated = _tabulated(n, p, draws)
+    if not tabulated.size:
+        return _separate_binomials(n, p, draws, rng)
+    drawn = binomial_tables(n[tabulated], p[tabulated]).draw(draws, rng)
+    if tabulated.size == n.size:
+        return drawn
+    events = np.empty((n.size, draws), np.min_scalar_type(int(n.max())))
+    events[tabulated] = drawn
+    others = np.delete(np.arange(n.size), tabulated)
+    events[others] = _separate_binomials(n[others], p[others], draws, rng)
+    return events
+
+
+def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
+    """The entries that are drawn by tables: those of several rows, if very many numbers are drawn."""
+    if draws < _TABLE_DRAWS or n.size * draws < _TABLE_NUMBERS:
+        return np.zeros(0, dtype=np.int64)
+    several = np.flatnonzero((n > _LIGHT) & (n <= _TABLE_ROWS))
+    outcomes = binomial_outcomes(n[several], p[several])
+    several = several[outcomes <= min(MOST_OUTCOMES, 8 * draws)]
+    return several if several.size * draws >= _TABLE_NUMBERS else several[:0]
+
+
+def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
+    most = int(n.max())
+    events = _trials(p, draws, rng).astype(np.min_scalar_type(most), copy=False)
+    for trial in range(2, min(most, _LIGHT) + 1):
+        entry = np.flatnonzero((n >= trial) & (n <= _LIGHT))
+        events[entry] += _trials(p[entry], draws, rng)
+    heavy = np.flatnonzero(n > _LIGHT)
+    if heavy.size:  # entry by entry, so that the generator is set up once for each pair (n, p)
+        events[heavy] = rng.binomial(n[heavy, np.newaxis], p[heavy, np.newaxis], (heavy.size, draws))
+    return events
+
+
+def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
+    """One label per score, 1 with probability p, decided by 16 random bits or, where these tie, by more.
+
+    A uniform number U is below p if ⌊2¹⁶ U⌋ is below ⌊2¹⁶ p⌋; if they are equal, once in 65,536 times, the remainder of
+    U is compared with that of p. The distribution is that of comparing U itself, at a third of the cost.
+    """
+    scaled = p * _STEPS
+    step = np.minimum(scaled, _STEPS - 1).astype(np.uint16)
+    # Little-endian, so that a seed gives the same labels on every machine.
+    words = rng.integers(0, 1 << 64, -(-p.size * draws // 4), dtype=np.uint64).astype("<u8", copy=False)
+    first = words.view("<u2")[: p.size * draws].reshape(p.size, draws)
+    hits = np.less(first, step[:, np.newaxis])
+    undecided = np.flatnonzero(first == step[:, np.newaxis])
+    rest = (scaled - step)[undecided // draws]
+    hits.reshape(-1)[undecided] = rng.random(undecided.size) < rest
+    return np.asarray(hits.view(np.uint8))
+
+
+def weighted_sums(values: Floats, weights: Floats) -> Floats:
+    """Weighted sum of each row, added in the same order for any number of rows."""
+    return np.asarray(np.einsum("ij,j->i", values, weights))
+
+
+@dataclass(frozen=True)
+class Redraw:
+    """Draws tallies that have the scores of a given one and labels resampled from them."""
+
+    kind: View
+    classes: tuple[Any, ...] | None
+    n: int
+    """Rows."""
+    draw: _DrawParts
+
+    def __call__(self, rng: _Generator) -> Tally:
+        return Tally(self.kind, self.draw(rng), self.classes)
+
+
+def redraw_of_tally(tally: Tally, weight_type: WeightType) -> tuple[Redraw, Tally]:
+    """A redraw from sums, and the tally to measure."""
+    if tally.n == 0:
+        raise InputError("y_prob", "must have scores", "got an empty Tally")
+    if tally.kind == "classwise":
+        raise InputError(
+            "y_prob",
+            "must keep the scores of a row together",
+            "a class-wise Tally does not",
+            remedy="Pass the matrix of scores.",
+        )
+    if weight_type == "importance":
+        return _independent_parts(tally, map(_draw_by_equal_weight, tally.parts)), tally
+    tally = _frequency_tally(tally)
+    return _independent_parts(tally, map(_draw_by_cell, tally.parts)), tally
+
+
+def redraw_of_rows(
+    y_true: ArrayLike | None, y_prob: ArrayLike, rows: RowOptions, weight_type: WeightType
+) -> tuple[Redraw, Tally | None]:
+    """A redraw from rows and, if there are labels, the tally to measure."""
+    labels = _placeholder_labels(y_prob, rows) if y_true is None else y_true
+    sample, kind = rows_or_sums.sample_and_kind(labels, y_prob, rows)
+    with warnings.catch_warnings():
+        if y_true is None:
+            warnings.simplefilter("ignore", OneClassWarning)
+        tally = rows_or_sums.tally_of(sample, kind)
+    if weight_type == "frequency":
+        tally = _frequency_tally(tally)
+    labelled = None if y_true is None else tally
+    if tally.kind == "classwise":
+        return Redraw(tally.kind, tally.classes, tally.n, _draw_by_class(sample, tally, weight_type)), labelled
+    if weight_type == "frequency" or sample.w is None:
+        return _independent_parts(tally, map(_draw_by_cell, tally.parts)), labelled
+    if tally.kind == "binary":
+        return _independent_parts(tally, [_draw_by_row(sample)]), labelled
+    return _independent_parts(
+        tally, parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
+    ), labelled
+
+
+def _placeholder_labels(y_prob: ArrayLike, rows: RowOptions) -> Any:
+    """Placeholder labels that pass every check."""
+    n = column(y_prob, "y_prob").values.shape[0]
+    named, positive = rows.get("labels"), rows.get("pos_label")
+    if named is None and positive is None:
+        return np.zeros(n, dtype=np.uint8)
+    return [positive if named is None else next(iter(named))] * n
+
+
+def _frequency_tally(tally: Tally) -> Tally:
+    """The tally with its weights as counts: a weight of 2 counts the row twice."""
+    if not all(part.exact for part in tally.parts):
+        raise InputError(
+            "sample_weight",
+            "must be whole numbers that sum to less than 2³⁵",
+            remedy="For other weights use `weight_type='importance'`, with one label per row.",
+        )
+    counts = (cast(Ints, part.weight) for part in tally.parts)
+    parts = (Cells(part.score, n, n, part.events) for part, n in zip(tally.parts, counts, strict=True))
+    return Tally(tally.kind, tuple(parts), tally.classes)
+
+
+def _independent_parts(tally: Tally, draws: Iterable[_DrawCells]) -> Redraw:
+    """Parts that share no rows are drawn one after another."""
+    each = list(draws)
+    return Redraw(tally.kind, tally.classes, tally.n, lambda rng: tuple(draw(rng) for draw in each))
+
+
+def _draw_by_cell(cells: Cells) -> _DrawCells:
+    """Rows of a cell share their score, so the number of events is binomial."""
+    events_of = _binomial(cells.score, cells.count)
+    return lambda rng: Cells(cells.score, cells.count, cells.weight, events_of(rng))
+
+
+def _binomial(p: Floats, n: Ints) -> Callable[[_Generator], Ints]:
+    # A comparison is ten times faster than a binomial draw, and most cells have one row.
+    one, several = np.flatnonzero(n == 1), np.flatnonzero(n != 1)
+    if not several.size:
+        return lambda rng: (rng.random(p.size) < p).astype(np.int64)
+    p_one, p_several, n_several = p[one], p[several], n[several]
+
+    def draw(rng: _Generator) -> Ints:
+        events = np.empty(p.size, dtype=np.int64)
+        events[one] = rng.random(one.size) < p_one
+        events[several] = rng.binomial(n_several, p_several)
+        return events
+
+    return draw
+
+
+def _draw_by_equal_weight(cells: Cells) -> _DrawCells:
+    """One label per row; all rows of a cell must have the same weight, since the sums do not separate them."""
+    if cells.squares is None:
+        return _draw_by_cell(cells)
+    if not np.allclose(cells.count * cells.squares, cells.weight.astype(np.float64) ** 2, rtol=1e-9, atol=0):
+        raise InputError(
+            "y_prob",
+            "must have equal weights at each score if it is a Tally",
+            "rows of one score have different weights",
+            remedy="Pass the rows.",
+        )
+    each: Numbers = cells.weight // cells.count if cells.exact else cells.weight / cells.count
+    events_of = _binomial(cells.score, cells.count)
+
+    def draw(rng: _Generator) -> Cells:
+        events = events_of(rng)
+        squares = np.asarray(events * each * each, dtype=np.float64)
+        return Cells(cells.score, cells.count, cells.weight, events * each, cells.squares, squares)
+
+    return draw
+
+
+def _draw_by_row(sample: Sample) -> _DrawCells:
+    """One label per row, whatever its weight."""
+    cells, w = cells_of_rows(sample), sample.w
+    assert w is not None
+    p = np.asarray(sample.p, dtype=np.float64)[w > 0]
+    w = w[w > 0]
+    at = np.searchsorted(cells.score, p)
+
+    def draw(rng: _Generator) -> Cells:
+        event = rng.random(p.size) < p
+        return _with_events(cells, at[event], w[event])
+
+    return draw
+
+
+def _with_events(cells: Cells, at: Ints, w: Floats) -> Cells:
+    """The cells with events of weight `w` in cells `at`."""
+    events: Numbers = np.bincount(at, w, cells.size)
+    events = events.astype(np.int64) if cells.exact else events
+    # Sums in another order may exceed the cell's total in the last digit.
+    events = np.minimum(events, cells.weight)
+    squares: Floats = np.asarray(np.bincount(at, w * w, cells.size))
+    return Cells(cells.score, cells.count, cells.weight, events, cells.squares, squares)
+
+
+def _draw_by_class(sample: Sample, tally: Tally, weight_type: WeightType) -> _DrawParts:
+    """One class per row: the columns of a row depend on each other."""
+    kept = slice(None) if sample.w is None else sample.w > 0
+    P = np.asarray(sample.p, dtype=np.float64)[kept]
+    w = None if sample.w is None else sample.w[kept]
+    rows: Ints = np.arange(P.shape[0])
+    if w is not None and weight_type == "frequency":
+        rows, w = np.repeat(rows, w.astype(np.int64)), None
+    bounds = np.cumsum([0] + [part.size for part in tally.parts])
+    cell = np.stack([np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)], axis=1)
+    reached = np.cumsum(P, axis=1)
+
+    def draw(rng: _Generator) -> tuple[Cells, ...]:
+        drawn = _draw_classes(reached, rows, rng)
+        if w is None:
+            events = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
+            halves = zip(tally.parts, np.split(events, bounds[1:-1]), strict=True)
+            return tuple(Cells(part.score, part.count, part.weight, of_part) for part, of_part in halves)
+        return tuple(_with_events(part, cell[drawn == k, k], w[drawn == k]) for k, part in enumerate(tally.parts))
+
+    return draw
+
+
+def _draw_classes(reached: Floats, rows: Ints, rng: _Generator) -> Ints:
+    """A class for each row, by bisection of its cumulative probabilities."""
+    at = rng.random(rows.size) * reached[rows, -1]
+    low = np.zeros(rows.size, dtype=np.int64)
+    high = np.full(rows.size, reached.shape[1] - 1)
+    while bool((low < high).any()):
+        middle = (low + high) // 2
+        beyond = reached[rows, middle] <= at
+        low, high = np.where(beyond & (low < high), middle + 1, low), np.where(beyond, high, middle)
+    return low

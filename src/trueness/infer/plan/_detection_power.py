@@ -1,0 +1,169 @@
+r"""Power to detect a miscalibration that matters: whether "not rejected" means calibrated, or too few rows.
+
+Three alternatives matter, whatever the rows say:
+
+- the rarer label is 1.25 times as frequent as predicted, or 1/1.25 times: all log-odds are shifted;
+- the l2 error equals a tolerance: all log-odds are pulled towards their centre at the same mean (scores too extreme),
+  or shifted if the scores vary too little for that.
+
+The power is that of the omnibus test at these scores. If the score test of the shift or the slope alone has a
+non-centrality of 7 or more, it is 1 and nothing is drawn. The number of rows needed scales that non-centrality.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit, ndtri, stdtrit
+
+from trueness._numerics.roots import bracketed_root
+from trueness._tally.cells import Cells
+from trueness.infer.test._omnibus import omnibus_power
+from trueness.typing import Floats
+
+RATIO = 1.25
+"""The factor on the frequency of the rarer label that should not be missed."""
+ENOUGH = 0.8
+"""The power at which a miscalibration counts as one that would have been noticed."""
+_LARGEST, _SHARE = 0.05, 0.5
+_CERTAIN = 7.0
+_WIDEST = 40.0
+# Above this many distinct scores, neighbours are taken at their mean.
+_MANY = 4096
+# The omnibus test needs about this many times the rows of the best test for the case at hand.
+_PRICE = 1.5
+
+
+@dataclass(frozen=True)
+class DetectionPower:
+    """Probabilities with which miscalibrations that matter would have been noticed."""
+
+    ratio: float
+    """Rarer label 1.25 times as frequent as predicted, or as rare: the smaller probability of the two."""
+    error: float
+    """An l2 error as large as the tolerance."""
+    tolerance: float
+    """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
+    rows: int | None
+    """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether each of them would have been noticed with probability 0.8."""
+        return min(self.ratio, self.error) >= ENOUGH
+
+
+def detection_power(
+    cells: Cells, alpha: float, effective: float, rng: np.random.Generator, clusters: float | None = None
+) -> DetectionPower:
+    """Power of the omnibus test at level `alpha`, for as many independent rows as these are worth: `effective`.
+
+    With few clusters, Student's t in place of the normal distribution costs rows; with very few, random signs of their
+    residuals cannot reject at all.
+    """
+    n = float(cells.weight.sum())
+    rows = n if cells.exact else float(cells.count.sum())
+    expected = float(cells.weight @ cells.score)
+    rare = min(expected, n - expected) / n
+    tolerance = min(_LARGEST, _SHARE * rare) if rare > 0 else _LARGEST
+    if clusters is not None:
+        if 2 ** (1 - clusters) > alpha:
+            return DetectionPower(0.0, 0.0, tolerance, None)
+        effective *= float(ndtri(alpha / 2) / stdtrit(clusters - 1, alpha / 2)) ** 2
+    scores = _Scores(cells, effective)
+    if scores.variance == 0:  # only scores of 0 and 1, which one wrong label contradicts
+        power = -math.expm1(effective * math.log1p(-tolerance))
+        needed = math.ceil(math.log1p(-ENOUGH) / math.log1p(-tolerance))
+        return DetectionPower(power, power, tolerance, None if power >= ENOUGH else needed)
+    side = 1 if 2 * expected <= n else -1
+    shifts = [scores.shifted_to(side, factor) for factor in (RATIO, 1 / RATIO)]
+    alternatives = [*shifts, scores.off_by(tolerance, side)]
+    powers = [scores.power(one, alpha, rng) for one in alternatives]
+    enough = min(powers) >= ENOUGH
+    return DetectionPower(
+        min(powers[:2]), powers[2], tolerance, None if enough else scores.rows(alternatives, alpha, rows)
+    )
+
+
+class _Scores:
+    """The scores of independent rows, and alternatives to them."""
+
+    def __init__(self, cells: Cells, effective: float) -> None:
+        n = float(cells.weight.sum())
+        if cells.exact and effective > n - 0.5:
+            score, weight = cells.score, cells.weight.astype(np.int64)
+        else:  # as many rows as these are worth, at quantiles of the scores
+            size = max(1, round(effective))
+            below = np.cumsum(cells.weight)
+            middle = (np.arange(size) + 0.5) / size * below[-1]
+            score, weight = np.unique(cells.score[np.searchsorted(below, middle)], return_counts=True)
+        if score.size > _MANY:
+            first = np.unique(np.searchsorted(np.cumsum(weight), np.arange(_MANY) * (weight.sum() / _MANY)))
+            sums = np.add.reduceat(score * weight, first)
+            weight = np.add.reduceat(weight, first)
+            score = sums / weight
+        self.cells = Cells(score, weight, weight, np.zeros_like(weight))
+        self.n = float(weight.sum())
+        self.p, self.w = score, weight.astype(np.float64)
+        self.inside = (score > 0) & (score < 1)
+        self.x = np.where(self.inside, logit(np.where(self.inside, score, 0.5)), 0.0)
+        v = self.w * score * (1 - score)
+        self.v, self.variance = v, float(v.sum())
+
+    def moved(self, slope: float, shift: float) -> Floats:
+        """The scores with other log-odds; those of 0 and 1 stay."""
+        return np.where(self.inside, expit(slope * self.x + shift), self.p)
+
+    def error(self, other: Floats) -> float:
+        """The l2 distance from the scores."""
+        return math.sqrt(float(self.w @ (other - self.p) ** 2) / self.n)
+
+    def shifted_to(self, side: int, factor: float) -> Floats:
+        """Log-odds shifted so that the rarer label is `factor` times as frequent, as far as that is possible."""
+        expected = self.w @ self.p if side > 0 else self.w @ (1 - self.p)
+        target = factor * float(expected)
+
+        def gap(shift: float) -> float:
+            other = self.moved(1.0, side * shift)
+            return float(self.w @ other if side > 0 else self.w @ (1 - other)) - target
+
+        return self.moved(1.0, side * _root(gap, -_WIDEST, _WIDEST))
+
+    def off_by(self, tolerance: float, side: int) -> Floats:
+        """Log-odds pulled together at the same mean, or else shifted, until the l2 error is `tolerance`."""
+        mean = float(self.w @ self.p)
+
+        def flattened(slope: float) -> Floats:
+            return self.moved(slope, _root(lambda a: float(self.w @ self.moved(slope, a)) - mean, -_WIDEST, _WIDEST))
+
+        if self.error(flattened(0.0)) > tolerance:
+            return flattened(_root(lambda b: tolerance - self.error(flattened(b)), 0.0, 1.0))
+        return self.moved(1.0, side * _root(lambda a: self.error(self.moved(1.0, side * a)) - tolerance, 0.0, _WIDEST))
+
+    def strength(self, other: Floats) -> float:
+        """Non-centrality of the score tests of shift and slope together."""
+        gap = self.w * (other - self.p)
+        away = np.where(self.inside, self.x - float(self.v @ self.x) / self.variance, 0.0)
+        second = float(self.v @ away**2)
+        slope = float(gap @ away) ** 2 / second if second > 1e-12 * self.variance else 0.0
+        return math.sqrt(float(gap.sum()) ** 2 / self.variance + slope)
+
+    def power(self, other: Floats, alpha: float, rng: np.random.Generator) -> float:
+        """Power of the omnibus test if `other` were the true probabilities."""
+        if self.strength(other) >= _CERTAIN:
+            return 1.0
+        return omnibus_power(self.cells, other, alpha, rng=rng)
+
+    def rows(self, alternatives: list[Floats], alpha: float, n: float) -> int:
+        """About how many rows give power 0.8, to two digits: the non-centrality grows with the root of their number."""
+        weakest = max(min(map(self.strength, alternatives)), 1e-6)
+        needed = n * max(1.1, _PRICE * ((-float(ndtri(alpha / 2)) + float(ndtri(ENOUGH))) / weakest) ** 2)
+        return math.ceil(round(needed, 1 - math.floor(math.log10(needed))))
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where an increasing function is zero, or the end that is nearer to it."""
+    if function(low) >= 0:
+        return low
+    return high if function(high) <= 0 else bracketed_root(function, low, high, xtol=1e-9)

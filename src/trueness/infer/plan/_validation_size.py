@@ -1,0 +1,438 @@
+"""Planning a validation: how many rows it takes to estimate, test or accept the calibration of a model."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from trueness._input.arguments import Seed, checked_fraction, checked_word, generator, is_number
+from trueness._keywords import suggests_keywords
+from trueness._numerics.roots import bracketed_root
+from trueness._progress import Progress, Report, reporter
+from trueness._tally.cells import Cells
+from trueness.errors import InputError, TruenessWarning
+from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.plan._acceptance_power import Accepted, acceptance_size
+from trueness.infer.plan._score_law import ScoreLaw, log_odds_of, score_law
+from trueness.infer.test._calibration_test import TestMethod, pvalue_of_cells
+from trueness.infer.test._omnibus import omnibus_power
+from trueness.results import ValidationSize
+from trueness.typing import ArrayLike, Floats
+
+# The widths that software for Riley's criteria plans for by default; that of the Brier score is ours.
+_LEAST_TARGET, _MOST_TARGET = 1e-9, 1e9
+_WIDTHS = {"oe_width": 0.2, "slope_width": 0.2, "brier_width": 0.02, "c_width": 0.1}
+_TITLES = {"oe_width": "O/E", "slope_width": "slope", "brier_width": "Brier score", "c_width": "c-statistic"}
+# Distinct scores for which power is simulated at most; above, neighbours share one.
+_MANY = 1024
+_DRAWS, _NULL_DRAWS, _RESAMPLES = 400, 999, 199
+_LEAST_ROWS, _MOST_ROWS = 10, 10**7
+_TURNS = 12
+# A simulated power this near to the target, about one standard error, ends the search.
+_NEAR = 0.02
+_REDRAWING = ("exact", "t-cal", "adaptive-t-cal")
+
+
+@suggests_keywords
+def validation_size(
+    *,
+    prevalence: float | None = None,
+    c_statistic: float | None = None,
+    log_odds: tuple[float, float] | None = None,
+    scores: ArrayLike | None = None,
+    oe_width: float | None = None,
+    oe_se: float | None = None,
+    slope_width: float | None = None,
+    brier_width: float | None = None,
+    c_width: float | None = None,
+    detect_oe: float | None = None,
+    detect_slope: float | None = None,
+    tests: Sequence[TestMethod] = ("omnibus",),
+    accept_oe: float | None = None,
+    accept_l2: float | None = None,
+    accept_ece: float | None = None,
+    accept_band: float | None = None,
+    level: float = 0.95,
+    power: float = 0.8,
+    seed: Seed = None,
+    progress: Progress = True,
+) -> ValidationSize:
+    r"""The number of rows that the validation of a model needs.
+
+    Parameters
+    ----------
+    prevalence : float, optional
+        The event rate. Alone, it is enough for O/E; with `c_statistic`, for everything: the log-odds are then taken
+        to be normal, with the mean and standard deviation that give these two.
+    c_statistic : float, optional
+        The area under the ROC curve that is expected, above 0.5.
+    log_odds : (float, float), optional
+        Mean and standard deviation of the log-odds of the scores, which are taken to be normal.
+    scores : array-like of shape (n,), optional
+        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic follow from either, for
+        calibrated scores, unless they are given too.
+    oe_width, slope_width, brier_width, c_width : float, optional
+        The distance between the confidence limits of observed/expected events, of the calibration slope, the Brier
+        score and the c-statistic. By default, if no other criterion is given: 0.2, 0.2, 0.02 and 0.1, as far as they
+        can be planned.
+    oe_se : float, optional
+        Standard error of log O/E, instead of `oe_width`.
+    detect_oe : float, optional
+        A value of O/E that tests must detect: all log-odds are off by the same shift.
+    detect_slope : float, optional
+        A slope that tests must detect, at O/E = 1; below 1, the scores are too extreme.
+    tests : sequence of str, default ('omnibus',)
+        The tests to plan for: methods of :func:`trueness.calibration_test`.
+    accept_oe : float, optional
+        Margin within which O/E must be shown to be 1 ± margin, by two one-sided tests, if the scores are calibrated.
+    accept_l2, accept_ece, accept_band : float, optional
+        Margin within which :func:`trueness.equivalence_test` must accept calibrated scores by this criterion: the l2
+        error, the ECE in ten bins of equal width, or the monotone band.
+    level : float, default 0.95
+        Confidence level; tests reject at 1 − level.
+    power : float, default 0.8
+        Probability with which tests should detect the error, or accept.
+    seed : int or numpy.random.Generator, optional
+        For the simulated power.
+    progress : bool or callable, default True
+        Whether to show a progress bar on a terminal if acceptance takes long to simulate, or a function of (done,
+        total).
+
+    Returns
+    -------
+    ValidationSize
+        Rows and expected events for each criterion, and the rows that meet all.
+
+    Notes
+    -----
+    With z the normal quantile of the level, φ the prevalence, p the scores and x their log-odds, all for a calibrated
+    model (Riley et al. 2021; Brier score: ours):
+
+    .. math::
+
+        n_{O/E} &= \frac{1 - \varphi}{\varphi\, s^2} , \quad s = \mathrm{asinh}(\text{width} / 2) / z , \\
+        n_{slope} &= \frac{I_0}{s^2 (I_0 I_2 - I_1^2)} , \quad I_k = E[p (1 - p) x^k] , \quad s = \text{width} / 2z , \\
+        n_{Brier} &= \frac{E[v (1 - 3 v)] - E[v]^2}{s^2} , \quad v = p (1 - p) ,
+
+    and for the c-statistic C the smallest n at which Newcombe's (2006) standard error,
+
+    .. math:: \sqrt{\frac{C (1 - C) \left[ 1 + (n / 2 - 1) \left( \frac{1 - C}{2 - C} + \frac{C}{1 + C} \right)
+              \right]}{n^2 \varphi (1 - \varphi)}} ,
+
+    is at most width/2z. O/E has the limits exp(±z s). Since the rows are counted without regard to how the scores
+    separate the labels, its size is on the safe side.
+
+    **Detection.** The power is simulated: 400 sets of labels (200 for 'exact' and 't-cal') with log-odds
+    :math:`a + b x`, the slope b and an a that gives the O/E, at scores on quantiles of their distribution. The number
+    of rows is adjusted until the share that the test rejects is near `power`; it is rounded up to two digits, and is
+    good to about 10 %.
+
+    **Acceptance.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1 − level accept with
+    probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile. For the l2
+    error, the ECE and the band the power is simulated, with up to 100 sets of labels drawn from the scores (40 for the
+    band) for each number of rows. The number is rounded up to two digits, and is good to about 10 %.
+
+    References
+    ----------
+    R. D. Riley, T. P. A. Debray, G. S. Collins, L. Archer, J. Ensor, M. van Smeden, K. I. E. Snell, Minimum sample
+    size for external validation of a clinical prediction model with a binary outcome, Statistics in Medicine 40 (2021).
+    R. G. Newcombe, Confidence intervals for an effect size measure based on the Mann-Whitney statistic. Part 2,
+    Statistics in Medicine 25 (2006).
+
+    Examples
+    --------
+    Two of the published examples: 1.8 % events, and log-odds of mean −5 and standard deviation 2.5.
+
+    >>> import trueness as tn
+    >>> tn.validation_size(prevalence=0.018, oe_se=0.2456).n
+    905
+    >>> tn.validation_size(log_odds=(-5, 2.5), slope_width=0.2).n
+    4554
+
+    All four for a model with 10 % events and a c-statistic of 0.8:
+
+    >>> print(tn.validation_size(prevalence=0.1, c_statistic=0.8))
+    criterion    target                   rows  events
+    O/E          95 % limits 0.2 apart   3,469     347
+    slope        95 % limits 0.2 apart   4,287     429
+    Brier score  95 % limits 0.02 apart  1,548     155
+    c-statistic  95 % limits 0.1 apart     836      84
+    <BLANKLINE>
+    4,287 rows meet all criteria, if 10 % of them are events.
+    """
+    level, power, rng = checked_level(level), checked_fraction(power, "power"), generator(seed)
+    widths = {"oe_width": oe_width, "slope_width": slope_width, "brier_width": brier_width, "c_width": c_width}
+    errors = {"detect_oe": detect_oe, "detect_slope": detect_slope}
+    margins: dict[Accepted, float | None] = {"l2": accept_l2, "ece": accept_ece, "band": accept_band}
+    accepted = {"accept_oe": accept_oe, **{f"accept_{name}": margin for name, margin in margins.items()}}
+    _check_targets({**widths, "oe_se": oe_se, **errors, **accepted})
+    law = score_law(prevalence, c_statistic, log_odds, scores)
+    rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]  # without a prevalence there is a law
+    nothing = all(value is None for value in (*widths.values(), oe_se, *errors.values(), *accepted.values()))
+    if nothing:
+        widths = {name: width if law is not None or name == "oe_width" else None for name, width in _WIDTHS.items()}
+    plan = _Plan(law, rate, c_statistic, level, power)
+    found = [plan.precision(name, width) for name, width in widths.items() if width is not None]
+    if oe_se is not None:
+        found.append(_Criterion("O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)))
+    for name, value in errors.items():
+        if value is not None:
+            found += [plan.detection(name, value, test, rng) for test in _checked_tests(tests)]
+    if accept_oe is not None:
+        found.append(plan.acceptance(accept_oe))
+    wanted = {name: margin for name, margin in margins.items() if margin is not None}
+    steps = _Steps(reporter(progress), len(wanted))
+    for name, margin in wanted.items():
+        found.append(plan.equivalence(name, margin, rng, steps.step))
+        steps.finish()
+    return plan.result(found, explain=nothing)
+
+
+class _Criterion(NamedTuple):
+    title: str
+    target: str
+    size: int | None
+
+
+class _Plan(NamedTuple):
+    """What is known about the rows, and what limits and tests must hold to."""
+
+    law: ScoreLaw | None
+    rate: float
+    c: Any
+    level: float
+    power: float
+
+    @property
+    def z(self) -> float:
+        """The two-sided normal quantile."""
+        return float(ndtri((1 + self.level) / 2))
+
+    @property
+    def c_statistic(self) -> float:
+        """As given, or as the law implies."""
+        if self.c is not None:
+            return float(self.c)
+        return math.nan if self.law is None else self.law.c_statistic
+
+    def known_law(self, name: str) -> ScoreLaw:
+        """The law; an error that names the argument if there is none."""
+        if self.law is None:
+            remedy = "Give `c_statistic`, `log_odds` or `scores`, too."
+            raise InputError(name, "needs the spread of the scores", "only the prevalence is known", remedy=remedy)
+        return self.law
+
+    def precision(self, name: str, width: float) -> _Criterion:
+        """Rows for confidence limits that are `width` apart."""
+        se = width / 2 / self.z
+        if name == "oe_width":
+            size = (1 - self.rate) / self.rate / (math.asinh(width / 2) / self.z) ** 2
+        elif name == "slope_width":
+            size = _slope_size(self.known_law(name), se)
+        elif name == "brier_width":
+            size = _brier_size(self.known_law(name), se)
+        else:
+            if math.isnan(self.c_statistic):
+                self.known_law(name)
+            size = _c_size(self.rate, self.c_statistic, se)
+        return _Criterion(_TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size))
+
+    def detection(self, name: str, value: float, test: TestMethod, rng: np.random.Generator) -> _Criterion:
+        """Rows with which a test detects the error with the probability `power`."""
+        law, title = self.known_law(name), "O/E" if name == "detect_oe" else "slope"
+        ratio, slope = (value, 1.0) if name == "detect_oe" else (1.0, value)
+        error = _Error(law, slope, law.shift(ratio, slope))
+        target = f"{title} {value:g} detected with probability {self.power:g}"
+        size = _detection_size(lambda n: error.power(n, test, 1 - self.level, rng), error, self.level, self.power)
+        return _Criterion(f"{test} test", target, size)
+
+    def acceptance(self, margin: float) -> _Criterion:
+        """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
+        quantile, above = float(ndtri(self.level)), math.log1p(margin)
+
+        def missing(errors: float) -> float:
+            """The power that is missing if log(1 + margin) is this many standard errors."""
+            below = errors * -math.log1p(-margin) / above if margin < 1 else math.inf
+            return 1 + self.power - float(ndtr(errors - quantile) + ndtr(below - quantile))
+
+        # Margins may be smaller than the precision of a root; numbers of standard errors are not.
+        errors = bracketed_root(missing, 0.0, 50.0) if missing(0.0) > 0 else 0.0
+        target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
+        return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2))
+
+    def equivalence(
+        self, criterion: Accepted, margin: float, rng: np.random.Generator, step: Callable[[], None]
+    ) -> _Criterion:
+        """Rows with which the equivalence test accepts calibrated scores."""
+        law = self.known_law(f"accept_{criterion}")
+        title = {"l2": "l2 error", "ece": "ECE", "band": "monotone band"}[criterion]
+        size = acceptance_size(law, criterion, margin, self.level, self.power, rng, step)
+        target = f"accepted within {margin:g} with probability {self.power:g}"
+        return _Criterion(title, target, None if size is None else _two_digits(size))
+
+    def result(self, found: list[_Criterion], *, explain: bool) -> ValidationSize:
+        """The record of all criteria."""
+        sizes = tuple(one.size for one in found)
+        notes = []
+        if self.law is None and explain:
+            notes.append("The prevalence alone plans O/E only; `c_statistic`, `log_odds` or `scores` plan the others.")
+        if self.law is not None and not 0.9 < self.law.prevalence / self.rate < 1.1:
+            notes.append(
+                f"The scores imply a prevalence of {100 * self.law.prevalence:.3g} %; O/E and c-statistic are planned "
+                "for the one given, the rest for that of the scores."
+            )
+        if None in sizes:
+            notes.append(f"–: more than {_MOST_ROWS:,} rows; the test has hardly any power.")
+        return ValidationSize(
+            max((size for size in sizes if size is not None), default=0),
+            tuple(one.title for one in found),
+            tuple(one.target for one in found),
+            sizes,
+            tuple(None if size is None else round(size * self.rate) for size in sizes),
+            self.rate,
+            self.c_statistic,
+            self.level,
+            self.power,
+            tuple(notes),
+        )
+
+
+class _Steps:
+    """Progress through criteria whose power is simulated, each for about ten numbers of rows."""
+
+    _EACH = 12
+
+    def __init__(self, report: Report, criteria: int) -> None:
+        self._report, self._total, self._done, self._finished = report, self._EACH * criteria, 0, 0
+
+    def step(self) -> None:
+        """One number of rows is done."""
+        self._done = min(self._done + 1, self._finished + self._EACH - 1)
+        self._report(self._done, self._total)
+
+    def finish(self) -> None:
+        """One criterion is done."""
+        self._finished = self._done = self._finished + self._EACH
+        self._report(self._done, self._total)
+
+
+class _Error(NamedTuple):
+    """A miscalibration of scores of a law: the true log-odds are slope times those of the score, plus a shift."""
+
+    law: ScoreLaw
+    slope: float
+    shift: float
+
+    def truth(self, score: Floats) -> Floats:
+        """The true probabilities; scores of 0 and 1 are right."""
+        inside = (score > 0) & (score < 1)
+        return np.where(inside, expit(self.slope * log_odds_of(score) + self.shift), score)
+
+    def power(self, n: int, test: TestMethod, alpha: float, rng: np.random.Generator) -> float:
+        """Simulated share of data sets of n rows that a test rejects."""
+        score, count = self.law.rows(n, _MANY)
+        truth = self.truth(score)
+        if test == "omnibus":
+            cells = Cells(score, count, count, np.zeros_like(count))
+            return omnibus_power(cells, truth, alpha, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
+        resamples = _RESAMPLES if test in _REDRAWING else None
+        draws, rejected = _DRAWS // 2 if resamples else _DRAWS, 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)
+            for events in rng.binomial(count, truth, (draws, count.size)):
+                rejected += pvalue_of_cells(Cells(score, count, count, events), test, rng, resamples) <= alpha
+        return rejected / draws
+
+    @property
+    def strength(self) -> float:
+        """Non-centrality per row of the score tests of shift and slope together."""
+        law, (total, first, second) = self.law, self.law.information
+        gap = law.share * (self.truth(law.score) - law.score)
+        spread = second - first**2 / total
+        along = float(gap @ (log_odds_of(law.score) - first / total))
+        return float(gap.sum()) ** 2 / total + (along**2 / spread if spread > 1e-12 * total else 0.0)
+
+
+def _detection_size(simulated: Callable[[int], float], error: _Error, level: float, power: float) -> int | None:
+    """Rows at which a simulated power is near the target, rounded up to two digits; None if there are too many.
+
+    Near the target, the normal quantile of the power grows linearly with the root of n.
+    """
+    quantile, target = float(ndtri((1 + level) / 2)), float(ndtri(power))
+    n = ((quantile + max(target, 0.0)) ** 2) / error.strength
+    slopes: list[float] = []
+    for _ in range(_TURNS):
+        if n > _MOST_ROWS:
+            return None
+        n = max(_LEAST_ROWS, math.ceil(n))
+        share = simulated(n)
+        clear = min(max(share, 0.5 / _DRAWS), 1 - 0.5 / _DRAWS)
+        slope = (float(ndtri(clear)) + quantile) / math.sqrt(n)
+        if abs(share - power) < 0.15 and share == clear:
+            slopes.append(slope)
+        if abs(share - power) <= _NEAR and len(slopes) > 1:
+            break
+        wanted = ((target + quantile) / slope) ** 2 if slope > 0 else math.inf
+        if share == 1:  # any greater number of rows has this share, too
+            wanted = min(wanted, n / 2)
+        step = min(max(wanted, n / 4), 4 * n)
+        if n == _LEAST_ROWS and step < n:
+            return _LEAST_ROWS
+        n = step
+    if slopes:
+        n = ((target + quantile) / (sum(slopes) / len(slopes))) ** 2
+    return _two_digits(max(n, _LEAST_ROWS))
+
+
+def _slope_size(law: ScoreLaw, se: float) -> float:
+    total, first, second = law.information
+    determinant = total * second - first**2
+    if determinant <= 1e-12 * total * second:
+        raise InputError("slope_width", "needs scores that differ", "they are all equal")
+    return total / determinant / se**2
+
+
+def _brier_size(law: ScoreLaw, se: float) -> float:
+    v = law.score * (1 - law.score)
+    return (float(law.share @ (v * (1 - 3 * v))) - float(law.share @ v) ** 2) / se**2
+
+
+def _c_size(rate: float, c: float, se: float) -> float:
+    """The larger root of the quadratic equation between n and Newcombe's standard error."""
+    a = (1 - c) / (2 - c) + c / (1 + c)
+    s = se**2 * rate * (1 - rate) / (c * (1 - c))
+    return (a / 2 + math.sqrt(a**2 / 4 + 4 * s * (1 - a))) / (2 * s)
+
+
+def _whole(size: float) -> int:
+    return max(1, math.ceil(size - 1e-9))
+
+
+def _two_digits(n: float) -> int:
+    unit: int = 10 ** max(0, math.floor(math.log10(n)) - 1)
+    return math.ceil(n / unit) * unit
+
+
+def _check_targets(targets: dict[str, Any]) -> None:
+    for name, value in targets.items():
+        if value is not None and not (is_number(value) and value > 0):
+            raise InputError(name, "must be a finite number above 0", f"got {value!r}")
+        if value is not None and not _LEAST_TARGET <= value <= _MOST_TARGET:
+            demand = f"must lie between {_LEAST_TARGET:g} and {_MOST_TARGET:g}"
+            raise InputError(name, demand, f"got {value!r}")
+        if name.startswith("detect_") and value == 1:
+            raise InputError(name, "must differ from 1, which is no error", f"got {value!r}")
+        if name in ("accept_l2", "accept_ece", "accept_band") and value is not None and value > 1:
+            raise InputError(name, "must be at most 1", f"got {value!r}")
+    if targets["oe_se"] is not None and targets["oe_width"] is not None:
+        raise InputError("oe_se", "must be given without `oe_width`, which follows from it", "got both")
+
+
+def _checked_tests(tests: Any) -> list[TestMethod]:
+    names = [tests] if not isinstance(tests, list | tuple) else list(tests)
+    if not names:
+        raise InputError("tests", "must name at least one test", "got none")
+    return [checked_word(name, "tests", get_args(TestMethod)) for name in names]  # type: ignore[misc]  # the words are its own

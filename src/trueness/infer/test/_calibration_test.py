@@ -1,0 +1,422 @@
+"""Tests of calibration: one function, a table of methods."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
+from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
+from trueness._tally.cells import Cells
+from trueness._tally.multiclass import TWO_COLUMNS, binary_of_two_columns, has_two_columns
+from trueness._tally.rows_or_sums import as_sample, as_tally, sample_and_kind, takes_rows
+from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
+from trueness._tally.tally import Parts, Tally, binary_of_two_classes
+from trueness.errors import InputError, TruenessWarning
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._paired_rows import top_scores
+from trueness.infer.interval._analytic import analytic
+from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
+from trueness.infer.test._cumulative import ks, kuiper
+from trueness.infer.test._exact_test import Divisor, exact, several_scores
+from trueness.infer.test._hosmer_lemeshow import hosmer_lemeshow
+from trueness.infer.test._method import Options, Outcome, Test, require_counts, significance
+from trueness.infer.test._omnibus import omnibus
+from trueness.infer.test._omnibus_matrix import joint_outcome, matrix_outcome, parts_test
+from trueness.infer.test._omnibus_statistics import Entries, entries_of_equal_weights, entries_of_rows
+from trueness.infer.test._spiegelhalter_cox import cox, spiegelhalter
+from trueness.infer.test._t_cal import adaptive_t_cal, t_cal
+from trueness.results import Significance
+from trueness.typing import ArrayLike, RowOptions
+
+TestMethod: TypeAlias = Literal[
+    "omnibus",
+    "exact",
+    "analytic",
+    "t-cal",
+    "adaptive-t-cal",
+    "ks",
+    "kuiper",
+    "spiegelhalter",
+    "cox",
+    "hosmer-lemeshow",
+]
+
+_RESAMPLES = 999
+
+
+class _Method(NamedTuple):
+    test: Test
+    uses: tuple[str, ...]
+    """The options it uses; `seed` goes with `resamples`."""
+
+
+_METHODS: Mapping[str, _Method] = {
+    "omnibus": _Method(omnibus, ("resamples", "k")),
+    "exact": _Method(exact, ("bins", "resamples", "k")),
+    "analytic": _Method(analytic, ("bins",)),
+    "t-cal": _Method(t_cal, ("bins", "resamples", "k")),
+    "adaptive-t-cal": _Method(adaptive_t_cal, ("resamples",)),
+    "ks": _Method(ks, ("resamples",)),
+    "kuiper": _Method(kuiper, ("resamples",)),
+    "spiegelhalter": _Method(spiegelhalter, ("resamples",)),
+    "cox": _Method(cox, ("resamples",)),
+    "hosmer-lemeshow": _Method(hosmer_lemeshow, ("bins", "resamples", "fitted")),
+}
+
+
+_DIVISORS: Mapping[str, Divisor] = {"exact": "pairs", "t-cal": "rows"}
+"""Methods for several scores of a row together."""
+
+
+@partial(takes_rows, kind="confidence")
+def calibration_test(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    method: TestMethod = "omnibus",
+    bins: BinsLike | None = None,
+    cluster: ArrayLike | None = None,
+    k: int | None = None,
+    resamples: int | None = None,
+    seed: Seed = None,
+    fitted: bool = False,
+    **rows: Unpack[RowOptions],
+) -> Significance:
+    r"""Test whether scores are calibrated: whether each event had its predicted probability.
+
+    A small p-value is evidence against calibration. A large one is no evidence for it: there may be too few rows, or
+    the test may have no power against the error there is.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. The labels must not have been
+        used to fit the scores (except with `fitted`).
+    method : str, default 'omnibus'
+        'omnibus'
+            Seven statistics at once, for errors of unknown kind. With :math:`S = \sum (y - p)` and
+            :math:`V = \sum p (1 - p)` over a cell: 'error' and 'width', :math:`T` of 'exact' in n^0.4 cells of equal
+            mass and of equal width; 'cells', :math:`\sum S^2 / V` in cells cut by mass and width
+            (:class:`trueness.MassAndWidth`, n^0.5 and n^0.4 of them); 'trend', the deviance in n^0.25 cells of equal
+            mass; 'mean' and 'slope', the two parts of 'cox'; 'waves', these two and eleven cosines along the scores, as
+            many as fit best. All come from the same redrawn labels. Their p-values :math:`p_j` are combined by
+            :math:`\sum w_j p_j^{-1/2}`, w = 1/2 for 'error' and 'width' and 1 for the others, and the sum is ranked
+            among the redrawn labels: the level holds at any n. The statistic is the smallest :math:`p_j`; `strongest`
+            says whose. At the floor 1/(R + 1) a smaller, proven tail bound replaces the p-value. A label that a score
+            of exactly 0 or 1 rules out gives p = 0. See Notes.
+        'exact'
+            Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
+            redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
+            4,096 distinct scores, nearly equal scores of a bin are drawn together, as one binomial number; this
+            changes the level by less than 0.001.
+        'analytic'
+            The same :math:`T` as :math:`z = n \sqrt{w}\, T / \sigma_0`, cells of volume :math:`w`, upper tail of the
+            normal distribution (Sun et al. 2025). Equal width only; default max(2, round(n^0.4)) bins.
+        't-cal'
+            :math:`\frac1n \sum_b [(\sum u)^2 - \sum u^2] / n_b`, u = y − p, compared with redrawn labels (Lee et al.
+            2023). Default bins: max(2, round(n^0.4)) of equal width.
+        'adaptive-t-cal'
+            't-cal' with 2, 4, …, :math:`2^B` bins, :math:`B = \lceil 2 \log_2 (n / \sqrt{\log n}) \rceil`; the smallest
+            p-value times B, at most 1. The statistic is that of the resolution with the smallest p-value.
+        'ks', 'kuiper'
+            With :math:`C(s) = \frac1n \sum_{p_i \le s} (y_i - p_i)` over the distinct scores, and 0 before the first:
+            the largest :math:`|C|`; the range of :math:`C`. Divided by
+            :math:`\sigma = \frac1n \sqrt{\sum p (1 - p)}`, they are compared with Brownian motion on [0, 1].
+        'spiegelhalter'
+            :math:`z = \sum (y - p)(1 - 2p) / \sqrt{\sum (1 - 2p)^2 p (1 - p)}`, two-sided: whether the Brier score is
+            what the scores predict. Scores of 1/2 have no influence.
+        'cox'
+            Score test of slope 1 and intercept 0 in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, with
+            the information at (1, 0): chi-squared, 2 degrees of freedom (1 if there is one distinct score).
+        'hosmer-lemeshow'
+            :math:`\sum_b (O_b - E_b)^2 / (n_b \bar p_b (1 - \bar p_b))` over :math:`g` non-empty groups:
+            chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
+    bins : int, sequence of edges or bin rule, optional
+        For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are refused.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other. For 'omnibus', 'exact', 'ks',
+        'kuiper' and 'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
+    k : int, optional
+        For 'omnibus', 'exact', 't-cal' and a matrix: how many of the largest scores of a row are tested. Default 1.
+        'omnibus' tests each of them by itself (see Notes). With 'exact' and 't-cal' they are tested jointly: u is a
+        vector, its products are inner products, and the cells are those of :func:`trueness.squared_ece`, an int `bins`
+        per axis; k = K is then full calibration, with all classes in class order.
+    resamples : int, optional
+        Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
+        'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
+        redraw labels only if this is given, or if their limiting distribution is not accurate: see Notes.
+    seed : int or numpy.random.Generator, optional
+        For redrawn labels and random signs.
+    fitted : bool, default False
+        For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
+        :math:`g - 2` degrees of freedom.
+    **rows
+        As for :func:`trueness.ece`, but the default for a matrix is 'confidence'; other kinds need the method
+        'omnibus'. If neither `kind` nor `k` is given, a matrix of two columns is the binary problem of its second
+        column.
+
+    Returns
+    -------
+    Significance
+        `statistic`, `pvalue`, `method`, `n` and, in words, `assumptions`: those of the p-value, and the defaults used.
+        For 'omnibus' also `alone`, the p-value of each statistic, `strongest`, the one with the smallest, in words;
+        `contradicted`, the number of rows whose label a score of exactly 0 or 1 rules out; and `too_good`, the p-value
+        of the lower tail. An option that the method does not use is an error.
+
+    Notes
+    -----
+    **Redrawn labels.** :math:`Y^*_i` is 1 with probability :math:`p_i`, and the p-value is
+    :math:`(1 + \#\{T^* \ge T\}) / (R + 1)` with :math:`R` redraws: never 0, and
+    :math:`P(\text{pvalue} \le \alpha) \le \alpha` for calibrated scores at any n, with equality, except for ties, if
+    :math:`\alpha (R + 1)` is whole. For 'adaptive-t-cal' all resolutions share the redrawn labels; the correction for
+    their number makes it conservative.
+
+    **Limiting distributions** need enough rows that influence the statistic. 'ks', 'kuiper', 'spiegelhalter' and 'cox'
+    therefore redraw labels, 999 times, unless Lyapunov's ratio
+    :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}` of each sum :math:`\sum c (y - p)` that they use is at
+    most 0.2; for c = 1 and rare events this means at least 25 expected events. 'hosmer-lemeshow' redraws unless the
+    variance of the events is at least 5 in every group. Weights that are not whole numbers keep the approximation, and
+    so do more than 2·10⁸ labels; `assumptions` then warns. Share of calibrated data sets of 200 rows rejected at 0.05
+    and at 0.01, for uniform scores, rare events (Beta(0.3, 60)) and scores near 1 (Beta(12, 0.25)); the standard error
+    of a share is at most 0.005:
+
+    =================  =====  =====  =====  =====  =====  =====
+    method             uniform       rare          near 1
+    -----------------  ------------  ------------  ------------
+    level              .05    .01    .05    .01    .05    .01
+    =================  =====  =====  =====  =====  =====  =====
+    'analytic'         .073   .031   .000   .000   .006   .002
+    'ks'               .045   .010   .050   .012   .052   .012
+    'kuiper'           .042   .008   .051   .015   .048   .010
+    'spiegelhalter'    .048   .008   .050   .011   .046   .013
+    'cox'              .052   .009   .054   .011   .054   .014
+    'hosmer-lemeshow'  .053   .009   .046   .008   .057   .011
+    =================  =====  =====  =====  =====  =====  =====
+
+    Without redrawing, 'cox' and 'hosmer-lemeshow' would reject up to seven times too often for rare events. 'analytic'
+    never redraws: it rejects three times too often for uniform scores, at any n, and never for rare events, because its
+    null deviation assumes that scores fill [0, 1].
+
+    **Too good to be true.** `too_good` is small if the labels agree with the scores better than independent labels
+    would: the same statistics, each ranked from below, combined in the same way, with an exact level of its own.
+    Usually the scores were fitted on these rows; duplicated rows and quotas are other causes.
+
+    **Clusters.** Dependent rows make every plain test reject too often. With `cluster` the same statistic (for
+    'exact', :math:`T` without pairs of rows of one cluster, as for :func:`trueness.ece_interval`) is compared with its
+    values for random signs of the residuals y − p of each cluster, and for redrawn labels, which matter if few events
+    are expected; the larger p-value is reported. No method is then exact: they need many clusters, none of which
+    dominates. Share of calibrated data sets rejected at 0.05, 100 clusters of 1 to 10 rows with correlated labels and
+    scores, uniform scores and rare events (Beta(0.3, 20)), with `cluster` and, labels redrawn, without:
+
+    ===============  ======  =====  ======  =====
+    method           uniform        rare
+    ---------------  -------------  -------------
+    cluster          given   not    given   not
+    ===============  ======  =====  ======  =====
+    'omnibus'        .055    .182   .021    .103
+    'exact'          .042    .104   .037    .096
+    'ks'             .050    .212   .033    .113
+    'kuiper'         .041    .204   .026    .108
+    'spiegelhalter'  .058    .109   .050    .110
+    ===============  ======  =====  ======  =====
+
+    The standard error of a share is about 0.007 with `cluster` and 0.012 without. With fewer clusters, or one that
+    contains half of the rows, the level is kept for scores around 1/2 but not always for rare events, where at 0.1 up
+    to 0.22 of calibrated data sets are rejected (benchmark ``clusters``). Below 20 effective clusters,
+    :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`trueness.FewClustersWarning`.
+
+    **Small p-values** of 'omnibus' do not stop at the floor of redrawn labels: there, and only there, the reported
+    p-value may be a bound that is proven for every n. It is the smallest, times their number, of Chernoff bounds for
+    the events of the whole, of coarse and of fine cells (their sum and their maximum), and for the directions of Cox's
+    slope and Spiegelhalter's z. The level still holds: a value below the floor is that of a valid p-value, and the
+    floor itself is counted in full. With clusters no tail is proven, and the floor remains.
+
+    **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If all
+    scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give: 0, or 1/(R
+    + 1). Among other scores, 'omnibus' gives p = 0 and says which labels are impossible. But if the scores are visibly
+    rounded (all of them multiples of 0.1, 0.05, …, 0.0001, or of 1/m with m ≤ 1,000, or 32-bit floats; at least three
+    distinct ones between 0 and 1), rounding may have made them 0 and 1: these are moved to the share of their labels,
+    by at most half a unit, and the p-value of the moved scores is reported, without `too_good`. For single methods the
+    formulas apply: 'cox' takes its limit, which is infinite (p-value 0), as is 'hosmer-lemeshow' if a whole group is
+    contradicted; the others add the difference of 1.
+
+    **Weights** that are whole numbers count rows. With other weights 'omnibus' draws one label per row and weighs its
+    statistics; if only sums are passed, rows of one score must have equal weights. 'ks', 'kuiper', 'spiegelhalter',
+    'cox' and 'hosmer-lemeshow' use the null variance :math:`\sum w^2 p (1 - p)`; the others refuse such weights.
+
+    **Matrices.** By default the question is whether the largest score is the probability that its class is right; a
+    matrix of two columns is the binary problem of the second. 'omnibus' also takes `kind='classwise'` (every class
+    against the rest, and the largest score), `kind='top-label'` (the largest score, for each predicted class) and `k`
+    (the r-th largest score as the probability that its class is right, for r up to k). One class is drawn per row, all
+    columns are ranked on the same draws, and the sum of their combinations and their largest deviance are ranked again:
+    the level is exact. `alone` then has the p-value of each column, and `strongest` names the decisive one. Time and
+    memory are bounded: 20,000 cells in all columns, and fewer than 999 draws, but at least 199, if more than 2·10⁸
+    classes or 4·10⁷ statistics would be drawn.
+
+    **Swapping the classes** does not change 'kuiper', 'spiegelhalter' and 'cox'. It changes 'ks', whose path then
+    starts at the other end, and binned methods if a score lies on an edge or a tie on a cut.
+
+    References
+    ----------
+    D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958).
+    D. W. Hosmer, S. Lemeshow, Goodness of fit tests for the multiple logistic regression model, Communications in
+    Statistics 9 (1980).
+    D. J. Spiegelhalter, Probabilistic prediction in patient management and clinical trials, Statistics in Medicine 5
+    (1986).
+    I. Arrieta-Ibarra, P. Gujral, J. Tannen, M. Tygert, C. Xu, Metrics of calibration for probabilistic predictions,
+    Journal of Machine Learning Research 23 (2022).
+    D. Lee, X. Huang, H. Hassani, E. Dobriban, T-Cal: an optimal test for the calibration of predictive models, Journal
+    of Machine Learning Research 24 (2023).
+    Y. Sun, P. Chaudhari, I. Barnett, E. Dobriban, A confidence interval for the l2 expected calibration error, 2025.
+
+    Examples
+    --------
+    Forty events among a hundred rows of score 0.5: :math:`|C| = 0.1`, two null standard deviations.
+
+    >>> from trueness.infer import calibration_test
+    >>> test = calibration_test([1] * 40 + [0] * 60, [0.5] * 100, method="ks")
+    >>> round(test.statistic, 6), round(test.pvalue, 4)
+    (0.1, 0.091)
+
+    A model that predicts 0.95 and is wrong one time in four:
+
+    >>> test = calibration_test([1, 1, 1, 0] * 25, [0.95] * 100, seed=0)
+    >>> test.pvalue < 1e-6, test.strongest
+    (True, 'observed against expected events')
+    """
+    options = _options(method, bins, resamples, seed, fitted, k, clustered=cluster is not None)
+    binary = k is None and "kind" not in rows and has_two_columns(y_prob)
+    if cluster is not None:
+        grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=binary)
+        outcome = CLUSTERED_TESTS[method](grouped, options, options.resamples or _RESAMPLES)
+        return _with_note(significance(grouped.cells, method, outcome), binary)
+    if (k is not None and k > 1) or rows.get("kind") == "classwise":
+        return _matrix_significance(y_true, y_prob, method, rows, k, options)
+    tally = as_tally(y_true, y_prob, rows, rule=options.rule, kind="classwise" if binary else "confidence")
+    binary = binary or (k is None and tally.kind == "classwise" and len(tally.parts) == 2)
+    tally = binary_of_two_classes(tally) if binary else tally
+    if method == "omnibus" and tally.kind == "top-label":
+        return _parts_significance(tally, options)
+    cells = _only_part(tally)
+    options = options._replace(classes=None if tally.classes is None else len(tally.classes))
+    if method == "omnibus" and not cells.exact:
+        outcome = omnibus(cells, options, _weighted_entries(y_true, y_prob, rows, cells, binary=binary))
+    else:
+        outcome = _METHODS[method].test(cells, options)
+    return _with_note(significance(cells, method, outcome), binary)
+
+
+def _with_note(found: Significance, binary: bool) -> Significance:
+    return replace(found, assumptions=f"{found.assumptions} {TWO_COLUMNS}") if binary else found
+
+
+def _weighted_entries(y_true: Any, y_prob: Any, rows: RowOptions, cells: Cells, *, binary: bool) -> Entries:
+    """One label per row, whatever its weight; from sums, rows of one score must have equal weights."""
+    if isinstance(y_true, Parts):
+        return entries_of_equal_weights(cells)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)  # the tally has given them
+        sample, _ = sample_and_kind(y_true, y_prob, rows, kind="confidence")
+    top = top_scores(binary_of_two_columns(sample) if binary else sample)
+    assert top.w is not None
+    return entries_of_rows(np.asarray(top.y), np.asarray(top.p, dtype=np.float64), top.w)
+
+
+def _parts_significance(tally: Tally, options: Options) -> Significance:
+    """The top label of each predicted class: problems that share no row."""
+    draws = options.resamples or _RESAMPLES
+    parts = [require_counts(part, "`kind='top-label'`") for part in tally.parts]
+    if not any(part.size for part in parts):
+        raise InputError("", "A test needs rows", "there are none")
+    outcome = joint_outcome(parts_test(parts, tally.classes or (), draws, options.rng), "predicted classes")
+    return _joint_significance(outcome, int(tally.weight))
+
+
+def _matrix_significance(
+    y_true: Any, y_prob: Any, method: str, rows: RowOptions, k: int | None, options: Options
+) -> Significance:
+    """Every class, or the k largest scores."""
+    if method in _DIVISORS and k is not None and rows.get("kind", "confidence") == "confidence":
+        sample = as_sample(y_true, y_prob, rows, kind="confidence")
+        scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
+        outcome = several_scores(scores, options, _DIVISORS[method])
+        return _joint_significance(outcome, int(scores.n), method)
+    if method != "omnibus":
+        raise _several_questions(f"kind={rows.get('kind', 'classwise')!r}")
+    kind: Any = rows.get("kind", "confidence")
+    sample = as_sample(y_true, y_prob, rows, kind=kind)
+    if sample.p.ndim == 1:
+        if k is None:
+            raise InputError("kind", "must be left out for a vector of scores, which has no classes", f"got {kind!r}")
+        raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
+    classes = sample.p.shape[1]
+    if k is not None and k > classes:
+        raise InputError("k", f"must be at most {classes}, the number of classes", f"got {k}")
+    top_scores(sample)  # checks every value
+    p, y, w = np.asarray(sample.p, dtype=np.float64), np.asarray(sample.y), sample.w
+    if w is not None:
+        if (w != np.floor(w)).any():
+            raise InputError(
+                "sample_weight", "must be whole numbers for several columns: a weight of 2 counts the row twice"
+            )
+        at = np.repeat(np.arange(y.size), w.astype(np.int64))
+        p, y = p[at], y[at]
+    names = sample.classes or tuple(range(classes))
+    return _joint_significance(matrix_outcome(p, y, names, k, options.resamples, options.rng), y.size)
+
+
+def _joint_significance(outcome: Outcome, n: int, method: str = "omnibus") -> Significance:
+    details = {**outcome.details, "smallest_pvalue": outcome.smallest}
+    return Significance(outcome.statistic, outcome.pvalue, method, n, outcome.assumptions, **details)
+
+
+def pvalue_of_cells(cells: Cells, method: TestMethod, rng: np.random.Generator, resamples: int | None = None) -> float:
+    """The p-value of a test with its default bins, for simulations."""
+    return _METHODS[method].test(cells, Options(None, resamples, rng, False, None)).pvalue
+
+
+def _options(
+    method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, k: Any, *, clustered: bool
+) -> Options:
+    checked_word(method, "method", tuple(_METHODS))
+    if not isinstance(fitted, bool | np.bool_):
+        raise InputError("fitted", "must be True or False", f"got {fitted!r}")
+    if clustered and method not in CLUSTERED_TESTS:
+        *most, last = map(repr, CLUSTERED_TESTS)
+        takers = f"{', '.join(most)} or {last}"
+        raise InputError("cluster", f"is only accepted by {takers}", f"`method={method!r}` needs independent rows")
+    passed = {"bins": bins is not None, "resamples": resamples is not None, "fitted": bool(fitted)}
+    passed["k"] = checked_k(k) > 1
+    if clustered and passed["k"]:
+        raise InputError("k", "must be 1 with `cluster`", f"got {k}")
+    for option in (name for name, is_passed in passed.items() if is_passed):
+        if option not in _METHODS[method].uses:
+            users = [name for name, other in _METHODS.items() if option in other.uses]
+            remedy = f"Leave it out; it is used by {', '.join(users)}."
+            raise InputError(option, f"is not used by `method={method!r}`", remedy=remedy)
+    if fitted and resamples is not None:
+        demand = "redraws labels as if they had not been used to fit"
+        raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
+    count = None if resamples is None else checked_resamples(resamples)
+    if seed is not None and "resamples" not in _METHODS[method].uses:
+        raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
+    rule = None if bins is None else blind_to_labels(as_rule(bins))
+    return Options(rule, count, generator(seed), bool(fitted), None)
+
+
+def _only_part(tally: Tally) -> Cells:
+    if len(tally.parts) == 1:
+        return tally.parts[0]
+    raise _several_questions(f"kind={tally.kind!r}")
+
+
+def _several_questions(view: str) -> InputError:
+    return InputError(
+        "",
+        f"A single test poses one question; {view} poses one per class",
+        remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`.",
+    )

@@ -1,0 +1,204 @@
+"""Tests for rows in clusters, by random signs of whole clusters (the wild bootstrap).
+
+If the scores are calibrated, the residuals y − p of a cluster have mean zero, whatever their dependence. A sum over
+clusters then varies like the same sum with each cluster multiplied by a random sign. Where few events are expected, the
+observed residuals say too little about those that could have occurred; labels drawn from the scores, as if rows were
+independent, say more. A statistic must therefore be large by both.
+
+References: Wu, "Jackknife, bootstrap and other resampling methods in regression analysis", Annals of Statistics, 1986;
+Cameron, Gelbach, Miller, "Bootstrap-based improvements for inference with clustered errors", Review of Economics and
+Statistics, 2008.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from trueness._numerics.runs import NestedRuns
+from trueness.infer._clustered_rows import ClusteredRows
+from trueness.infer.interval._residuals import BinnedResiduals
+from trueness.infer.null._certain_scores import moved_inside
+from trueness.infer.null._redrawn_labels import draw_hits, monte_carlo_pvalue
+from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
+from trueness.infer.test._exact_test import score_test_bins
+from trueness.infer.test._method import Options, Outcome
+from trueness.infer.test._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test
+from trueness.infer.test._omnibus_statistics import Statistics, evidence
+from trueness.typing import Floats
+
+# Numbers drawn at a time, so that they stay in the processor's cache; but at least this many draws.
+_BATCH, _LEAST = 1 << 18, 16
+
+ClusteredTest: TypeAlias = Callable[[ClusteredRows, Options, int], Outcome]
+
+
+class ClusterStatistic(NamedTuple):
+    """A statistic of rows in clusters, large values being evidence against calibration, and its two null versions."""
+
+    observed: float
+    p: Floats
+    """Scores of the rows, in the order in which labels are drawn."""
+    of_signs: Callable[[Floats], Floats]
+    """From signs of the clusters, of shape (clusters, draws), to values of shape (draws,)."""
+    of_labels: Callable[[NDArray[Any]], Floats]
+    """From labels of the rows, of shape (n, draws), to values of shape (draws,)."""
+
+
+def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, rng: np.random.Generator) -> float:
+    """The larger of two p-values: from random signs of the clusters, and from labels of independent rows.
+
+    Signs alone make the test valid for many clusters; labels make it valid for any number if rows are independent.
+    """
+    size = max(_LEAST, _BATCH // statistic.p.size)
+    batches = [min(size, draws - i) for i in range(0, draws, size)]
+    rows = statistic.p[:, np.newaxis], np.ones(statistic.p.size, dtype=np.int64)
+    by_signs = [statistic.of_signs(_signs(clusters, batch, rng)) for batch in batches]
+    by_labels = [statistic.of_labels(draw_hits(*rows, batch, rng)[0]) for batch in batches]
+    return max(float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn))) for drawn in (by_signs, by_labels))
+
+
+def _signs(clusters: int, draws: int, rng: np.random.Generator) -> Floats:
+    return 2 * rng.integers(0, 2, (clusters, draws), dtype=np.int8).astype(np.float64) - 1
+
+
+def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
+    """T without pairs of rows of one cluster; `p` are the scores of the rows."""
+    order = np.argsort(residuals.entry, kind="stable")
+    share = residuals.coefficient_of_entries
+    sums = sparse.csr_array((residuals.s, residuals.unit, residuals.start))
+    # The squared sum of a cluster does not depend on its sign.
+    own = float(share @ residuals.s**2)
+    first = np.flatnonzero(np.diff(residuals.entry[order], prepend=-1))
+    runs = NestedRuns(order.size, [first[residuals.first], first])
+    w = None if residuals.weight is None else residuals.weight[order, np.newaxis]
+    dtype = np.min_scalar_type(order.size) if w is None else np.float64
+    expected = p[order, np.newaxis] if w is None else w * p[order, np.newaxis]
+    of_bins, of_entries = (np.asarray(runs.sums(expected, np.float64)[runs.rows[i]]) for i in range(2))
+
+    def of_signs(signs: Floats) -> Floats:
+        excess = sums @ signs
+        return np.asarray(np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess) - own)
+
+    def of_labels(labels: NDArray[Any]) -> Floats:
+        events = runs.sums(labels if w is None else w * labels, dtype)
+        excess, alone = events.take(runs.rows[0], axis=0) - of_bins, events.take(runs.rows[1], axis=0) - of_entries
+        whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
+        return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))
+
+    return ClusterStatistic(residuals.estimate, p[order], of_signs, of_labels)
+
+
+def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    rule = options.rule or score_test_bins(rows.n)
+    statistic = pair_statistic(rows.residuals(rule), rows.p)
+    more = f"Pairs of rows of one cluster are left out. Bins: {rule!r}."
+    return _outcome(rows, statistic, options, draws, statistic.observed, more)
+
+
+def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    slope = 1 - 2 * rows.p
+    spread = float(np.sqrt((slope**2 * rows.p * (1 - rows.p)).sum()))
+    sums = np.bincount(rows.cluster, rows.u * slope)
+    signed, expected = float(sums.sum()), float(slope @ rows.p)
+    statistic = ClusterStatistic(
+        abs(signed),
+        rows.p,
+        lambda signs: np.abs(np.einsum("i,ij->j", sums, signs)),
+        lambda labels: np.abs(np.einsum("i,ij->j", slope, labels.astype(np.float64)) - expected),
+    )
+    z = signed / spread if spread > 0 else (0.0 if signed == 0 else float(np.copysign(np.inf, signed)))
+    more = (
+        "Two-sided; z is divided by the standard deviation of independent rows, the p-value is not. Detects only "
+        "departures that change the Brier score."
+    )
+    return _outcome(rows, statistic, options, draws, z, more)
+
+
+def _cumulative(of_extremes: Callable[[Floats, Floats], Floats]) -> ClusteredTest:
+    def test(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+        order = np.argsort(rows.p, kind="stable")
+        p, u, cluster = rows.p[order], rows.u[order], rows.cluster[order]
+        last = np.append(np.flatnonzero(np.diff(p)), rows.n - 1)
+
+        def of_residuals(residuals: Floats) -> Floats:
+            path = np.cumsum(residuals, axis=1, out=residuals)
+            path = path if last.size == rows.n else path[:, last]
+            # The path starts at 0.
+            return of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
+
+        statistic = ClusterStatistic(
+            float(of_residuals(u[np.newaxis].copy())[0]),
+            p,
+            lambda signs: of_residuals(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u),
+            lambda labels: of_residuals(labels.T - p),
+        )
+        return _outcome(rows, statistic, options, draws, statistic.observed)
+
+    return test
+
+
+def _outcome(
+    rows: ClusteredRows, statistic: ClusterStatistic, options: Options, draws: int, value: float, more: str = ""
+) -> Outcome:
+    pvalue = wild_pvalue(statistic, rows.clusters, draws, options.rng)
+    return Outcome(value, pvalue, f"{_assumptions(rows, draws)} {more}".rstrip(), 1 / (draws + 1))
+
+
+def _assumptions(rows: ClusteredRows, draws: int) -> str:
+    return (
+        "Clusters are independent, rows of one cluster need not be; the level holds for many clusters and is not "
+        f"exact for few ({rows.clusters:,} here): {draws:,} times the residuals of each cluster were given a random "
+        f"sign, and {draws:,} times labels were drawn from the scores; the larger p-value is reported."
+    )
+
+
+def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Generator) -> OmnibusTest:
+    """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
+
+    Each p-value is the larger of the two.
+    """
+    cells = rows.cells
+    by_labels = omnibus_test(cells, draws, rng)
+    if not by_labels.alone:
+        return by_labels
+    p = rows.p
+    if by_labels.contradicted:
+        cells = moved_inside(cells, by_labels.unit / 2)
+        p = cells.score[np.searchsorted(rows.cells.score, p)]
+    u = np.asarray(rows.top.y, np.float64) - p
+    statistics = Statistics(cells, pooled=False)
+    at = np.searchsorted(cells.score, p)
+    sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))
+    of_rows = np.searchsorted(statistics.low, p, side="right") - 1
+    finest = sparse.csr_array((u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters))
+    forms = statistics.forms @ sums
+    ones, size = np.ones((rows.clusters, 1)), max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
+    batches = (_signs(rows.clusters, min(size, draws - i), rng) for i in range(0, draws, size))
+    # A sign does not change the squares of a cluster.
+    of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
+    values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
+    alone, combined = combined_pvalues(evidence(values))
+    return by_labels._replace(
+        pvalue=max(by_labels.pvalue, float(combined[0])),
+        alone={name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},
+        too_good=None if by_labels.too_good is None else max(by_labels.too_good, lower_tail(values)),
+    )
+
+
+def _omnibus(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    result = clustered_omnibus_test(rows, draws, options.rng)
+    return omnibus_outcome(result, _assumptions(rows, draws))
+
+
+CLUSTERED_TESTS: Mapping[str, ClusteredTest] = {
+    "omnibus": _omnibus,
+    "exact": _exact,
+    "ks": _cumulative(ks_statistic),
+    "kuiper": _cumulative(kuiper_statistic),
+    "spiegelhalter": _spiegelhalter,
+}
+"""The tests that take clusters: functions of rows, options and the number of draws."""

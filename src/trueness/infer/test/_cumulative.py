@@ -1,0 +1,196 @@
+"""Kolmogorov-Smirnov and Kuiper: observed minus expected events, cumulated over the scores."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import checked_fraction
+from trueness._numerics.brownian import largest_distance_sf, range_sf
+from trueness._numerics.roots import bracketed_root
+from trueness._tally.cells import Cells
+from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.tally import Tally
+from trueness.errors import InputError
+from trueness.infer.null._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
+from trueness.infer.test._method import (
+    Options,
+    Outcome,
+    observed_events,
+    significance,
+    squared_weights,
+)
+from trueness.results import Walk
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+
+# Each of this many stretches of a walk keeps two steps, the highest and the lowest.
+_STRETCHES = 1000
+
+
+def ks_statistic(high: Any, low: Any) -> Any:
+    """The largest distance of a path from 0, from its highest and lowest points."""
+    return np.maximum(high, -low)
+
+
+def kuiper_statistic(high: Any, low: Any) -> Any:
+    """The range of a path."""
+    return high - low
+
+
+class _Statistic(NamedTuple):
+    of_extremes: Callable[[Any, Any], Any]
+    survival: Callable[[float], Floats]
+    name: str
+
+
+_KS = _Statistic(ks_statistic, largest_distance_sf, "largest distance from 0")
+_KUIPER = _Statistic(kuiper_statistic, range_sf, "range")
+
+
+class _Path(NamedTuple):
+    """The extremes of the cumulated differences Σw(y − p), which start at 0; Σw² p(1 − p), and Σw."""
+
+    high: float
+    low: float
+    variance: float
+    total: float
+
+
+def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
+    total = float(cells.weight.sum())
+    expected = cells.weight * cells.score
+
+    def extremes(events: Floats) -> tuple[Floats, Floats]:
+        path = np.cumsum(events - expected, axis=1)
+        # The path starts at 0.
+        return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
+
+    accurate = is_nearly_normal(cells, np.ones(cells.size))
+    options = with_draws(cells, options, accurate=accurate)
+    if options.resamples:
+        distance = of_events(lambda events: statistic.of_extremes(*extremes(events)) / total)
+        return monte_carlo_outcome(distance, cells, options)
+    (high,), (low,) = extremes(observed_events(cells))
+    variance = float((squared_weights(cells) * cells.score * (1 - cells.score)).sum())
+    outcome = _limit_outcome(statistic, _Path(float(high), float(low), variance, total))
+    return outcome._replace(assumptions=outcome.assumptions + caveat(accurate=accurate))
+
+
+def _limit_outcome(statistic: _Statistic, path: _Path) -> Outcome:
+    observed = float(statistic.of_extremes(path.high, path.low) / path.total)
+    spread = math.sqrt(path.variance) / path.total
+    certain = math.inf if observed > 0 else 0.0  # every score is 0 or 1
+    scaled = observed / spread if spread > 0 else certain
+    assumptions = (
+        f"Rows are independent; the path is approximately Brownian motion, whose {statistic.name} gives the p-value: "
+        f"this needs many rows, none of which dominates the variance. Statistic / null deviation: {scaled:.4g}."
+    )
+    return Outcome(observed, float(statistic.survival(scaled)), assumptions)
+
+
+ks = partial(_outcome, statistic=_KS)
+kuiper = partial(_outcome, statistic=_KUIPER)
+
+
+@partial(takes_rows, kind="confidence")
+def cumulative_walk(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, *, level: float = 0.95, **rows: Unpack[RowOptions]
+) -> Walk:
+    r"""Observed minus expected events, cumulated over the rows in order of their scores.
+
+    Where the walk climbs, events are more frequent than predicted; its slope is the miscalibration there. It needs
+    neither bins nor a kernel.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix, the largest score of
+        each row is examined.
+    level : float, default 0.95
+        Level of the band.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Walk
+        At most about 2,000 points, including the highest and the lowest, and the tests 'ks' and 'kuiper' by their
+        limiting distributions.
+
+    Notes
+    -----
+    Equal scores are one step. With :math:`W = \sum w`, the height after score :math:`s` and its variance are
+
+    .. math:: C(s) = \frac1W \sum_{p_i \le s} w_i (y_i - p_i), \qquad
+              \frac{1}{W^2} \sum_{p_i \le s} w_i^2 p_i (1 - p_i) ,
+
+    the latter for calibrated scores. `reach` is the quantile of the largest distance of Brownian motion from 0, times
+    the final standard deviation: accurate for many rows, none of which dominates the variance.
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, "Metrics of calibration for probabilistic predictions", Journal of
+    Machine Learning Research, 2022.
+
+    Examples
+    --------
+    >>> from trueness.infer import cumulative_walk
+    >>> walk = cumulative_walk([0, 1, 1, 1], [0.25, 0.5, 0.5, 1.0])
+    >>> walk.share.tolist(), walk.height.tolist()
+    ([0.0, 0.25, 0.75, 1.0], [0.0, -0.0625, 0.1875, 0.1875])
+    """
+    level = checked_fraction(level, "level")
+    tally = as_tally(y_true, y_prob, rows, kind="confidence")
+    if len(tally.parts) > 1:
+        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {tally.kind!r}")
+    return walk_of_cells(tally.parts[0], level)
+
+
+def walk_of_cells(cells: Cells, level: float) -> Walk:
+    """The walk of one binary problem."""
+    from scipy.special import ndtri
+
+    if not cells.size:
+        raise InputError("", "A walk needs rows", "there are none")
+    total = float(cells.weight.sum())
+    path = np.cumsum(cells.events - cells.weight * cells.score)
+    variances = squared_weights(cells) * cells.score
+    variances *= 1 - cells.score
+    extremes = _Path(max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total)
+    path /= total
+    np.cumsum(variances, out=variances)
+    passed = _kept_steps(path)[1:] - 1
+    deviation = _from_zero(np.sqrt(variances[passed]) / total)
+    return Walk(
+        share=_from_zero(np.cumsum(cells.weight)[passed] / total),
+        score=cells.score[np.concatenate([[0], passed])],
+        height=_from_zero(path[passed]),
+        half=float(ndtri((1 + level) / 2)) * deviation,
+        level=level,
+        reach=_quantile(level) * float(deviation[-1]),
+        ks=significance(cells, "ks", _limit_outcome(_KS, extremes)),
+        kuiper=significance(cells, "kuiper", _limit_outcome(_KUIPER, extremes)),
+        n=int(cells.weight.sum() if cells.exact else cells.count.sum()),
+    )
+
+
+def _from_zero(values: Any) -> Floats:
+    return np.concatenate([[0.0], values])
+
+
+def _kept_steps(path: Floats) -> Ints:
+    """The start, which is 0, the last step, and the highest and lowest step of each stretch, in order."""
+    size = path.size + 1
+    if size <= 2 * _STRETCHES:
+        return np.arange(size)
+    ends = np.linspace(0, size, _STRETCHES + 1).astype(np.int64)
+    heights = [_from_zero(path[: ends[1] - 1]), *(path[a - 1 : b - 1] for a, b in pairwise(ends[1:]))]
+    extremes = [a + at for a, part in zip(ends, heights, strict=False) for at in (part.argmin(), part.argmax())]
+    return np.unique(np.array([0, size - 1, *extremes], dtype=np.int64))
+
+
+def _quantile(level: float) -> float:
+    return bracketed_root(lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0)

@@ -1,0 +1,388 @@
+"""Accepting calibration: tests whose small p-value is evidence that an error is small."""
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import Seed, check_seed, checked_fraction, checked_word
+from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.multiclass import binary_of_two_columns, has_two_columns
+from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
+from trueness._tally.rules import BinsLike
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
+from trueness.errors import InputError, OwnRowsWarning, TruenessWarning, warn
+from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer._paired_rows import require_confidence
+from trueness.infer.band._monotone_band import BandRuns, band_cells
+from trueness.infer.interval._score_interval import DefaultParts, upper_limit
+from trueness.infer.limits._ece import bin_gaps, too_good_in_bins
+from trueness.infer.limits._observed_expected import EffectiveEvents
+from trueness.infer.null._certain_scores import contradictions
+from trueness.infer.test._calibration_test import calibration_test
+from trueness.results import Significance
+from trueness.typing import ArrayLike, RowOptions
+
+Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
+_CRITERIA = ("l2", "oe", "band", "ece")
+TOO_GOOD: Final = 0.001
+"""Labels that agree with the scores this well by chance this rarely are too good to be true."""
+_LEVEL, _PERCENT, _RATIO = 0.95, "95 %", "O/E"
+SHARE = 0.95
+"""The share of rows whose scores the band must show to be right."""
+# The error rates among which the p-value is sought, and its relative accuracy.
+_SMALLEST, _LARGEST, _ACCURACY = 1e-9, 0.499, 1e-6
+# Bins of a Binned that are fine enough for the l2 error.
+_FINE = 256
+
+
+@partial(takes_rows, kind="confidence")
+def equivalence_test(
+    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    within: float = 0.02,
+    criterion: Criterion = "l2",
+    bins: BinsLike | None = None,
+    share: float | None = None,
+    cluster: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    seed: Seed = None,
+    **rows: Unpack[RowOptions],
+) -> Significance:
+    r"""Test whether scores are calibrated within a margin: a small p-value is evidence *for* calibration.
+
+    A test of calibration that does not reject shows nothing: there may be too few rows. Here the null hypothesis is
+    that the error exceeds `within`, and rejecting it shows that the error is small.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or sums in place of both. The labels must not have been used to fit the scores. For
+        a matrix, the largest score of each row is examined; a matrix of two columns is the binary problem of its second
+        column.
+    within : float, default 0.02
+        The margin, above 0 and at most 1, in units of probability (for 'oe': of the ratio). Choose it before looking
+        at the data.
+    criterion : {'l2', 'oe', 'band', 'ece'}, default 'l2'
+        The quantity that must be small.
+
+        'l2'
+            The l2 calibration error, by the upper limit of :func:`trueness.ece_interval`.
+        'oe'
+            Observed divided by expected events must lie in 1 ± `within`, by two one-sided tests.
+        'band'
+            The event probability at the scores of a `share` of the rows must be within `within` of the score, by the
+            :func:`trueness.monotone_band`. Assumes that the probability rises with the score; needs very many rows.
+        'ece'
+            The ECE in given bins, by its one-sided upper limit.
+    bins : int, sequence of edges or bin rule, optional
+        For 'ece': its bins, 10 of equal width by default. Rules that depend on the labels are refused.
+    share : float, optional
+        For 'band': the share of rows, 0.95 by default. At the ends there are never enough rows to show anything.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other; not for 'band'.
+    weight_type : {'frequency', 'importance'}, default 'frequency'
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight.
+    seed : int or numpy.random.Generator, optional
+        For the labels that are redrawn to see whether the labels agree with the scores too well.
+    **rows
+        As for :func:`trueness.ece`. `sample_weight` must be whole numbers for 'l2' (unless `weight_type` is
+        'importance') and for 'band'.
+
+    Returns
+    -------
+    Significance
+        `pvalue`: the smallest :math:`\alpha` at which the one-sided limits of level :math:`1 - \alpha` keep the
+        margin; 1 if not even those of level 1/2 do. `statistic`: the estimated error or ratio; for 'band' the share of
+        rows that the 95 % band shows to be right. `within`: the margin.
+
+    Notes
+    -----
+    With the one-sided upper limit :math:`U_{1 - \alpha}` of an error :math:`\theta`, which misses it with probability
+    :math:`\alpha` at most,
+
+    .. math:: p = \inf \{ \alpha : U_{1 - \alpha} \le \text{within} \} ,
+
+    so that :math:`p \le \alpha` has probability :math:`\alpha` at most if :math:`\theta >` within. The limits are
+    those of ``trueness gate --require``, which is this test. 'band' is exact; 'oe' and 'ece' are conservative; 'l2' is
+    an asymptotic test with exact limits where labels hardly ever contradict the scores. Size and power
+    in simulations are in ``docs/evidence/coverage.md``; :func:`trueness.validation_size` plans the number of rows.
+
+    **Too good to be true.** Labels that agree with the scores better than chance allows (the lower tail of the omnibus
+    test, at 0.001) say nothing about new rows: usually the scores were fitted on them. The p-value is then 1, with an
+    :class:`trueness.OwnRowsWarning`.
+
+    References
+    ----------
+    S. Wellek, Testing Statistical Hypotheses of Equivalence and Noninferiority, 2010.
+    D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for assessing the
+    equivalence of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680.
+
+    See Also
+    --------
+    calibration_test : Evidence against calibration.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> from trueness import simulate
+    >>> d = simulate.binary(2_000, seed=1)
+    >>> test = tn.equivalence_test(d.y_true, d.y_prob, within=0.1, seed=0)
+    >>> test.pvalue < 0.001
+    True
+    >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.02, seed=0).pvalue > 0.05
+    True
+    """
+    within, criterion = _checked_margin(within), checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
+    checked_word(weight_type, "weight_type", ("frequency", "importance"))
+    check_seed(seed)
+    _check_options(criterion, bins, share, cluster, weight_type)
+    data = EquivalenceData(y_true, y_prob, rows, cluster, weight_type, seed).as_binary()
+    evidence = data.evidence(criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
+    pvalue, words = evidence.pvalue, evidence.words
+    test = data.omnibus() if pvalue < 1 else None
+    too_good = data.too_good(test)
+    if too_good is not None and too_good <= TOO_GOOD:
+        pvalue = 1.0
+        warn(
+            f"The labels agree with the scores better than chance allows (p = {too_good:.2g}, lower tail) and are no "
+            "evidence for new rows: the p-value is 1. Were the scores fitted on these rows, or are rows repeated?",
+            OwnRowsWarning,
+        )
+        words = f"{words} The labels agree with the scores too well."
+    return Significance(
+        evidence.estimate,
+        pvalue,
+        f"{criterion} equivalence",
+        evidence.n,
+        words,
+        too_good=too_good,
+        contradicted=0 if test is None else test.contradicted,
+        within=within,
+    )
+
+
+class Evidence(NamedTuple):
+    """An estimate, and the p-value for keeping its margin."""
+
+    estimate: float
+    n: int
+    pvalue: float
+    words: str
+
+
+class EquivalenceData(NamedTuple):
+    """Labels and scores, or sums in place of both, and the options that describe them."""
+
+    y_true: Any
+    y_prob: Any
+    rows: RowOptions
+    cluster: Any = None
+    weight_type: str = "frequency"
+    seed: Seed = None
+
+    def as_binary(self) -> "EquivalenceData":
+        """Two columns, or class-wise sums of two classes, as the binary problem of the second; others unchanged."""
+        if isinstance(self.y_true, Parts):
+            return self._replace(y_true=binary_of_two_classes(self.y_true))
+        if "kind" in self.rows or not has_two_columns(self.y_prob):
+            return self
+        sample, _ = sample_and_kind(self.y_true, self.y_prob, self.rows)
+        second = binary_of_two_columns(sample)
+        dropped = sample.rows is not None and self.cluster is not None
+        cluster = np.asarray(self.cluster)[sample.rows] if dropped else self.cluster
+        options: RowOptions = {} if second.w is None else {"sample_weight": second.w}
+        return self._replace(y_true=second.y, y_prob=second.p, rows=options, cluster=cluster)
+
+    def evidence(self, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE) -> Evidence:
+        """The evidence for keeping a margin, whether or not the labels are too good to be true."""
+        if criterion == "band":
+            return self._band(within, share)
+        found = self._limits(criterion, bins)
+        estimate, n, limits, name = found
+        low, high = limits(1 - _LEVEL)
+        ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
+        words = f"{name}: one-sided {_PERCENT} {ends}. {self._assumption}"
+        return Evidence(estimate, n, smallest_alpha(lambda alpha: found.keep(within, alpha)), words)
+
+    def keeps(self, criterion: str, within: float, alpha: float, bins: BinsLike = 10) -> bool:
+        """Whether limits at one error rate keep the margin; not for 'band'."""
+        return self._limits(criterion, bins).keep(within, alpha)
+
+    def _limits(self, criterion: str, bins: BinsLike) -> "_Limits":
+        return self._ece(bins) if criterion == "ece" else self._ratio() if criterion == "oe" else self._l2()
+
+    @property
+    def _assumption(self) -> str:
+        return "Rows are independent." if self.cluster is None else "Clusters are independent."
+
+    def _l2(self) -> "_Limits":
+        name = "l2 calibration error"
+        if self.cluster is not None or self.weight_type == "importance":
+            rows = self._clustered()
+            parts, n = DefaultParts.of_clusters(rows)[0], rows.n
+        else:
+            cells = self._cells()
+            if not cells.exact:
+                demand, remedy = (
+                    "must be whole numbers for the l2 error",
+                    "For other weights use `weight_type='importance'`.",
+                )
+                raise InputError("sample_weight", demand, remedy=remedy)
+            n = int(cells.weight.sum())
+            if n < 2:
+                raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
+            parts = DefaultParts.of_cells(cells)
+        high = upper_limit(parts)
+        return _Limits(
+            math.sqrt(max(parts.coarse.estimate, 0.0)),
+            n,
+            lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0))),
+            name,
+        )
+
+    def _ratio(self) -> "_Limits":
+        rows = None if self.cluster is None else self._clustered()
+        if rows is not None:
+            part: Any = rows.cells
+        elif isinstance(self.y_true, Binned):
+            require_confidence(self.y_true.kind, "the test of a matrix")
+            (part,) = self.y_true.parts
+        else:
+            part = self._cells()
+        found = EffectiveEvents.of(part, rows)
+        whole = part.exact if isinstance(part, Cells) else part.whole
+        n = int(part.weight.sum() if whole else part.count.sum())
+        return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], _RATIO)
+
+    def _ece(self, bins: BinsLike) -> "_Limits":
+        gaps = bin_gaps(
+            self.y_true,
+            self.y_prob,
+            bins=bins,
+            cluster=self.cluster,
+            weight_type=self.weight_type,
+            rows=self.rows,
+        )
+        return _Limits(gaps.ece, gaps.n, lambda alpha: (0.0, gaps.high(alpha)), "ECE")
+
+    def _band(self, within: float, share: float) -> Evidence:
+        runs = BandRuns(band_cells(self.y_true, self.y_prob, self.rows))
+        band = runs.band(_LEVEL)
+
+        def enough(alpha: float) -> bool:
+            return runs.share_within(within, alpha) >= share - 1e-12
+
+        shown, pvalue = band.share_within(within), smallest_alpha(enough) if band.rising else 1.0
+        fits = "" if band.rising else " No rising function fits."
+        what = f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
+        return Evidence(shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}")
+
+    def _clustered(self) -> Any:
+        importance = self.weight_type == "importance"
+        return clustered_rows(self.y_true, self.y_prob, self.cluster, self.rows, importance=importance)
+
+    def _cells(self) -> Cells:
+        """The sums per distinct score; fine bins stand for the mean score of their rows."""
+        sums = self.y_true
+        if isinstance(sums, Binned):
+            sums = cells_at_their_mean(sums) or sums  # as_tally refuses coarse bins
+        tally = as_tally(sums, self.y_prob, self.rows, kind="confidence")
+        require_confidence(tally.kind, "the test of a matrix")
+        return tally.parts[0]
+
+    def omnibus(self) -> Significance | None:
+        """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
+
+        With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
+        """
+        sums: Any = cells_at_their_mean(self.y_true) if isinstance(self.y_true, Binned) else self.y_true
+        if sums is None:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)  # the limits have given them
+            try:
+                if self.cluster is None and self.weight_type == "frequency":
+                    tally = as_tally(sums, self.y_prob, self.rows, kind="confidence")
+                    (cells,) = tally.parts
+                    if cells.exact and not contradictions(cells):
+                        return calibration_test(Tally(tally.kind, (pool_cells(cells),), tally.classes), seed=self.seed)
+                return calibration_test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.rows)
+            except InputError:
+                return None
+
+    def too_good(self, test: Significance | None) -> float | None:
+        """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
+        if test is None:
+            return too_good_in_bins(self.y_true.parts[0]) if isinstance(self.y_true, Binned) else None
+        return test.too_good
+
+
+class _Limits(NamedTuple):
+    """An estimate, the number of rows, one-sided limits as a function of their error rate, and the quantity."""
+
+    estimate: float
+    n: int
+    limits: Callable[[float], tuple[float, float]]
+    name: str
+
+    def keep(self, within: float, alpha: float) -> bool:
+        """Whether the limits of this error rate keep the margin, around 1 for a ratio and above 0 for an error."""
+        low, high = self.limits(alpha)
+        return 1 - within <= low and high <= 1 + within if self.name == _RATIO else high <= within
+
+
+def smallest_alpha(keeps: Callable[[float], bool]) -> float:
+    """The smallest error rate at which limits keep a margin, by bisection; 1 if there is none below 1/2."""
+    if not keeps(_LARGEST):
+        return 1.0
+    low, high = math.log(_SMALLEST), math.log(_LARGEST)
+    if keeps(_SMALLEST):
+        return _SMALLEST
+    while high - low > _ACCURACY:
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def cells_at_their_mean(binned: Binned) -> Tally | None:
+    """Fine bins as cells with the mean score of their rows; None if the bins are coarse."""
+    bins = binned.parts[0]
+    if bins.size < _FINE or not bins.whole:
+        return None
+    some = bins.count > 0
+    weight, events = (np.rint(sums[some]).astype(np.int64) for sums in (bins.weight, bins.events))
+    cells = Cells(bins.score[some], bins.count[some], weight, events)
+    return Tally(binned.kind, (cells,), binned.classes)
+
+
+def _checked_margin(within: Any) -> float:
+    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not 0 < within <= 1:
+        raise InputError("within", "must be above 0 and at most 1", f"got {within!r}")
+    return float(within)
+
+
+def _check_options(criterion: str, bins: Any, share: Any, cluster: Any, weight_type: str) -> None:
+    if bins is not None and criterion != "ece":
+        raise InputError(
+            "bins", "is only for `criterion='ece'`", f"got `criterion={criterion!r}`", remedy="Leave it out."
+        )
+    if share is not None and criterion != "band":
+        raise InputError(
+            "share", "is only for `criterion='band'`", f"got `criterion={criterion!r}`", remedy="Leave it out."
+        )
+    if share is not None and share != 1:
+        checked_fraction(share, "share")
+    if criterion == "band" and (cluster is not None or weight_type == "importance"):
+        name = "cluster" if cluster is not None else "weight_type='importance'"
+        raise InputError(
+            name,
+            "is not accepted by `criterion='band'`, which needs independent rows of equal weight",
+            remedy="Use 'l2', 'ece' or 'oe'.",
+        )

@@ -1,0 +1,220 @@
+r"""The omnibus test of calibration: several statistics, the same redrawn labels, one p-value.
+
+Let the R + 1 label vectors be the observed one and R drawn from the scores. Each of them has a p-value :math:`p_j` for
+each statistic (see :mod:`trueness.infer.test._omnibus_statistics`), its rank among all R + 1. They are combined by
+:math:`\sum_j w_j p_j^{-1/2}`, which is large if one p-value is very small or several are small, and this sum is ranked
+among all R + 1 again. Under calibration all R + 1 vectors are exchangeable, so the level holds at any n, with ties and
+rare events.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueness._tally.cells import Cells
+from trueness.infer.null._certain_scores import (
+    contradictions,
+    contradictions_in_words,
+    grid_unit,
+    impossible_but_rounded,
+    moved_inside,
+    moved_scores,
+)
+from trueness.infer.null._tail_bounds import MANY_DIRECTIONS, tail_bound
+from trueness.infer.test._method import Options, Outcome
+from trueness.infer.test._omnibus_statistics import (
+    FORMS,
+    MANY,
+    NAMES,
+    WEIGHTS,
+    WORDS,
+    Entries,
+    Statistics,
+    evidence,
+    log_odds,
+)
+from trueness.typing import Floats
+
+# Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
+_EQUAL = 1e-9
+_EASIEST_FIRST = ("mean", "slope", "trend", "waves", "error", "width", "cells")
+SOME = 0.5
+"""From this p-value on, a statistic is no evidence at all, and none is called the strongest."""
+# Exponents beyond this overflow.
+_LARGEST = 1300.0
+# Labels that are drawn at most for the lower tail.
+_MOST_LABELS = 5 * 10**7
+
+
+class OmnibusTest(NamedTuple):
+    """The outcome: the p-value, that of each statistic alone, and that of the lower tail."""
+
+    pvalue: float
+    alone: dict[str, float]
+    too_good: float | None
+    draws: int
+    contradicted: int = 0
+    """Rows whose label a score of exactly 0 or 1 rules out."""
+    impossible: str = ""
+    """The same in words."""
+    unit: float = 0.0
+    """The unit of rounded scores, if scores of 0 and 1 had to be moved by half of it."""
+
+    @property
+    def strongest(self) -> str:
+        """The statistic with the smallest p-value of its own; of several, the one that is easiest to explain."""
+        return min(_EASIEST_FIRST, key=self.alone.__getitem__)
+
+
+def omnibus(cells: Cells, options: Options, entries: Entries | None = None) -> Outcome:
+    """The omnibus test as a method of :func:`trueness.calibration_test`; with `entries`, of weighted rows."""
+    draws = options.resamples or 999
+    result = omnibus_test(cells, draws, options.rng, entries)
+    exactly = "exact at any n" if cells.size <= MANY else "exact within 0.001, near ties being drawn together"
+    drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
+    return omnibus_outcome(result, drawn)
+
+
+def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
+    """The outcome with its details in words."""
+    known: dict[str, Any] = {"contradicted": result.contradicted}
+    if not result.alone:
+        details = known | {"strongest": "labels that are impossible under the scores"}
+        return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {result.impossible}.", details=details)
+    strongest, smallest = WORDS[result.strongest], min(result.alone.values())
+    words = f"{assumptions}{strongest_in_words(strongest, smallest, 'alone')}"
+    if result.pvalue < smallest:
+        words += " The p-value, which is smaller, is a proven bound."
+    if result.contradicted:
+        words = f"{impossible_but_rounded(result.impossible, result.unit)} {words}"
+    details = known | {
+        "alone": result.alone,
+        "strongest": strongest if smallest < SOME else "",
+        "too_good": result.too_good,
+    }
+    return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
+
+
+def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
+    """The sentence about the strongest evidence, if there is any."""
+    return f" Strongest evidence: {strongest} (p = {pvalue:.3g} {which})." if pvalue < SOME else ""
+
+
+def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None = None) -> OmnibusTest:
+    """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
+
+    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores are visibly
+    rounded. Then scores of 0 and 1 are moved by up to half the unit of their grid.
+    """
+    counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
+    contradicted = contradictions(counted)
+    if contradicted:
+        unit, words = grid_unit(cells.score), contradictions_in_words(counted)
+        if unit is None:
+            return OmnibusTest(0.0, {}, None, draws, contradicted, words)
+        if entries is None:
+            cells = moved_inside(cells, unit / 2)
+        else:  # by the share of their rows, not of their weights: cells must begin where their rows do
+            entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, unit / 2))
+            cells = Cells(np.unique(entries.z), cells.count, cells.weight, cells.events)
+        moved = omnibus_test(cells, draws, rng, entries)
+        # Scores moved to the share of their labels agree with them too well.
+        return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=unit)
+    # The cells of weighted rows have equal numbers of rows.
+    grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
+    statistics = Statistics(grouped, entries)
+    values = statistics.observed_and_drawn(draws, rng)
+    alone, combined = combined_pvalues(evidence(values))
+    pvalue, too_good = float(combined[0]), lower_tail(values)
+    # At the floor, a proven tail or a rank among more draws may replace the p-value. The level still holds: below the
+    # floor, the result is small only if the other p-value, which is valid by itself, is.
+    if entries is None and pvalue * (draws + 1) < 1.5:
+        pvalue = min(pvalue, _proven_bound(cells, statistics))
+    more = 10 * (draws + 1) - 1
+    if too_good * (draws + 1) < 1.5 and statistics.entries.rows.size * more <= _MOST_LABELS:
+        too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, rng)))
+    return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
+
+
+def _proven_bound(cells: Cells, statistics: Statistics) -> float:
+    whole = np.zeros(1, dtype=np.int64)
+    if cells.size > MANY_DIRECTIONS:  # sums over cells are enough, and entries have them
+        z, rows, _, hits = statistics.entries
+        partitions = (statistics.first[at] for at in (statistics.fine_at, statistics.coarse_at))
+        return tail_bound(Cells(z, rows, rows, hits), (whole, *partitions), ())
+    directions = log_odds(cells.score, statistics.centre), 1 - 2 * cells.score
+    return tail_bound(cells, (whole, *statistics.partitions), directions)
+
+
+def omnibus_power(
+    cells: Cells,
+    alternative: Floats,
+    alpha: float,
+    *,
+    draws: int = 199,
+    null_draws: int = 999,
+    rng: np.random.Generator,
+) -> float:
+    """Power of the test at level `alpha` for the scores of these cells if `alternative` were the true probabilities.
+
+    Labels are drawn from the alternative `draws` times; all of them are ranked among the same `null_draws` sets of
+    labels drawn from the scores.
+    """
+    statistics = Statistics(cells)
+    null = statistics.drawn(null_draws, rng)
+    drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
+    rows = [(evidence(values, null), evidence(null, null)) for values in (drawn, null)]
+    combined, combined_null = (
+        combination(-np.log([ranks(v, among) for v, among in zip(*pair, strict=True)])) for pair in rows
+    )
+    return float(np.mean(ranks(combined, combined_null) <= alpha))
+
+
+def combined_pvalues(values: Floats, weights: Floats = WEIGHTS) -> tuple[Floats, Floats]:
+    """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
+
+    The p-value of a statistic is its rank, and so is that of the combination. The largest value of a statistic counts
+    for more than its rank by the ratio to the second largest: vectors that lead in one statistic each would otherwise
+    all be equal.
+    """
+    return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values), weights))
+
+
+def extremeness(values: Floats) -> Floats:
+    """The negative logarithms of the p-values; that of the largest value is increased by its lead."""
+    logs, (second, largest) = -np.log([ranks(row) for row in values]), np.sort(values, axis=1)[:, -2:].T
+    lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
+    logs[np.arange(lead.size), values.argmax(axis=1)] += lead
+    return logs
+
+
+def lower_tail(values: Floats) -> float:
+    """The p-value of the first column if small values are evidence, by the product of the p-values."""
+    return float(ranks(-np.log([ranks(-row) for row in sizes(values)]).sum(axis=0))[0])
+
+
+def sizes(values: Floats) -> Floats:
+    """The statistics that are small if labels agree well with the scores.
+
+    The debiased errors are not among them: they are lowest where large residuals of both signs cancel.
+    """
+    forms = values[FORMS:]
+    return np.vstack([values[2:FORMS], np.abs(forms[:2]), (forms**2).sum(axis=0)])
+
+
+def combination(logs: Floats, weights: Floats = WEIGHTS) -> Floats:
+    """The weighted sum of the inverse square roots of p-values, from their negative logarithms."""
+    return np.asarray(weights @ np.exp(np.minimum(logs, _LARGEST) / 2))
+
+
+def ranks(values: Floats, among: Floats | None = None) -> Floats:
+    """The p-value of each value: the share of all values that are at least as large.
+
+    With `among`, the values are ranked one at a time among these, each counting itself.
+    """
+    ordered = np.sort(values if among is None else among)
+    finite = ordered[np.isfinite(ordered)]
+    slack = _EQUAL * max(abs(finite[0]), abs(finite[-1])) if finite.size else 0.0
+    itself = 0 if among is None else 1
+    above = ordered.size - np.searchsorted(ordered, values - slack, side="left")
+    return np.asarray((above + itself) / (ordered.size + itself))

@@ -1,0 +1,311 @@
+r"""The statistics of the omnibus test, for many sets of labels at once.
+
+No single statistic detects every kind of miscalibration. Each of these is the best, or close to it, for one kind; u is
+the residual y − p, S its sum over a cell and V the variance of S if the scores are calibrated:
+
+- ``error``: the debiased squared error T in cells of equal mass (local errors, over-prediction of rare events);
+- ``width``: the same in cells of equal width (local errors where scores are sparse);
+- ``cells``: :math:`\sum S^2 / V` in cells cut by mass and by width (errors where events are rare or nearly certain);
+- ``trend``: the deviance :math:`2 \sum N\,\mathrm{KL}(r, \bar p)` in a few cells of equal mass (slow departures);
+- ``mean``: :math:`\sum u`, two-sided (shifts);
+- ``slope``: :math:`\sum u\,(x - \bar x)` with the log-odds x, two-sided (scores too extreme or too moderate);
+- ``waves``: the largest standardised sum of squares of the first 2, 3, …, 13 of mean, slope and the sums
+  :math:`\sum u \cos(\pi j t)`, j = 2, …, 12, with t the share of the variance below a score (smooth departures).
+
+Mean, slope and cosines are replaced by the normal scores of their ranks among all sets of labels, because their
+distributions are skewed when events are rare.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import ndtri
+
+from trueness._numerics.pairs import event_sums
+from trueness._tally.cells import Cells
+from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
+from trueness.errors import InputError
+from trueness.infer.null._redrawn_labels import label_batches
+from trueness.infer.test._method import bin_starts, require_counts
+from trueness.typing import Floats, Ints
+
+NAMES = ("error", "width", "cells", "trend", "mean", "slope", "waves")
+WORDS = {
+    "error": "squared error in cells of equal mass",
+    "width": "squared error in cells of equal width",
+    "cells": "standardised residuals in fine cells",
+    "trend": "deviance in coarse cells",
+    "mean": "observed against expected events",
+    "slope": "slope of the log-odds",
+    "waves": "smooth departures along the scores",
+}
+WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0])
+"""Weights of the statistics in the combination: the two errors share one."""
+FORMS = 4
+"""Values before the forms: error, width, cells and trend."""
+MANY = 4096
+"""With more entries than this, near ties are drawn together."""
+# Scores within this of each other in the angle arcsin √p are near ties. As the angles add up to π/2, the joint
+# distribution of all drawn sums changes by about a sixth of the step times π in total variation, 0.0008 (see
+# :func:`trueness.infer.test._exact_test.null_statistics`).
+_ANGLE = 1 / 640
+_COSINES = 12
+# The least variance: scores down to 5e-324 must not overflow its inverse.
+_LEAST = 1e-290
+# Digits of a statistic that count: the same labels in another order of summation may differ in the last ones.
+_DIGITS = 9
+# Draws whose sums are taken together, and entries of one product of matrices: these stay in the cache, and in one
+# thread of BLAS.
+_DRAWS, _BLOCK = 64, 512
+
+
+def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
+    """About n^mass cells of equal mass, cut at n^width edges too; one cell per score if the scores are few."""
+    rule = MassAndWidth(max(5, round(n**mass)), max(5, round(n**width)))
+    return Distinct() if cells.size <= 2 * rule.group(cells).edges.size else rule
+
+
+def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:
+    """Fine cells, those of equal mass and of equal width, and coarse cells; not more than `most` of each."""
+    coarse, size = EqualMass(max(3, round(n**0.25))), max(5, round(n**0.4))
+    fine = mass_and_width_cells(cells, n, 0.5, 0.4)
+    if most is not None and bin_starts(cells, fine).size > most:
+        return EqualMass(most), EqualMass(most), EqualWidth(min(size, most)), EqualMass(min(coarse.n, most // 2))
+    return fine, fine if isinstance(fine, Distinct) else EqualMass(size), EqualWidth(size), coarse
+
+
+class Entries(NamedTuple):
+    """Rows of the same score and weight, in order of their scores."""
+
+    z: Floats
+    rows: Ints
+    """Number of rows, whose labels are independent."""
+    weight: Floats
+    """The weight of each of these rows."""
+    hits: Ints
+    """Rows with label 1."""
+
+
+def entries_of_cells(cells: Cells) -> Entries:
+    """One entry per distinct score; weights are counts."""
+    count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    return Entries(cells.score, count, np.ones(cells.size), hits)
+
+
+def entries_of_equal_weights(cells: Cells) -> Entries:
+    """Entries of cells with other weights, if all rows of a score have the same."""
+    assert cells.squares is not None
+    w = cells.weight.astype(np.float64)
+    if not np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0):
+        raise InputError(
+            "sample_weight",
+            "must be equal for all rows of a score if only their sums are there",
+            "rows of one score have different weights",
+            remedy="Pass the rows, or use `calibration_test` with `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' or "
+            "'hosmer-lemeshow'.",
+        )
+    each = w / cells.count
+    return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
+
+
+def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
+    """Rows of equal score and weight together; those of weight 0 are left out."""
+    y, p, w = (column[w > 0] for column in (y, p, w))
+    order = np.lexsort((w, p))
+    y, p, w = y[order], p[order], w[order]
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
+    count = np.diff(np.append(first, p.size))
+    return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
+
+
+class Statistics:
+    """The statistics of sets of labels of the same scores, as functions of sums over the finest cells and of forms."""
+
+    def __init__(
+        self, cells: Cells, entries: Entries | None = None, *, pooled: bool = True, most: int | None = None
+    ) -> None:
+        n = float(cells.weight.sum() if cells.exact else cells.count.sum())
+        starts = [bin_starts(cells, rule) for rule in _rules(cells, n, most)]
+        every = np.unique(np.concatenate(starts))
+        self.low: Floats = cells.score[every]
+        self.partitions = starts[0], starts[3]
+        if entries is None and pooled and cells.size > MANY:
+            self.entries, self.first = _pooled(cells, every)
+        else:
+            self.entries = entries_of_cells(cells) if entries is None else entries
+            self.first = np.searchsorted(self.entries.z, self.low)
+        z, count, w, _ = self.entries
+        self.fine_at, mass_at, width_at, self.coarse_at = (np.searchsorted(every, start) for start in starts)
+        v = count * w * w * z * (1 - z)
+        self.expected, self.variance, self.total, squares = (
+            np.add.reduceat(part, self.first) for part in (count * w * z, v, count * w, count * w * w)
+        )
+        # Rows of weight 1 that carry as much information as the weighted ones.
+        self.scale = float(self.total.sum() / squares.sum())
+        self.errors = [_Error(self, at) for at in (mass_at, width_at)]
+        fine_variance = np.add.reduceat(self.variance, self.fine_at)
+        self.inverse = np.where(fine_variance > 0, 1 / np.maximum(fine_variance, _LEAST), 0.0)
+        self.forms = _forms(z, v)
+        self.centre = _centre(z, v)
+        self.deviation = np.sqrt(self.forms**2 @ v)
+        self.expected_forms = self.forms @ (count * w * z)
+        self.unweighted = bool((w == 1).all())
+        self._of_entries = run_matrix(self.first, z.size)
+        self._groups = [run_matrix(at, every.size) for at in (self.fine_at, mass_at, width_at, self.coarse_at)]
+        # What hits add to the forms and to the squares of the errors.
+        self.linear = np.vstack([self.forms * w, *(error.slope for error in self.errors)])
+
+    def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
+        """The values of the observed labels, in the first column, and of labels drawn from the scores."""
+        return np.concatenate([self(self.entries.hits[:, np.newaxis]), self.drawn(draws, rng)], axis=1)
+
+    def drawn(self, draws: int, rng: np.random.Generator, z: Floats | None = None) -> Floats:
+        """The values of labels drawn from the scores, or from other probabilities of the entries."""
+        z = self.entries.z if z is None else z
+        batches = label_batches(z[:, np.newaxis], self.entries.rows, draws, rng)
+        return np.concatenate([self(hits) for (hits,) in batches], axis=1)
+
+    def mean_of_entries(self, cells: Cells, values: Floats) -> Floats:
+        """The means of one value per cell over the entries, which are cells or runs of them."""
+        if cells.size == self.entries.rows.size:
+            return values
+        ends = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left") + 1
+        start = np.concatenate([[0], ends[:-1]])
+        return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.rows)
+
+    def __call__(self, hits: NDArray[Any]) -> Floats:
+        """The values of each column of `hits`: see :meth:`of_sums`."""
+        parts = [self._of_hits(hits[:, i : i + _DRAWS].astype(np.float64)) for i in range(0, hits.shape[1], _DRAWS)]
+        return np.concatenate(parts, axis=1)
+
+    def _of_hits(self, hits: Floats) -> Floats:
+        sums = np.zeros((len(self.linear), hits.shape[1]))
+        for i in range(0, len(hits), _BLOCK):
+            sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK]
+        events = hits if self.unweighted else hits * self.entries.weight[:, np.newaxis]
+        excess = self._of_entries @ events - self.expected[:, np.newaxis]
+        squares = [error.square + sum_ for error, sum_ in zip(self.errors, sums[-len(self.errors) :], strict=True)]
+        return self.of_sums(excess, sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis], squares)
+
+    def of_sums(
+        self, excess: Floats, forms: Floats, squares: Sequence[Floats | float], *, symmetric: bool = False
+    ) -> Floats:
+        """Errors, cells, trend and standardised forms, in rows, from the sums of u in the finest cells and the forms.
+
+        `squares` are the sums of squares that the two errors subtract. With `symmetric`, residuals of either sign count
+        the same: the trend is Σ S² / V.
+        """
+        fine, *of_errors, coarse = (group @ excess for group in self._groups)
+        errors = [error.share @ s**2 - q for error, s, q in zip(self.errors, of_errors, squares, strict=True)]
+        cells = self.inverse @ fine**2
+        expected, total, variance = (
+            np.add.reduceat(part, self.coarse_at)[:, np.newaxis] for part in (self.expected, self.total, self.variance)
+        )
+        if symmetric:
+            trend = (coarse**2 / np.maximum(variance, _LEAST)).sum(axis=0)
+        else:
+            events = np.clip(coarse + expected, 0, total)
+            trend = 2 * self.scale * (log_ratio(events, expected) + log_ratio(total - events, total - expected))
+            trend = trend.sum(axis=0)
+        return np.vstack([*errors, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]])
+
+
+class _Error:
+    """T = Σ (S² − Q) / (N − 1) of some cells; Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+
+    With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not count.
+    """
+
+    def __init__(self, statistics: Statistics, at: Ints) -> None:
+        z, rows, w, _ = statistics.entries
+        size = np.add.reduceat(statistics.total, at) * statistics.scale
+        self.share = np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
+        share = np.repeat(self.share, np.diff(np.append(statistics.first[at], z.size))) * w * w
+        self.square, self.slope = float(share @ (rows * z * z)), share * (1 - 2 * z)
+
+
+def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
+    """O log(O / E), and zero for O = 0."""
+    some = observed > 0
+    ratio = np.log(np.where(some, observed, 1)) - np.log(np.where(some, np.maximum(expected, _LEAST), 1))
+    return np.asarray(observed * ratio)
+
+
+def _forms(z: Floats, v: Floats) -> Floats:
+    """The coefficients of u in mean, slope and cosines, one row each."""
+    total = max(float(v.sum()), _LEAST)
+    t = (np.cumsum(v) - v / 2) / total
+    cosines = np.cos(np.pi * np.arange(2, _COSINES + 1)[:, np.newaxis] * t)
+    away = log_odds(z, _centre(z, v))
+    # Log-odds that differ by rounding only are equal.
+    flat = float(v @ away**2) <= 1e-12 * total
+    return np.vstack([np.ones(z.size), np.zeros(z.size) if flat else away, cosines])
+
+
+def _centre(z: Floats, v: Floats) -> float:
+    return float(v @ log_odds(z, 0.0)) / max(float(v.sum()), _LEAST)
+
+
+def log_odds(z: Floats, centre: float) -> Floats:
+    """The log-odds minus `centre`; zero where they are infinite."""
+    inside = (z > 0) & (z < 1)
+    z = np.where(inside, z, 0.5)
+    return np.where(inside, np.log(z) - np.log1p(-z) - centre, 0.0)
+
+
+def evidence(values: Floats, among: Floats | None = None) -> Floats:
+    """The seven statistics, large values being evidence, from the values of sets of labels in columns.
+
+    Forms are ranked among all columns, or among those of `among`.
+    """
+    if among is None:
+        forms = np.array([_normal_scores(v, v, alone=False) for v in values[FORMS:]])
+    else:
+        forms = np.array([_normal_scores(v, a, alone=True) for v, a in zip(values[FORMS:], among[FORMS:], strict=True)])
+    k = np.arange(2, len(forms) + 1)[:, np.newaxis]
+    waves = ((np.cumsum(forms**2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
+    return np.vstack([values[:FORMS], np.abs(forms[:2]), waves])
+
+
+def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
+    """Normal scores of the ranks; the largest and the smallest are further out by their distance from the next.
+
+    With `alone`, each value is ranked by itself among those of `among`.
+    """
+    scale = 10.0**_DIGITS / max(float(np.abs(among).max()), _LEAST)
+    rounded, ordered = np.rint(values * scale), np.sort(np.rint(among * scale))
+    below, upto = (np.searchsorted(ordered, rounded, side=side) for side in ("left", "right"))
+    if alone:
+        return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)))
+    scores = ndtri((below + upto) / 2 / ordered.size)
+    scores[rounded == ordered[-1]] += (ordered[-1] - ordered[-2]) / scale
+    scores[rounded == ordered[0]] -= (ordered[1] - ordered[0]) / scale
+    return np.asarray(scores)
+
+
+def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
+    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell.
+
+    A finest cell is cut into steps of equal angle, as few as its scores allow.
+    """
+    require_counts(cells, "redrawing labels")
+    last = np.append(first[1:], cells.size) - 1
+    low, high = (np.arcsin(np.sqrt(cells.score[at])) for at in (first, last))
+    parts = np.maximum(np.ceil((high - low) / _ANGLE).astype(np.int64), 1)
+    step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    edge = np.sin(np.repeat(low, parts) + step * np.repeat((high - low) / parts, parts)) ** 2
+    inner = np.flatnonzero(step)
+    start = np.union1d(first, np.searchsorted(cells.score, edge[inner]))
+    weight, events = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    n, hits, expected = event_sums(cells.score, weight, events, start)
+    # Rounding could push a mean beyond its scores.
+    z = np.clip(expected / n, cells.score[start], cells.score[np.append(start[1:], cells.size) - 1])
+    return Entries(z, n.astype(np.int64), np.ones(z.size), hits.astype(np.int64)), np.searchsorted(start, first)
+
+
+def run_matrix(start: Ints, size: int) -> Any:
+    """The sparse matrix that sums `size` rows over runs of them, which begin at `start`."""
+    return sparse.csr_array((np.ones(size), np.arange(size), np.append(start, size)), shape=(start.size, size))

@@ -1,0 +1,135 @@
+"""Spiegelhalter's test of the Brier score, and Cox's test of the calibration line."""
+
+import math
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from trueness._numerics.logistic import line_sums, logits
+from trueness._tally.cells import Cells, pool_cells
+from trueness.infer.null._redrawn_labels import (
+    caveat,
+    is_nearly_normal,
+    monte_carlo_outcome,
+    of_events,
+    weighted_sums,
+    with_draws,
+)
+from trueness.infer.test._method import Options, Outcome, observed_events, squared_weights
+from trueness.measure._slope import inside_cells
+from trueness.typing import Floats
+
+# Log-odds whose variance is a smaller share of their mean square are equal.
+_EQUAL = 1e-12
+# Cells whose temporaries stay in the processor's cache.
+_BLOCK = 2**14
+
+
+def spiegelhalter(cells: Cells, options: Options) -> Outcome:
+    """The z of Σ (y − p)(1 − 2p), two-sided: whether the Brier score is what the scores expect."""
+    spread, excess = _brier_sums(cells)
+
+    def z_of(excess: Floats) -> Floats:
+        if spread > 0:
+            return np.asarray(excess / spread)
+        # Every score is 0, 1/2 or 1: any excess is impossible, and none is certain.
+        return np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
+
+    z = float(z_of(np.array(excess)))
+    rows, detail = "Rows are independent; two-sided", "Detects only departures that change the Brier score."
+    few = pool_cells(cells)
+    accurate = is_nearly_normal(few, 1 - 2 * few.score)
+    options = with_draws(cells, options, accurate=accurate)
+    if options.resamples:
+        slope, expected = 1 - 2 * cells.score, cells.weight * cells.score
+        size = of_events(lambda events: np.abs(z_of(weighted_sums(events - expected, slope))))
+        return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=z)
+    limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
+    return Outcome(z, float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}")
+
+
+def _brier_sums(cells: Cells) -> tuple[float, float]:
+    """The standard deviation of Σ (y − p)(1 − 2p) and its value, in pieces that stay in the processor's cache."""
+    variance, excess, squares = [], [], squared_weights(cells)
+    for some in (slice(i, i + _BLOCK) for i in range(0, cells.size, _BLOCK)):
+        p = cells.score[some]
+        slope = 1 - 2 * p
+        variance.append(float((squares[some] * slope**2 * p * (1 - p)).sum()))
+        excess.append(float(((cells.events[some] - cells.weight[some] * p) * slope).sum()))
+    return math.sqrt(math.fsum(variance)), math.fsum(excess)
+
+
+def cox(cells: Cells, options: Options) -> Outcome:
+    """The score test of slope 1 and intercept 0, with the information at these values."""
+    statistic, freedom = _many_scores(cells) if cells.exact and cells.size > _BLOCK else _few_scores(cells)
+    detail = (
+        f"Chi-squared with {freedom} degrees of freedom: detects only departures in the slope and intercept of "
+        "the log-odds."
+    )
+    # An infinite score is impossible, whatever could be drawn.
+    few = pool_cells(cells)
+    accurate = math.isinf(statistic) or _Score(few).is_nearly_normal(few)
+    options = with_draws(cells, options, accurate=accurate)
+    if options.resamples:
+        return monte_carlo_outcome(of_events(_Score(cells)), cells, options, detail=detail)
+    pvalue = float(chdtrc(max(freedom, 1), statistic))  # without any freedom the statistic is 0 or infinite
+    limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
+    return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}")
+
+
+def _few_scores(cells: Cells) -> tuple[float, int]:
+    """The statistic and its degrees of freedom."""
+    score = _Score(cells)
+    return float(score(observed_events(cells))[0]), score.freedom
+
+
+def _many_scores(cells: Cells) -> tuple[float, int]:
+    """The same in one compiled pass over the log-odds of many scores."""
+    inside = inside_cells(cells)
+    if inside.wrong:
+        return math.inf, 2
+    x, w, e = logits(inside.cells.score), inside.cells.weight, inside.cells.events
+    centre = float(x.mean())
+    score, information = line_sums(x, w, e, 1.0, centre, centre)
+    return float(score @ np.linalg.solve(information, score)), 2
+
+
+class _Score:
+    """S' V⁻¹ S for S = Σ (y − p)(1, x), x the log-odds, as the squares of two uncorrelated parts.
+
+    Scores of 0 and 1, whose log-odds are infinite, enter by their limits: nothing if the label agrees, an
+    infinite score if it does not.
+    """
+
+    def __init__(self, cells: Cells) -> None:
+        p = cells.score
+        self.certain = (p == 0) | (p == 1)
+        self.certain_events = np.where(p == 1, cells.weight, 0)[self.certain]
+        self.inside = np.flatnonzero(~self.certain)
+        p = p[self.inside]
+        v = squared_weights(cells)[self.inside] * p * (1 - p)
+        x = np.log(p) - np.log1p(-p)
+        self.expected = cells.weight[self.inside] * p
+        self.information = float(v.sum())
+        centre = float((v * x).sum()) / self.information if self.information > 0 else 0.0
+        self.away = x - centre
+        self.second = float((v * self.away**2).sum())
+        spread = self.second > _EQUAL * self.information * (1 + centre**2)
+        self.freedom = int(self.information > 0) + int(spread)
+
+    def is_nearly_normal(self, cells: Cells) -> bool:
+        """Whether the parts of the score are close to normal."""
+        away = np.zeros(cells.size)
+        away[self.inside] = self.away
+        return is_nearly_normal(cells, *(np.ones(cells.size), away)[: self.freedom])
+
+    def __call__(self, events: Floats) -> Floats:
+        excess = events[:, self.inside] - self.expected
+        value = np.zeros(len(events))
+        with np.errstate(over="ignore"):  # an event of score 1e-320 is practically impossible
+            if self.freedom > 0:
+                value += excess.sum(axis=1) ** 2 / self.information
+            if self.freedom > 1:
+                value += weighted_sums(excess, self.away) ** 2 / self.second
+        value[(events[:, self.certain] != self.certain_events).any(axis=1)] = np.inf
+        return value

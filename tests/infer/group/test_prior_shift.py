@@ -1,0 +1,178 @@
+"""Prior shift: detected, named with its limits, told apart from other errors."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import trueness as tn
+from trueness.infer.group._prior_shift import shift_of_limits
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+def weighted_rows(n=10_000, weight=20.0, seed=0, slope=1.0):
+    """Labels, calibrated scores, and those of a model that weighted positives."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 10, n)
+    y = (rng.random(n) < p).astype(int)
+    return y, p, expit(logit(p) / slope + math.log(weight))
+
+
+def test_a_weight_of_twenty_is_named_and_undone():
+    y, p, weighted = weighted_rows()
+    found = tn.prior_shift(y, weighted)
+    assert found.detected
+    assert found.low < 20 < found.high
+    assert found.sentence.startswith("Looks like positives weighted about ")
+    assert tn.prior_correction(weighted, weight=20) == pytest.approx(p, abs=1e-12)
+    corrected = tn.prior_correction(weighted, weight=found.weight)
+    assert not tn.prior_shift(y, corrected).detected
+    assert tn.calibration_test(y, corrected, seed=0).pvalue > 0.05
+
+
+def test_the_sentence_has_the_rounded_numbers():
+    shift = tn.PriorShift(20.1, 17.2, 23.4, 0.95, 1.02, 0.93, 1.11, 5000)
+    assert shift.sentence == (
+        "Looks like positives weighted about 20× (95 % 17–23); the slope, 1.02 (0.93–1.11), agrees. "
+        "`prior_correction(y_prob, weight=20.1)` undoes it."
+    )
+    assert str(shift) == shift.to_dict()["sentence"]
+
+
+def test_the_weight_is_that_of_the_calibration_intercept_and_the_slope_its_own():
+    y, _, weighted = weighted_rows(500, 3)
+    found = tn.prior_shift(y, weighted)
+    assert found.weight == pytest.approx(math.exp(-tn.calibration_intercept(y, weighted)))
+    assert found.slope == pytest.approx(tn.calibration_slope(y, weighted))
+
+
+def test_swapping_the_classes_inverts_the_weight():
+    y, _, weighted = weighted_rows(3000, 5)
+    found, other = tn.prior_shift(y, weighted), tn.prior_shift(1 - y, 1 - weighted)
+    assert (1 / other.weight, 1 / other.high, 1 / other.low) == pytest.approx((found.weight, found.low, found.high))
+    assert "negatives weighted" in other.sentence
+    assert other.detected
+
+
+def test_a_multiple_of_the_odds_multiplies_weight_and_limits():
+    y, p, _ = weighted_rows(3000)
+    one = tn.prior_shift(y, p)
+    for factor in (1e-3, 7.0):
+        found = tn.prior_shift(y, tn.prior_correction(p, weight=1 / factor))
+        assert (found.weight, found.low, found.high) == pytest.approx(
+            (factor * one.weight, factor * one.low, factor * one.high), rel=1e-6
+        )
+        assert found.slope == pytest.approx(one.slope, rel=1e-6)
+
+
+def test_calibrated_scores_and_extreme_scores_are_no_shift():
+    y, p, _ = weighted_rows()
+    assert not tn.prior_shift(y, p).detected
+    assert tn.prior_shift(y, p).sentence.startswith("No prior shift")
+    y, _, extreme = weighted_rows(20_000, 5, slope=0.5)
+    found = tn.prior_shift(y, extreme)
+    assert not found.detected
+    assert found.sentence.startswith("Not a prior shift alone: the odds are too low by a factor of 1.6")
+
+
+def test_limits_of_the_slope_that_exclude_one_are_not_rounded_to_it():
+    found = replace(tn.prior_shift(*weighted_rows()[::2]), slope_low=0.92, slope_high=0.9981)
+    assert "(0.9200–0.9981), is not 1" in found.sentence
+
+
+def test_tallies_and_two_columns_give_the_same():
+    y, _, weighted = weighted_rows(2000)
+    found = tn.prior_shift(y, weighted)
+    assert tn.prior_shift(tn.tally(y, weighted)) == found
+    both = np.column_stack([1 - weighted, weighted])
+    assert tn.prior_shift(y, both).weight == pytest.approx(found.weight)
+    assert tn.prior_shift(y, both, cluster=np.arange(y.size)).weight == pytest.approx(found.weight)
+
+
+def test_clusters_of_copies_widen_the_limits_as_the_rows_they_are_worth():
+    y, _, weighted = weighted_rows(2000)
+    found = tn.prior_shift(y, weighted)
+    copies = tn.prior_shift(np.tile(y, 4), np.tile(weighted, 4), cluster=np.tile(np.arange(y.size), 4))
+    assert copies.weight == pytest.approx(found.weight, rel=1e-9)
+    assert math.log(copies.high / copies.low) == pytest.approx(math.log(found.high / found.low), rel=0.05)
+
+
+def test_scores_of_zero_and_one_are_left_out_and_counted():
+    y, _, weighted = weighted_rows(2000)
+    found = tn.prior_shift(np.r_[y, 0, 1], np.r_[weighted, 0.0, 1.0])
+    plain = tn.prior_shift(y, weighted)
+    assert (found.weight, found.n, found.n_certain) == (pytest.approx(plain.weight), 2000, 2)
+
+
+def test_rows_of_one_class_have_one_finite_limit_and_are_no_finding():
+    found = tn.prior_shift([0] * 50, np.linspace(0.2, 0.8, 50))
+    assert (found.weight, found.high, found.detected) == (math.inf, math.inf, False)
+    assert found.low > 1
+    assert found.sentence.startswith("These rows determine no weight")
+    assert not tn.prior_shift([0, 1] * 50, [0.9] * 100).detected
+    assert math.isnan(tn.prior_shift([0, 1], [0.0, 1.0]).weight)
+
+
+def test_several_classes_and_bad_levels_are_refused():
+    P = np.full((6, 3), 1 / 3)
+    for more in ({}, {"cluster": [0, 0, 1, 1, 2, 2]}):
+        with pytest.raises(tn.InputError, match="or have two columns; a matrix has a weight per class"):
+            tn.prior_shift([0, 1, 2] * 2, P, **more)
+    with pytest.raises(tn.InputError, match="`level` must"):
+        tn.prior_shift([0, 1], [0.2, 0.8], level=1.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clusters", [False, True])
+def test_limits_cover_the_weight_and_a_calibrated_model_is_rarely_named(clusters):
+    rng, runs, missed, named = np.random.default_rng(3), 400, 0, 0
+    for _ in range(runs):
+        group = np.repeat(np.arange(100), 5)
+        x = np.repeat(rng.normal(-1, 1, 100), 5) if clusters else rng.normal(-1, 1, 500)
+        u = rng.random(100)[group] if clusters else rng.random(500)
+        y = (np.where(rng.random(500) < 0.5, u, rng.random(500)) < expit(x)).astype(int)
+        how = {"cluster": group} if clusters else {}
+        found = tn.prior_shift(y, expit(x + math.log(20)), **how)
+        missed += not found.low <= 20 <= found.high
+        named += tn.prior_shift(y, expit(x), **how).detected
+    allowed = 0.05 + 3.5 * math.sqrt(0.05 * 0.95 / runs)
+    assert missed / runs < allowed
+    assert named / runs < allowed
+
+
+def test_labels_that_are_all_one_have_weight_zero():
+    found = tn.prior_shift([1] * 50, np.linspace(0.2, 0.8, 50))
+    assert (found.weight, found.low) == (0, 0)
+    assert found.high < 1
+    assert found.level == 0.95
+
+
+def test_the_weight_and_its_limits_are_those_of_the_intercept_with_the_sign_turned():
+    found = shift_of_limits((1.0, 0.5, 2.0), (0.9, 0.8, 1.1), 0.9, 10.4, 2.6)
+    assert (found.weight, found.low, found.high) == pytest.approx((math.exp(-1), math.exp(-2), math.exp(-0.5)))
+    assert (found.slope, found.slope_low, found.slope_high) == (0.9, 0.8, 1.1)
+    assert (found.level, found.n, found.n_certain) == (0.9, 10, 3)
+    assert shift_of_limits((-1e4, -1e5, -1e3), (1, 1, 1), 0.9, 1, 0).weight == math.inf
+    neither = shift_of_limits((math.nan, -math.inf, math.inf), (1, 1, 1), 0.9, 1, 0)
+    assert math.isnan(neither.weight)
+    assert (neither.low, neither.high) == (0, math.inf)
+
+
+def test_fractional_weights_of_rows_count_as_their_sum():
+    y, _, weighted = weighted_rows(300, 3)
+    w = np.tile([0.5, 1.5, 2.5], 100)
+    assert tn.prior_shift(y, weighted, sample_weight=w).weight == pytest.approx(
+        math.exp(-tn.calibration_intercept(y, weighted, sample_weight=w))
+    )
+
+
+def test_three_columns_with_clusters_are_refused_and_two_are_not():
+    y = [0, 1] * 10
+    p = np.linspace(0.1, 0.9, 20)
+    cluster = np.arange(20) // 2
+    tn.prior_shift(y, np.column_stack([1 - p, p]), cluster=cluster)
+    with pytest.raises(tn.InputError, match="a matrix has a weight per class"):
+        tn.prior_shift(y, np.column_stack([1 - p, p / 2, p / 2]), cluster=cluster)
