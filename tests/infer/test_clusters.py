@@ -13,6 +13,7 @@ from scipy.special import betaincinv, expit, logit, ndtr
 import trueness as tn
 from trueness.infer import calibration_test, ece_interval
 from trueness.infer._clustered_rows import clustered_rows, effective_number
+from trueness.infer.interval._residuals import residuals_in
 from trueness.infer.interval._score_interval import label_variance, sign_variance
 from trueness.infer.test._clustered_tests import CLUSTERED_TESTS, ClusterStatistic, pair_statistic, wild_pvalue
 
@@ -149,7 +150,7 @@ def test_clusters_of_one_row_give_nearly_the_plain_result(slope):
 
 def test_the_spread_under_signs_is_that_of_all_signs():
     y, p, cluster = draw(np.random.default_rng(4), 8, most=6)
-    residuals = clustered_rows(y, p, cluster, {}).residuals(tn.EqualWidth(3))
+    residuals = residuals_in(clustered_rows(y, p, cluster, {}), tn.EqualWidth(3))
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=8)))
     every = pair_statistic(residuals, clustered_rows(y, p, cluster, {}).p).of_signs(signs.T.astype(float))
     assert every.mean() == pytest.approx(0, abs=1e-14)
@@ -161,7 +162,7 @@ def test_the_spread_of_independent_labels_is_that_of_all_labels():
     rng = np.random.default_rng(5)
     p, cluster = rng.random(8), np.array([0, 0, 0, 1, 1, 2, 3, 3])
     found = clustered_rows([0, 1] * 4, p, cluster, {})
-    residuals = found.residuals(tn.EqualWidth(2))
+    residuals = residuals_in(found, tn.EqualWidth(2))
     labels = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
     chance = np.where(labels == 1, found.p, 1 - found.p).prod(axis=1)
     statistic = pair_statistic(residuals, found.p)
@@ -208,7 +209,7 @@ def test_batches_do_not_change_the_pvalue(monkeypatch):
 def test_every_statistic_is_that_of_unchanged_signs_and_of_the_labels_seen():
     y, p, cluster = draw(np.random.default_rng(6), 30)
     rows = clustered_rows(y, p, cluster, {})
-    residuals = rows.residuals(tn.EqualMass(4))
+    residuals = residuals_in(rows, tn.EqualMass(4))
     statistic = pair_statistic(residuals, rows.p)
     order = np.argsort(residuals.entry, kind="stable")
     seen = np.asarray(rows.top.y)[order, None]
@@ -315,7 +316,7 @@ def test_sums_and_fractional_weights_are_refused(ask):
         ask(y, p, cluster=[0, 0, 1, 1], sample_weight=[0.5, 1, 1, 1])
     with pytest.raises(tn.InputError, match="No bin holds rows of two clusters"):
         ask(y, p, cluster=[0, 1, 0, 1], bins=2)
-    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for a matrix with `cluster`; got 'top-label'"):
+    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for"):
         ask(y, np.column_stack([p, 1 - np.array(p)]), cluster=[0, 0, 1, 1], kind="top-label")
     with pytest.raises(tn.InputError, match="`y_prob` is missing"):
         ask(y, cluster=[0, 0, 1, 1])
@@ -529,7 +530,7 @@ def test_weighted_statistics_are_those_of_unchanged_signs_and_of_the_labels_seen
     y, p, cluster = draw(rng, 30)
     w = rng.choice([0.5, 1.25, 3.0], y.size)
     rows = clustered_rows(y, p, cluster, {"sample_weight": w}, importance=True)
-    residuals = rows.residuals(tn.EqualWidth(3))
+    residuals = residuals_in(rows, tn.EqualWidth(3))
     statistic = pair_statistic(residuals, rows.p)
     seen = np.asarray(rows.top.y)[np.argsort(residuals.entry, kind="stable"), None]
     assert statistic.observed == pytest.approx(residuals.estimate)

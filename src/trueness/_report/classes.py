@@ -9,9 +9,9 @@ from trueness._input.sample import Sample
 from trueness._report.evidence import fractional, means, weight_type
 from trueness._report.inference import Alpha, Clustered, Notes, Options, collect_warnings, draws_for_tests, significance
 from trueness._report.records import ClassRow, TopK
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.tally import Tally
 from trueness.infer import ece_interval
-from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._paired_rows import some_rows
 from trueness.infer.comparison._compare import holm
 from trueness.infer.limits._observed_expected import observed_expected_interval

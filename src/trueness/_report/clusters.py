@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from trueness._report.records import Clusters
+from trueness._tally.clusters import effective_number
 from trueness._text.table import Column, Table
-from trueness.infer._clustered_rows import effective_number
 from trueness.typing import Ints
 
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"

@@ -10,8 +10,8 @@ from trueness._report.evidence import Evidence
 from trueness._report.inference import Notes, Options
 from trueness._report.records import FlexibleCurve
 from trueness._tally.cells import pool_cells
+from trueness._tally.clusters import ClusteredRows
 from trueness.infer import calibration_test
-from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._panel import NAMES, panel_of
 from trueness.infer.band._curve_bands import band_of_cells
 from trueness.measure._flexible_curve import curve_places

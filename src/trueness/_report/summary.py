@@ -21,11 +21,11 @@ from trueness._report.inference import (
     significance_of_all_rows,
 )
 from trueness._report.records import Summary
+from trueness._tally.clusters import effective_number
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer._clustered_rows import effective_number
 from trueness.infer.group._prior_shift import shift_of_limits
 from trueness.infer.plan._detection_power import DetectionPower, detection_power
 from trueness.measure import (

@@ -66,7 +66,7 @@ def as_binned(
     `bins` may depend on the number of rows; `kind` is the default view of a matrix.
     """
     if isinstance(y_true, _SUMS):
-        _refuse_row_arguments(y_true, y_prob, options)
+        refuse_row_arguments(y_true, y_prob, options)
         rule = _rule(bins, y_true.weight)
         found = y_true.coarsen(rule)
         if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
@@ -135,7 +135,7 @@ def as_tally(
         remedy = "Pass a Tally, or labels and scores."
         raise InputError("", "This measure needs every distinct score", "bins do not keep them", remedy=remedy)
     if isinstance(y_true, Sketch | Tally):
-        _refuse_row_arguments(y_true, y_prob, options)
+        refuse_row_arguments(y_true, y_prob, options)
         if rule is not None and rule.splits_ties:
             raise needs_row_order(type(y_true).__name__.lower())
         if rule is not None and isinstance(y_true, Sketch):
@@ -173,7 +173,7 @@ def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, 
     sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
     if asked != kind:
         raise InputError("kind", f"must be {kind!r} here, or be left out", f"got {asked!r}")
-    warn_one_class(sample)
+    check_one_class(sample)
     return sample
 
 
@@ -219,7 +219,7 @@ def _refuse_unknown(options: RowOptions) -> None:
         raise unknown_row_option(min(unknown), _OPTIONS)
 
 
-def _refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
+def refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
     """Raise for arguments that describe rows, and for sums of no rows."""
     what = type(sums).__name__
     _refuse_unknown(options)
@@ -238,18 +238,19 @@ def _refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | Non
 
 def _give_warnings(sums: Parts[Any], asked: int) -> None:
     if sums.one_class:
-        _warn_one_class(sums.n)
+        warn_one_class(sums.n)
     if asked > sums.n:
         warn(f"There are fewer rows ({sums.n:,}) than bins ({asked:,}).", FewRowsWarning)
 
 
-def warn_one_class(sample: Sample) -> None:
+def check_one_class(sample: Sample) -> None:
     """Warn if all labels are equal."""
     if sample.y.size and bool((sample.y == sample.y[0]).all()):
-        _warn_one_class(sample.y.size)
+        warn_one_class(sample.y.size)
 
 
-def _warn_one_class(n: int) -> None:
+def warn_one_class(n: int) -> None:
+    """Warn that all labels are equal."""
     what = f"All {n:,} labels are equal" if n > 1 else "There is one label"
     warn(f"{what}: the measure sees one class only.", OneClassWarning)
 
@@ -374,5 +375,5 @@ def _parts(
     if sample.p.ndim == 1:
         return "binary", (make(sample),), None
     if kind != "classwise" and not piece:
-        warn_one_class(sample)
+        check_one_class(sample)
     return kind, parts_of(sample, kind, make, empty), sample.classes

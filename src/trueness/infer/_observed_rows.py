@@ -11,12 +11,13 @@ from trueness._input.arguments import Seed, generator
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.multiclass import TWO_COLUMNS, has_two_columns
-from trueness._tally.rows_or_sums import sample_and_kind, tally_of, warn_one_class
+from trueness._tally.rows_or_sums import check_one_class, sample_and_kind, tally_of
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer._clustered_rows import ClusteredRows, clustered_rows
+from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._paired_rows import read_rows
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
@@ -119,7 +120,7 @@ def observe(
     if two:
         tally = binary_of_two_classes(tally)
     if tally.one_class:
-        warn_one_class(sample)
+        check_one_class(sample)
     kept = sample if tally.kind == "classwise" else None
     return ObservedRows(tally, level, rng, (y_true, y_prob, rows), kept, codes, grouped, cluster, note, floors)
 

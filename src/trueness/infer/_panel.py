@@ -7,11 +7,11 @@ from typing import Any, Unpack
 from trueness._input.arguments import Seed, checked_word, generator
 from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally, binary_of_two_classes
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer._clustered_rows import ClusteredRows
 from trueness.infer._estimate import estimates
 from trueness.infer._observed_rows import observe
 from trueness.infer.interval._ece_interval import checked_level

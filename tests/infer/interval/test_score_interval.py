@@ -14,6 +14,7 @@ import trueness as tn
 from trueness import FewClustersWarning, InputError, simulate
 from trueness.infer import ece_interval
 from trueness.infer._clustered_rows import clustered_rows
+from trueness.infer.interval._residuals import residuals_in
 from trueness.infer.interval._score_interval import (
     DefaultParts,
     Partitions,
@@ -90,7 +91,7 @@ def test_the_variance_over_labels_is_that_over_all_labels():
     y, p, w = rows(8)
     with pytest.warns(FewClustersWarning, match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight"):
         found = clustered_rows(y, p, None, {"sample_weight": w}, importance=True)
-    residuals = found.residuals(tn.EqualWidth(2))
+    residuals = residuals_in(found, tn.EqualWidth(2))
     every = np.array(list(itertools.product([0, 1], repeat=8))).T
     wild = pair_statistic(residuals, found.p)
     chance = np.prod(np.where(every == 1, wild.p[:, None], 1 - wild.p[:, None]), axis=0)
@@ -280,7 +281,7 @@ def test_the_variance_over_signs_is_that_over_all_signs(weighted):
     sums = {k: np.array([(w * u)[(b == k) & (cluster == g)].sum() for g in names]) for k in factor}
     signs = [np.array(s) for s in itertools.product([-1, 1], repeat=len(names))]
     values = [sum(c * ((s @ sums[k]) ** 2 - (sums[k] ** 2).sum()) for k, c in factor.items()) for s in signs]
-    assert sign_variance(found.residuals(tn.EqualWidth(4))) == pytest.approx(np.var(values), rel=1e-9)
+    assert sign_variance(residuals_in(found, tn.EqualWidth(4))) == pytest.approx(np.var(values), rel=1e-9)
 
 
 def slow_noise(u, w, b, cluster):
@@ -324,7 +325,7 @@ def test_the_set_of_clusters_has_the_ends_of_its_definition(weighted, clusters, 
     kind = {"weight_type": "importance"} if weighted else {}
     rows = clustered_rows(y, p, cluster, options, importance=weighted)
     u, w, b, names = by_bin(rows, 3)
-    residuals = rows.residuals(tn.EqualWidth(3))
+    residuals = residuals_in(rows, tn.EqualWidth(3))
     null = max(sign_variance(residuals), label_variance(residuals, rows.p))
     z = student.ppf(1 - (1 - level) / 2, 30)
     estimate = residuals.estimate

@@ -11,11 +11,12 @@ from trueness._input.arguments import checked_fraction, checked_word
 from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness._tally.multiclass import has_two_columns
 from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
 from trueness._tally.tally import Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
-from trueness.infer._clustered_rows import ClusteredRows, clustered_rows, effective_number
+from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._paired_rows import require_confidence
 from trueness.infer.test._method import squared_weights
 from trueness.measure._flexible_curve import (

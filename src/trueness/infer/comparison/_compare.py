@@ -183,7 +183,7 @@ def compare(
         paired, view = _two_columns_as_binary(paired)
     if paired.n < 2:
         raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {paired.n}")
-    rows_or_sums.warn_one_class(next(iter(paired.samples.values())))
+    rows_or_sums.check_one_class(next(iter(paired.samples.values())))
     rule = None
     if measure == "squared_ece":
         rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(paired.n)

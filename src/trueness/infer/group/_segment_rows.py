@@ -12,9 +12,9 @@ from scipy.special import logit
 
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
+from trueness._tally.clusters import mix_bits, rank_by_sum
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.infer._clustered_rows import mix_bits, rank_by_sum
 from trueness.infer.null._certain_scores import grid_unit, moved_scores
 from trueness.typing import Bools, Floats, Ints
 

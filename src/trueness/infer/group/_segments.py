@@ -15,13 +15,13 @@ from trueness._input.columns import column
 from trueness._input.segment_columns import read_by
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accumulator import Accumulator
+from trueness._tally.clusters import FEW_CLUSTERS, effective_number
 from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
-from trueness.infer._clustered_rows import FEW_CLUSTERS, effective_number
 from trueness.infer._paired_rows import read_rows, top_scores
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer.group._segment_tests import SegmentTests, joint_tests

@@ -20,13 +20,12 @@ from trueness._tally.binned_scores import (
     of_matrix,
 )
 from trueness._tally.bins import Bins
-from trueness._tally.multiclass import TWO_COLUMNS, has_two_columns
-from trueness._tally.rows_or_sums import as_binned, as_sample, as_sums, as_tally, takes_rows
+from trueness._tally.clusters import ClusteredRows
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
-from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._paired_rows import require_confidence
 from trueness.infer.interval._analytic import Region, analytic_region, sums_of_bins, zero_threshold
 from trueness.infer.interval._hulc import adaptive_hulc, hulc
 from trueness.infer.interval._resampling import (
@@ -38,7 +37,7 @@ from trueness.infer.interval._resampling import (
     politis_romano,
     subsampling,
 )
-from trueness.infer.interval._residuals import check_pairs
+from trueness.infer.interval._residuals import check_pairs, residuals_in
 from trueness.infer.interval._score_interval import (
     ScoreSet,
     clustered_region,
@@ -232,64 +231,81 @@ def ece_interval(
     >>> interval.includes_zero, interval.low < d.true_ece("l2") < interval.high
     (False, True)
     """
-    binary = k is None and method == "score" and rows.get("kind") is None and has_two_columns(y_prob)
-    k = checked_k(k)
-    level = checked_level(level)
-    alpha = _checked_alpha(level, method)
-    checked_word(method, "method", tuple(_METHODS))
-    checked_word(support, "support", ("published", "reachable"))
-    if support != "published" and method != "analytic":
-        demand = "is only for `method='analytic'`"
-        raise InputError("support", demand, f"{method!r} does not assume a distribution of the scores")
+    two_columns: Literal["binary", "keep"] = "binary" if k is None and method == "score" else "keep"
+    question = _question(k, bins, level, method, smoothness, resamples, support)
     if not isinstance(squared, bool | np.bool_):
         raise InputError("squared", "must be True or False", f"got {squared!r}")
-    resamples = _checked_resamples(method, resamples)
-    importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
-    if cluster is not None or importance:
-        _check_clustered(method, k, "cluster" if cluster is not None else "weight_type='importance'")
-    if smoothness is not None and method == "score" and k == 1:
-        demand = "is not for `method='score'` with k = 1, whose cells are cut by mass as well"
-        raise InputError("smoothness", demand, remedy="Leave it out, or use `method='analytic'`.")
-    data = _Data(y_true, y_prob, rows, k, bins, checked_smoothness(smoothness, bins), cluster, importance, binary)
-    options = _Options(method, level, alpha, support, resamples, generator(seed))
-    estimate = _METHODS[method](data, options)
+    checked_word(weight_type, "weight_type", ("frequency", "importance"))
+    if cluster is not None or weight_type == "importance":
+        _check_clustered(question, "cluster" if cluster is not None else "weight_type='importance'")
+    evidence = Evidence.of(
+        y_true,
+        y_prob,
+        rows,
+        kind="confidence",
+        two_columns=two_columns,
+        cluster=cluster,
+        weight_type=weight_type,
+    )
+    return _interval(evidence, question, squared, generator(seed))
+
+
+def interval_of(
+    evidence: Evidence,
+    *,
+    k: int | None = None,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    method: Method = "score",
+    squared: bool = False,
+    rng: np.random.Generator,
+) -> Interval:
+    """The interval of rows or sums that have been read, as :func:`ece_interval`."""
+    return _interval(evidence, _question(k, bins, level, method, None, None, "published"), squared, rng)
+
+
+def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.random.Generator) -> Interval:
+    if question.k == 1:
+        evidence.require_one("the interval of a matrix, or `k` more than 1")
+    estimate = _METHODS[question.method](evidence, question, rng)
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
-    most = 1.0 if k == 1 else 2.0
+    most = 1.0 if question.k == 1 else 2.0
     interval = Interval(
         estimate=estimate.statistic,
         low=min(estimate.region.low, most),
         high=min(estimate.region.high, most),
-        level=level,
-        method=method,
+        level=question.level,
+        method=question.method,
         n=estimate.n,
         low_closed=estimate.region.low_closed,
         includes_zero=estimate.region.includes_zero,
         bins=estimate.bins,
         squared=True,
         finer=estimate.finer,
-        note=estimate.note,
+        note=" ".join(filter(None, [estimate.note, evidence.note])),
     )
     return interval if squared else interval.root()
 
 
-class _Data(NamedTuple):
-    """The rows, not yet read, and the cells to use."""
+class _Question(NamedTuple):
+    """The checked options; None where the default applies."""
 
-    y_true: Any
-    y_prob: Any
-    rows: RowOptions
     k: int
     bins: BinsLike | None
+    level: float
+    method: str
     smoothness: float
-    cluster: ArrayLike | None
-    importance: bool
-    binary: bool
-    """Whether a matrix of two columns is the binary problem of the second."""
+    resamples: int
+    support: Support
 
-    def top_k_scores(self) -> BinnedScores:
-        """The cells of several scores per row."""
-        sample = as_sample(self.y_true, self.y_prob, self.rows, kind="confidence")
-        return of_matrix(sample, self.k, None if self.bins is None else cells_per_axis(self.bins), self.smoothness)
+    @property
+    def alpha(self) -> float:
+        return round(1 - self.level, 12)
+
+    @property
+    def per_axis(self) -> int | None:
+        """Cells per axis for several scores per row."""
+        return None if self.bins is None else cells_per_axis(self.bins)
 
     def rule(self) -> BinRule | None:
         """The bin rule, which must not depend on the labels; None for the default."""
@@ -300,13 +316,22 @@ class _Data(NamedTuple):
         return BySize(lambda n: EqualWidth(default_cells(n, 1, None, self.smoothness)))
 
 
-class _Options(NamedTuple):
-    method: str
-    level: float
-    alpha: float
-    support: Support
-    resamples: int
-    rng: np.random.Generator
+def _question(
+    k: Any, bins: Any, level: Any, method: Any, smoothness: Any, resamples: int | None, support: Any
+) -> _Question:
+    k, level = checked_k(k), checked_level(level)
+    checked_word(method, "method", tuple(_METHODS))
+    if method == "score":
+        check_drawn_level(level, "`method='score'`")
+    checked_word(support, "support", ("published", "reachable"))
+    if support != "published" and method != "analytic":
+        demand = "is only for `method='analytic'`"
+        raise InputError("support", demand, f"{method!r} does not assume a distribution of the scores")
+    if smoothness is not None and method == "score" and k == 1:
+        demand = "is not for `method='score'` with k = 1, whose cells are cut by mass as well"
+        raise InputError("smoothness", demand, remedy="Leave it out, or use `method='analytic'`.")
+    smoothness = checked_smoothness(smoothness, bins)
+    return _Question(k, bins, level, method, smoothness, _checked_resamples(method, resamples), support)
 
 
 class _Estimate(NamedTuple):
@@ -320,59 +345,55 @@ class _Estimate(NamedTuple):
     note: str = ""
 
 
-def _score(data: _Data, options: _Options) -> _Estimate:
-    rule = data.rule() if data.k == 1 else None
-    if data.cluster is not None or data.importance:
-        return _clustered_score(data, rule, options)
-    if data.k == 1:
-        kind: Literal["classwise", "confidence"] = "classwise" if data.binary else "confidence"
-        tally = as_tally(data.y_true, data.y_prob, data.rows, rule=rule, kind=kind)
-        tally = binary_of_two_classes(tally) if data.binary else tally
-        require_confidence(tally.kind, "the interval of a matrix, or `k` more than 1")
-        if rule is None:
-            return _default_score(tally, data, options)
-        scores = of_cells(tally.parts[0], rule, _classes(tally))
-    else:
-        scores = data.top_k_scores()
-    sums = _pair_sums(scores)
-    return _of_set(given_score_set(scores, sums, options.alpha, options.rng), int(sums.total), data)
+def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
+    """The cells of several scores per row."""
+    if evidence.view not in ("binary", "confidence"):
+        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
+    return of_matrix(evidence.matrix, question.k, question.per_axis, question.smoothness)
 
 
-def _default_score(tally: Tally, data: _Data, options: _Options) -> _Estimate:
-    (cells,) = tally.parts
+def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) -> _Estimate:
+    if question.k > 1:
+        return _given_cells(_top_k_scores(evidence, question), question, rng)
+    rule = question.rule()
+    if evidence.dependent or evidence.weight_type == "importance":
+        return _clustered_score(evidence.clustered, rule, question, rng)
+    tally = evidence.tally_in(rule)
+    if rule is not None:
+        return _given_cells(of_cells(tally.parts[0], rule, _classes(tally)), question, rng)
     if tally.weight < 2:
         check_pairs(1, 1, "two rows")
-    found = default_score_set(cells, options.alpha, options.rng)
-    return _of_set(found, int(tally.weight), data)
+    return _of_set(default_score_set(tally.parts[0], question.alpha, rng), int(tally.weight))
 
 
-def _of_set(found: ScoreSet, n: int, data: _Data) -> _Estimate:
-    note = f"{found.note} {TWO_COLUMNS if data.binary else ''}".strip()
-    return _Estimate(found.estimate, found.region, n, found.bins, found.finer, note)
+def _given_cells(scores: BinnedScores, question: _Question, rng: np.random.Generator) -> _Estimate:
+    sums = _pair_sums(scores)
+    return _of_set(given_score_set(scores, sums, question.alpha, rng), int(sums.total))
 
 
-def _clustered_score(data: _Data, rule: BinRule | None, options: _Options) -> _Estimate:
-    clustered = clustered_rows(
-        data.y_true, data.y_prob, data.cluster, data.rows, importance=data.importance, binary=data.binary
-    )
+def _of_set(found: ScoreSet, n: int) -> _Estimate:
+    return _Estimate(found.estimate, found.region, n, found.bins, found.finer, found.note)
+
+
+def _clustered_score(
+    rows: ClusteredRows, rule: BinRule | None, question: _Question, rng: np.random.Generator
+) -> _Estimate:
     if rule is None:
-        return _of_set(default_clustered_set(clustered, options.alpha, options.rng), clustered.n, data)
-    residuals = clustered.residuals(rule)
-    region = clustered_region(clustered, residuals, options.alpha, options.rng)
-    return _Estimate(residuals.estimate, region, clustered.n, bins_in_words(rule, residuals.first.size))
+        return _of_set(default_clustered_set(rows, question.alpha, rng), rows.n)
+    residuals = residuals_in(rows, rule)
+    region = clustered_region(rows, residuals, question.alpha, rng)
+    return _Estimate(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
 
 
-def _analytic(data: _Data, options: _Options) -> _Estimate:
-    if data.k > 1:
-        scores = data.top_k_scores()
+def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator) -> _Estimate:  # noqa: ARG001  # one form for all methods
+    if question.k > 1:
+        scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
         bins, classes = scores.bins, scores.classes
-        given = None if data.bins is None else cells_per_axis(data.bins)
-        cells = given or default_cells(sums.total, data.k, classes, data.smoothness)
+        cells = question.per_axis or default_cells(sums.total, question.k, classes, question.smoothness)
     else:
-        rule = data.default_width() if data.bins is None else _equal_volume(as_rule(data.bins))
-        binned = as_binned(data.y_true, data.y_prob, rule, data.rows, moments=True, kind="confidence")
-        require_confidence(binned.kind, "the interval of a matrix, or `k` more than 1")
+        rule = question.default_width() if question.bins is None else _equal_volume(as_rule(question.bins))
+        binned = evidence.binned(rule)
         sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
         bins = bins_in_words(EqualWidth(cells), sums.n.size)
     note = ""
@@ -381,41 +402,38 @@ def _analytic(data: _Data, options: _Options) -> _Estimate:
         warn(f"{note} Use fewer `bins`.", FewRowsWarning)
     else:
         _require_pairs(sums)
-    threshold = zero_threshold(sums.total, options.alpha, cells, classes, data.k, options.support)
-    region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, options.alpha)
+    threshold = zero_threshold(sums.total, question.alpha, cells, classes, question.k, question.support)
+    region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, question.alpha)
     return _Estimate(sums.statistic, region, int(sums.total), bins, note=note)
 
 
-def _resampling(data: _Data, options: _Options) -> _Estimate:
-    if data.k > 1:
-        scores = data.top_k_scores()
+def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generator) -> _Estimate:
+    if question.k > 1:
+        scores = _top_k_scores(evidence, question)
     else:
-        few = _FEW if options.method in BOOTSTRAPS else math.inf
-        rule = data.rule() or data.default_width()
-        sums, rule = as_sums(data.y_true, data.y_prob, rule, data.rows, few=few, kind="confidence")
-        require_confidence(sums.kind, "the interval of a matrix, or `k` more than 1")
-        if isinstance(sums, Binned):
-            return _bootstrap_of_bins(sums.parts[0], rule, options)
-        scores = of_cells(sums.parts[0], rule, _classes(sums))
+        rule = evidence.rule(question.rule() or question.default_width())
+        few = _FEW if question.method in BOOTSTRAPS else math.inf
+        if evidence.weight > few or (isinstance(evidence.given, Binned) and few < math.inf):
+            (part,) = evidence.binned(rule).parts
+            sums = sums_of_bins(part)
+            _require_pairs(sums)
+            region = _resampled_region(part, question, rng)
+            return _Estimate(sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size))
+        tally = evidence.tally_in(rule)
+        scores = of_cells(tally.parts[0], rule, _classes(tally))
     pairs = _pair_sums(scores)
-    return _Estimate(pairs.statistic, _resampled_region(RowKinds(scores), options), int(pairs.total), scores.bins)
+    region = _resampled_region(RowKinds(scores), question, rng)
+    return _Estimate(pairs.statistic, region, int(pairs.total), scores.bins)
 
 
-def _bootstrap_of_bins(bins: Bins, rule: BinRule, options: _Options) -> _Estimate:
-    sums = sums_of_bins(bins)
-    _require_pairs(sums)
-    words = bins_in_words(rule, sums.n.size)
-    return _Estimate(sums.statistic, _resampled_region(bins, options), int(sums.total), words)
-
-
-def _resampled_region(sums: RowKinds | Bins, options: _Options) -> Region:
+def _resampled_region(sums: RowKinds | Bins, question: _Question, rng: np.random.Generator) -> Region:
     """The interval of the method; an error is not negative, so values below zero are cut off."""
-    method = RESAMPLING[options.method]
-    low, high = method(sums, level=options.level, resamples=options.resamples, rng=options.rng)
+    method = RESAMPLING[question.method]
+    low, high = method(sums, level=question.level, resamples=question.resamples, rng=rng)
     return Region(max(0.0, low), max(0.0, high), True, low <= 0)
 
 
-_METHODS: Final[Mapping[str, Callable[[_Data, _Options], _Estimate]]] = {
+_METHODS: Final[Mapping[str, Callable[[Evidence, _Question, np.random.Generator], _Estimate]]] = {
     "score": _score,
     "analytic": _analytic,
     **dict.fromkeys(RESAMPLING, _resampling),
@@ -438,12 +456,6 @@ def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
         raise InputError("level", demand, f"got {level!r}", remedy=remedy)
 
 
-def _checked_alpha(level: float, method: Any) -> float:
-    if method == "score":
-        check_drawn_level(level, "`method='score'`")
-    return round(1 - level, 12)
-
-
 def _checked_resamples(method: str, resamples: int | None) -> int:
     if resamples is not None and (method not in RESAMPLING or method == "hulc"):
         raise InputError(
@@ -452,12 +464,12 @@ def _checked_resamples(method: str, resamples: int | None) -> int:
     return _RESAMPLES if resamples is None else checked_resamples(resamples)
 
 
-def _check_clustered(method: str, k: int, argument: str) -> None:
-    if method != "score":
+def _check_clustered(question: _Question, argument: str) -> None:
+    if question.method != "score":
         demand = "is only accepted by `method='score'`"
-        raise InputError(argument, demand, f"{method!r} needs rows that are independent and of equal weight")
-    if k > 1:
-        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {k}")
+        raise InputError(argument, demand, f"{question.method!r} needs rows that are independent and of equal weight")
+    if question.k > 1:
+        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {question.k}")
 
 
 def _equal_volume(rule: BinRule) -> EqualWidth:

@@ -12,6 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from trueness._numerics.pairs import influence
+from trueness._tally.clusters import ClusteredRows
+from trueness._tally.evidence import bin_numbers, warn_few_rows
+from trueness._tally.rules import BinRule
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.typing import Bools, Floats, Ints
 
@@ -127,6 +130,15 @@ class BinnedResiduals:
         of_entry = self.n if self.weight is None else np.bincount(self.entry)
         rows, total = int(of_entry[alone].sum()), int(of_entry.sum())
         check_pairs(rows, total, "rows of two clusters" if self.clustered else "two rows")
+
+
+def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
+    """The residuals of clustered rows in the bins of a rule; `check` that there are pairs."""
+    residuals = BinnedResiduals(rows.u, bin_numbers(rows.top, rule), rows.cluster, rows.weight)
+    if check:
+        warn_few_rows(rows.n, rule)
+        residuals.check()
+    return residuals
 
 
 def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:

@@ -16,11 +16,11 @@ from scipy.special import stdtrit
 from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness._tally.rules import MOST_BINS, MOST_MASS_BINS, BinRule, Distinct, EqualMass, MassAndWidth
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer.interval._analytic import Region
 from trueness.infer.interval._few_events import FEW_EVENTS, ExactLimits, few_events_limits, has_few_events
-from trueness.infer.interval._residuals import BinnedResiduals
+from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.test._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
 from trueness.infer.test._exact_test import out_of_reach, rejects_calibration, required_draws
 from trueness.infer.test._method import bin_starts
@@ -156,7 +156,7 @@ class DefaultParts(NamedTuple):
         """For rows in clusters or with importance weights; and the residuals in coarse cells."""
         cells = rows.cells
         rules = Partitions.of(cells, rows.n)
-        coarse, fine = rows.residuals(rules.coarse), rows.residuals(rules.fine, check=False)
+        coarse, fine = residuals_in(rows, rules.coarse), residuals_in(rows, rules.fine, check=False)
         bins = bins_in_words(rules.coarse, coarse.first.size)
         parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
         effective = effective_number(rows.cluster, rows.weight)

@@ -8,7 +8,7 @@ from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
 
 from trueness._numerics.placements import placement_sums
 from trueness._tally.cells import Cells
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.measure._auc import area, placements
 
 # Of a pseudo-cluster per class, this share: Student's t allows for few clusters already.

@@ -26,12 +26,13 @@ from scipy.special import betainccinv, chdtr, ndtr, ndtri, stdtrit
 
 from trueness._input.arguments import generator
 from trueness._tally.bins import Bins
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer._clustered_rows import ClusteredRows, clustered_rows, effective_number
+from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._paired_rows import bin_numbers, require_confidence
 from trueness.measure import bounded, ece
 from trueness.typing import ArrayLike, Floats, RowOptions

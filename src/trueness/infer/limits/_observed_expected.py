@@ -8,7 +8,7 @@ from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.typing import Floats, Ints
 
 # As many strata of the scores as bear five expected events and non-events each, but no more than this.

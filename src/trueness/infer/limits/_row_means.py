@@ -10,8 +10,8 @@ from scipy.special import entr, gammaincinv, logit, ndtri, stdtrit
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness._tally.tally import Tally
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
 from trueness.infer.limits._observed_expected import observed_expected_interval
 from trueness.infer.test._method import squared_weights
 from trueness.typing import Floats, Ints

@@ -8,7 +8,7 @@ from scipy.special import expit, ndtri, stdtrit
 
 from trueness._numerics.logistic import line_sums, log_likelihood, logits, recalibration_shift
 from trueness._tally.cells import Cells
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.infer.limits._slope import likelihood_crossing
 from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Numbers

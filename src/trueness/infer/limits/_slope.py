@@ -17,7 +17,7 @@ from trueness._numerics.logistic import (
 )
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
-from trueness.infer._clustered_rows import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.measure._slope import InsideCells, inside_cells
 from trueness.typing import Floats
 

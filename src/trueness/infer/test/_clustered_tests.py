@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from trueness._numerics.runs import NestedRuns
-from trueness.infer._clustered_rows import ClusteredRows
-from trueness.infer.interval._residuals import BinnedResiduals
+from trueness._tally.clusters import ClusteredRows
+from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.null._certain_scores import moved_inside
 from trueness.infer.null._redrawn_labels import draw_hits, monte_carlo_pvalue
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
@@ -94,7 +94,7 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
 
 def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
     rule = options.rule or score_test_bins(rows.n)
-    statistic = pair_statistic(rows.residuals(rule), rows.p)
+    statistic = pair_statistic(residuals_in(rows, rule), rows.p)
     more = f"Pairs of rows of one cluster are left out. Bins: {rule!r}."
     return _outcome(rows, statistic, options, draws, statistic.observed, more)
 

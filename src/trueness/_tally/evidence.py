@@ -1,0 +1,461 @@
+"""`Evidence`: what is known about one model, read once and asked many questions.
+
+Every function above the sums reads its arguments here. What two columns mean, whether weights count rows, which rows
+belong together and which were left out is decided in this file only; the notes say so.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.columns import Column, column
+from trueness._input.sample import Sample
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
+from trueness._tally.clusters import ClusteredRows, cluster_codes, cluster_column, codes_by_content, warn_few_clusters
+from trueness._tally.multiclass import (
+    TWO_COLUMNS,
+    View,
+    binary_of_two_columns,
+    parts_of,
+    two_columns_in_words,
+    with_probabilities,
+)
+from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, sample_and_kind, tally_of, warn_one_class
+from trueness._tally.rules import BinRule, BinsLike, BySize, as_rule
+from trueness._tally.sketch import Sketch, check_sketch_rule
+from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
+from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, TruenessWarning, warn
+from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
+
+Sums: TypeAlias = Tally | Binned | Sketch
+WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
+SKETCHED = "From a sketch: all scores of a cell are at their mean."
+_MOST_ROWS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows of one model, or their sums."""
+
+    view: View
+    """The question: 'binary' for one event per row, else the view of a matrix of scores."""
+    rows: Sample | None = None
+    """The rows as read, in input order; two columns are already the binary problem. None if there are only sums."""
+    given: Sums | None = None
+    """The sums passed in place of rows."""
+    cluster: Ints | None = None
+    """The cluster of each row, numbered from 0."""
+    weight_type: WeightType = "auto"
+    """Whether weights count rows. 'auto': whole numbers do, others express importance."""
+    position: Ints | None = None
+    """The place of each row in the input."""
+    dropped: int = 0
+    """Rows that missed a value."""
+    two_columns: bool = False
+    """Whether two columns, or two classes, became the binary problem of the second."""
+    notes: tuple[str, ...] = ()
+    """What was decided about the rows, in sentences."""
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Results that several questions share."""
+
+    @classmethod
+    def of(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        rows: RowOptions,
+        *,
+        kind: Kind = "classwise",
+        two_columns: Literal["binary", "keep"] = "binary",
+        cluster: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+    ) -> "Evidence":
+        """Read labels and scores, or sums in place of both.
+
+        `kind` is the view of a matrix unless `rows` names one; a matrix of two columns for which `rows` names none is
+        the binary problem of its second column, unless they are to be kept.
+        """
+        if isinstance(y_true, Tally | Binned | Sketch):
+            if cluster is not None or weight_type == "importance":
+                argument = "weight_type='importance'" if cluster is None else "cluster"
+                what = type(y_true).__name__
+                raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
+            refuse_row_arguments(y_true, y_prob, rows)
+            return cls.of_sums(y_true, two_columns=two_columns if rows.get("kind") is None else "keep")
+        one = {"": y_prob}
+        found = cls.several(
+            y_true, one, rows, kind=kind, two_columns=two_columns, cluster=cluster, weight_type=weight_type
+        )
+        return found[""]
+
+    @classmethod
+    def of_sums(cls, sums: Any, *, two_columns: Literal["binary", "keep"] = "binary") -> "Evidence":
+        """Take sums as they are; class-wise sums of two classes are the binary problem of the second."""
+        notes = [SKETCHED] if isinstance(sums, Sketch) else []
+        two = two_columns == "binary" and sums.kind == "classwise" and len(sums.parts) == 2
+        if two:
+            notes.append(two_columns_in_words(sums.classes) if sums.classes else TWO_COLUMNS)
+            sums = binary_of_two_classes(sums)
+        return cls(sums.kind, given=sums, two_columns=two, notes=tuple(notes))
+
+    @classmethod
+    def several(
+        cls,
+        y_true: Any,
+        models: Mapping[str, Any],
+        rows: RowOptions,
+        *,
+        kind: Kind = "classwise",
+        two_columns: Literal["binary", "keep"] = "binary",
+        cluster: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        argument: str = "models",
+    ) -> "dict[str, Evidence]":
+        """Read the rows that several models scored; a row that misses a value in any model is dropped for all.
+
+        `y_true` holds the labels of all models, or labels by model. `argument` is the name of `models` in messages.
+        """
+        options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
+        labels = _labels_by_model(y_true, models)
+        samples, asked = {}, kind
+        for name, scores in models.items():
+            with model_context(name), warnings.catch_warnings():
+                warnings.simplefilter("ignore", DroppedRowsWarning)
+                samples[name], asked = sample_and_kind(labels[name], scores, options, kind=kind, keep_logits=True)  # type: ignore[arg-type]  # names are checked there
+        _check_alike(samples, argument)
+        first = next(iter(samples.values()))
+        n = first.y.size + first.dropped
+        names = None if cluster is None else cluster_column(next(iter(labels.values())), cluster, n)
+        position = np.arange(n)
+        if options.get("missing") == "drop":
+            kept = _complete_rows(samples, names, n)
+            position = np.flatnonzero(kept)
+            samples = {k: one if position.size == one.y.size else _at(one, kept, n) for k, one in samples.items()}
+        dropped = n - position.size
+        if dropped:
+            where = " in some model" if len(models) > 1 else ""
+            warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
+        codes = None if names is None else cluster_codes(names, position)
+        view: View = "binary" if first.p.ndim == 1 else asked
+        two = two_columns == "binary" and options.get("kind") is None and first.p.ndim == 2 and first.p.shape[1] == 2
+        notes: tuple[str, ...] = ()
+        if two:
+            view, notes = "binary", (two_columns_in_words(first.classes or ()),)
+            samples = {name: binary_of_two_columns(one) for name, one in samples.items()}
+        return {
+            name: cls(view, sample, None, codes, weight_type, position, dropped, two, notes)
+            for name, sample in samples.items()
+        }
+
+    # ---- what is known
+
+    @cached_property
+    def sums(self) -> Sums:
+        """The sums per distinct score, or those that were passed: the argument of a measure."""
+        if self.given is not None:
+            self._warn_one_class(self.given)
+            return self.given
+        assert self.rows is not None
+        if self.cluster is not None and self.view in ("binary", "confidence"):
+            # Their order depends on their content only, and weights that count rows are repetitions.
+            classes = None if self.view == "binary" else self.rows.classes
+            found = Tally(self.view, (self.clustered.cells,), classes)
+        else:
+            found = self._tally()
+        self._warn_one_class(found)
+        return found
+
+    @property
+    def _kind(self) -> Kind:
+        return "classwise" if self.view == "binary" else self.view
+
+    def _tally(self, rule: BinRule | None = None) -> Tally:
+        assert self.rows is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)  # given once, for all questions
+            return tally_of(self.rows, self._kind, rule)
+
+    @cached_property
+    def tally(self) -> Tally | None:
+        """The sums per distinct score; a sketch has its rows at mean scores, and bins have none."""
+        if isinstance(self.sums, Binned):
+            return None
+        return self.sums.as_tally() if isinstance(self.sums, Sketch) else self.sums
+
+    def tally_in(self, rule: BinRule | None = None, what: str = "This measure") -> Tally:
+        """The sums per distinct score, in the order that a rule may need; bins are refused."""
+        if rule is not None:
+            self._warn_few_rows(rule)
+        if isinstance(self.given, Sketch) and rule is not None:
+            check_sketch_rule(rule)
+        if rule is not None and rule.splits_ties:
+            if self.rows is None:
+                raise needs_row_order(type(self.given).__name__.lower())
+            return self._tally(rule)
+        if self.tally is None:
+            remedy = "Pass a Tally, or labels and scores."
+            raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
+        return self.tally
+
+    def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
+        """The sums per bin. Rows in bins of fixed edges are not sorted, unless their tally is there already."""
+        rule = self.rule(bins)
+        known = self.given if self.given is not None else self.__dict__.get("sums")
+        if known is None and self.weights == "whole":
+            known = self.sums  # exact, which sums of weighted rows in bins are not
+        if known is None or (self.rows is not None and rule.splits_ties):
+            assert self.rows is not None
+            found = binned_of(self.rows, self._kind, rule, moments=moments)
+        else:
+            found = known.coarsen(rule)
+        if self.given is not None and moments and not all(part.moments for part in found.parts):
+            remedy = "Pass a Tally, or labels and scores."
+            raise InputError("", "These bins were made without second moments", remedy=remedy)
+        self._warn_one_class(found)
+        self._warn_few_rows(rule)
+        return found
+
+    def rule(self, bins: BinsLike | BySize) -> BinRule:
+        """The bin rule, which may depend on the number of rows."""
+        return bins.rule(self.weight) if isinstance(bins, BySize) else as_rule(bins)
+
+    @property
+    def parts(self) -> tuple[Cells, ...] | tuple[Bins, ...]:
+        """The sums of one score of each row, or of each class."""
+        return self.sums.parts if isinstance(self.sums, Binned) else self.tally.parts  # type: ignore[union-attr]  # no Binned
+
+    @property
+    def one(self) -> Cells | Bins | None:
+        """The sums of the only score of each row; None if there are several."""
+        return self.parts[0] if len(self.parts) == 1 else None
+
+    @property
+    def cells(self) -> Cells:
+        """The sums per distinct score of the only score of each row."""
+        (only,) = self.tally_in().parts
+        return only
+
+    @cached_property
+    def sample(self) -> Sample:
+        """One score per row: the scores of the binary problem, or the largest of each row and whether it was right."""
+        rows = self.need_rows("This needs the rows")
+        if rows.p.ndim == 1:
+            return rows
+        (top,) = parts_of(rows, "confidence", lambda part: part, lambda: rows)
+        return top
+
+    @cached_property
+    def matrix(self) -> Sample:
+        """The matrix of probabilities of all classes."""
+        rows = self.need_rows("This needs whole rows of scores")
+        return with_probabilities(rows) if rows.logits else rows
+
+    def need_rows(self, demand: str) -> Sample:
+        """The rows; an error if there are only sums."""
+        if self.rows is None:
+            got = f"a {type(self.given).__name__} has none"
+            raise InputError("", demand, got, remedy="Pass labels and scores.")
+        return self.rows
+
+    @cached_property
+    def weight(self) -> float:
+        """Total weight."""
+        if self.rows is None:
+            return self.given.weight  # type: ignore[union-attr]  # there are rows or sums
+        return float(self.rows.y.size if self.rows.w is None else self.rows.w.sum())
+
+    @cached_property
+    def weights(self) -> Literal["none", "whole", "fractional"]:
+        """Whether rows have weights, and whether these are whole numbers."""
+        if self.rows is not None:
+            w = self.rows.w
+            return "none" if w is None else "fractional" if bool((w % 1 != 0).any()) else "whole"
+        whole = all(part.whole if isinstance(part, Bins) else part.exact for part in self.parts)
+        return "fractional" if not whole else "none" if self.sums.weight == self.sums.n else "whole"
+
+    @property
+    def whole(self) -> bool:
+        """Whether weights, if any, count rows."""
+        return self.weights != "fractional" and self.weight_type != "importance"
+
+    @property
+    def n(self) -> int:
+        """Rows; a row of weight 2 counts as two if weights count rows."""
+        return round(self.weight) if self.whole else self.sums.n
+
+    @property
+    def dependent(self) -> bool:
+        """Whether rows are in clusters."""
+        return self.cluster is not None
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """The classes of a matrix in column order."""
+        return self.rows.classes if self.rows is not None else self.given.classes  # type: ignore[union-attr]  # as above
+
+    @property
+    def note(self) -> str:
+        """All notes in one text."""
+        return " ".join(self.notes)
+
+    def require_one(self, what: str) -> None:
+        """Raise unless there is one score per row: a binary problem, or the largest scores of a matrix."""
+        if self.view not in ("binary", "confidence"):
+            raise InputError(
+                "kind",
+                f"must be 'confidence' for {what}",
+                f"got {self.view!r}",
+                remedy="For one class against the rest pass its column as a vector.",
+            )
+
+    @cached_property
+    def expanded(self) -> "Evidence":
+        """The rows of positive weight; weights that count rows as repetitions, other weights kept."""
+        rows = self.need_rows("This needs the rows")
+        w = rows.w
+        if w is None:
+            return self
+        if self.weight_type == "frequency" and self.weights == "fractional":
+            where = "to compare models" if self.memory.get("several") else "with `cluster`"
+            remedy = "For other weights use `weight_type='importance'`."
+            raise InputError("sample_weight", f"must be whole numbers {where}: they count rows", remedy=remedy)
+        if self.whole:
+            if w.sum() > _MOST_ROWS:
+                raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")
+            return self.at(np.repeat(np.arange(w.size), w.astype(np.int64)), weighted=False)
+        return self if w.all() else self.at(np.flatnonzero(w))
+
+    def at(self, some: NDArray[Any], *, weighted: bool = True) -> "Evidence":
+        """Some of the rows, perhaps repeated, with or without their weights."""
+        rows = self.need_rows("This needs the rows")
+        if some.dtype == bool:
+            some = np.flatnonzero(some)
+        w = rows.w[some] if weighted and rows.w is not None else None
+        cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
+        position = None if self.position is None else self.position[some]
+        return replace(self, rows=rows.at(some, w), cluster=cluster, position=position, memory={})
+
+    @cached_property
+    def clustered(self) -> "ClusteredRows":
+        """One score per row in clusters; without `cluster`, every row is its own."""
+        self.require_one("a matrix with `cluster`")
+        expanded = self.expanded
+        top = expanded.sample
+        self._warn_one_class(None)
+        cells_of_rows(top)  # checks every value
+        codes = codes_by_content(top, np.arange(top.y.size) if expanded.cluster is None else expanded.cluster)
+        w = top.w
+        order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
+        found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order])
+        warn_few_clusters(found, "rows by `sample_weight`" if self.cluster is None else "clusters")
+        return found
+
+    def _warn_one_class(self, found: Parts[Any] | None) -> None:
+        """Warn of labels that are all equal, once."""
+        if self.memory.setdefault("one class", found) is not found:
+            return
+        if self.rows is None:
+            assert found is not None
+            equal, n = found.one_class, found.n
+        else:
+            y = self.rows.y if self.rows.w is None else self.rows.y[self.rows.w > 0]
+            equal, n = bool((y == y[0]).all()), y.size
+        if equal:
+            warn_one_class(n)
+
+    def _warn_few_rows(self, rule: BinRule) -> None:
+        if rule.n_requested > self.weight and not self.memory.get(rule.n_requested):
+            self.memory[rule.n_requested] = True
+            warn_few_rows(round(self.weight), rule)
+
+
+@contextmanager
+def model_context(model: str) -> Iterator[None]:
+    """Add the name of the model to errors, unless it is empty."""
+    try:
+        yield
+    except InputError as error:
+        if not model:
+            raise
+        raise error.within(f"Model {model!r}") from None
+
+
+def warn_few_rows(n: int, rule: BinRule) -> None:
+    """Warn if there are fewer rows than bins."""
+    if rule.n_requested > n:
+        warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
+
+
+def bin_starts(cells: Cells, rule: BinRule) -> Ints:
+    """The first cell of each non-empty bin."""
+    start = rule.group(cells).start
+    return start[:-1][start[1:] > start[:-1]]
+
+
+def bin_numbers(top: Sample, rule: BinRule) -> Ints:
+    """The bin of each row, numbered from 0 over the non-empty bins."""
+    cells = cells_of_rows(top)
+    lowest = cells.score[bin_starts(cells, rule)]
+    return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1
+
+
+def _labels_by_model(y_true: Any, models: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of each model, all of the same length."""
+    if not isinstance(y_true, Mapping):
+        return dict.fromkeys(models, y_true)
+    if set(y_true) != set(models):
+        raise InputError(
+            "y_true",
+            "must have the labels of every model, by the names of `models`, if it is a dict",
+            f"got {list(y_true)} for {list(models)}",
+        )
+    sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}
+    if len(set(sizes.values())) > 1:
+        raise InputError("y_true", "must have the same rows for every model", f"got {sizes} labels")
+    return {name: y_true[name] for name in models}
+
+
+def _check_alike(samples: Mapping[str, Sample], argument: str) -> None:
+    first, *others = samples
+    shape, classes = samples[first].p.shape[1:], samples[first].classes
+    for name in others:
+        other = samples[name]
+        if other.p.shape[1:] != shape:
+            demand = "must hold vectors only, or matrices with the same classes"
+            raise InputError(argument, demand, f"{first!r} is {_form(samples[first])} and {name!r} is {_form(other)}")
+        if set(map(str, other.classes or ())) != set(map(str, classes or ())):
+            got = f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}"
+            raise InputError(argument, "must have the same classes", got)
+
+
+def _form(sample: Sample) -> str:
+    return "a vector" if sample.p.ndim == 1 else f"a matrix of {sample.p.shape[1]} columns"
+
+
+def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) -> Bools:
+    """Whether each row has all values, in all models."""
+    kept = np.ones(n, dtype=bool)
+    for sample in samples.values():
+        if sample.rows is not None:
+            kept &= np.bincount(sample.rows, minlength=n).astype(bool)
+    if names is not None and names.missing is not None:
+        kept &= ~names.missing
+    if not kept.any():
+        raise InputError("", "There must be at least one row without missing values in any model")
+    return kept
+
+
+def _at(sample: Sample, kept: Bools, n: int) -> Sample:
+    """The rows kept of a sample that may have dropped others already."""
+    some = kept if sample.rows is None else kept[sample.rows]
+    found = sample.at(some, None if sample.w is None else sample.w[some])
+    found.dropped = n - found.y.size
+    return found
