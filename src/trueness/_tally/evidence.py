@@ -161,7 +161,7 @@ class Evidence:
     def sums(self) -> Sums:
         """The sums per distinct score, or those that were passed: the argument of a measure."""
         if self.given is not None:
-            self._warn_one_class(self.given)
+            self.warn_one_class(self.given)
             return self.given
         assert self.rows is not None
         if self.cluster is not None and self.view in ("binary", "confidence"):
@@ -170,7 +170,7 @@ class Evidence:
             found = Tally(self.view, (self.clustered.cells,), classes)
         else:
             found = self._tally()
-        self._warn_one_class(found)
+        self.warn_one_class(found)
         return found
 
     @property
@@ -219,7 +219,7 @@ class Evidence:
         if self.given is not None and moments and not all(part.moments for part in found.parts):
             remedy = "Pass a Tally, or labels and scores."
             raise InputError("", "These bins were made without second moments", remedy=remedy)
-        self._warn_one_class(found)
+        self.warn_one_class(found)
         self._warn_few_rows(rule)
         return found
 
@@ -292,6 +292,13 @@ class Evidence:
         return round(self.weight) if self.whole else self.sums.n
 
     @property
+    def units(self) -> int:
+        """Independent units: clusters, or rows without clusters."""
+        if self.cluster is not None:
+            return int(self.cluster.max()) + 1
+        return self.sums.n if self.rows is None else self.rows.y.size
+
+    @property
     def dependent(self) -> bool:
         """Whether rows are in clusters."""
         return self.cluster is not None
@@ -324,9 +331,8 @@ class Evidence:
         if w is None:
             return self
         if self.weight_type == "frequency" and self.weights == "fractional":
-            where = "to compare models" if self.memory.get("several") else "with `cluster`"
             remedy = "For other weights use `weight_type='importance'`."
-            raise InputError("sample_weight", f"must be whole numbers {where}: they count rows", remedy=remedy)
+            raise InputError("sample_weight", "must be whole numbers, which count rows", remedy=remedy)
         if self.whole:
             if w.sum() > _MOST_ROWS:
                 raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")
@@ -349,7 +355,7 @@ class Evidence:
         self.require_one("a matrix with `cluster`")
         expanded = self.expanded
         top = expanded.sample
-        self._warn_one_class(None)
+        self.warn_one_class()
         cells_of_rows(top)  # checks every value
         codes = codes_by_content(top, np.arange(top.y.size) if expanded.cluster is None else expanded.cluster)
         w = top.w
@@ -358,7 +364,7 @@ class Evidence:
         warn_few_clusters(found, "rows by `sample_weight`" if self.cluster is None else "clusters")
         return found
 
-    def _warn_one_class(self, found: Parts[Any] | None) -> None:
+    def warn_one_class(self, found: Parts[Any] | None = None) -> None:
         """Warn of labels that are all equal, once."""
         if self.memory.setdefault("one class", found) is not found:
             return

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
@@ -19,24 +19,13 @@ from trueness._input.arguments import (
     checked_word,
     generator,
 )
-from trueness._input.sample import Sample
 from trueness._progress import Progress, reporter
-from trueness._tally import rows_or_sums
-from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
+from trueness._tally.evidence import Evidence, bin_numbers, model_context, warn_few_rows
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place
-from trueness.infer._paired_rows import (
-    PairedRows,
-    bin_numbers,
-    check_models,
-    model_context,
-    read_rows,
-    require_confidence,
-    top_scores,
-    warn_few_rows,
-)
 from trueness.infer.comparison._paired_bootstrap import (
     ResampledTally,
     ResampledValue,
@@ -48,7 +37,7 @@ from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
 from trueness.infer.test._exact_test import score_test_bins
 from trueness.results import Comparison, Difference
-from trueness.typing import ArrayLike, Floats, Ints, Kind, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Method: TypeAlias = Literal["influence", "bootstrap"]
 Named: TypeAlias = Literal["squared_ece", "brier", "log_loss"]
@@ -172,57 +161,91 @@ def compare(
     _check_measure(measure, method, bins)
     level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
     workers, rng, report = checked_whole(workers, "workers", MOST_WORKERS), generator(seed), reporter(progress)
-    importance = checked_word(weight_type, "weight_type", ("frequency", "importance")) == "importance"
-    if importance and method != "influence":
+    checked_word(weight_type, "weight_type", ("frequency", "importance"))
+    if weight_type == "importance" and method != "influence":
         raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
-    kind: Kind = "confidence" if measure == "squared_ece" else "classwise"
     check_models(models)
-    paired = read_rows(y_true, models, cluster, rows, kind=kind, importance=importance)
-    view = ""
-    if measure == "squared_ece" and rows.get("kind") is None:
-        paired, view = _two_columns_as_binary(paired)
-    if paired.n < 2:
-        raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {paired.n}")
-    rows_or_sums.check_one_class(next(iter(paired.samples.values())))
+    evidence = Evidence.several(
+        y_true,
+        models,
+        rows,
+        kind="confidence" if measure == "squared_ece" else "classwise",
+        two_columns="binary" if measure == "squared_ece" else "keep",
+        cluster=cluster,
+        weight_type=weight_type,
+    )
+    return compare_of(
+        *(evidence, measure),
+        method=method,
+        bins=bins,
+        level=level,
+        resamples=resamples,
+        workers=workers,
+        rng=rng,
+        report=report,
+    )
+
+
+def compare_of(
+    models: Mapping[str, Evidence],
+    measure: Named | TallyMeasure = "squared_ece",
+    *,
+    method: Method = "influence",
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    resamples: int = 999,
+    workers: int = 1,
+    rng: np.random.Generator,
+    report: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005  # a caller's names
+) -> Comparison:
+    """The comparison of models whose rows were read together, as :func:`compare`."""
+    models = {name: one.expanded for name, one in models.items()}
+    first = next(iter(models.values()))
+    n = first.units if first.cluster is None else first.cluster.size
+    if n < 2:
+        raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {n}")
+    first.warn_one_class()
     rule = None
     if measure == "squared_ece":
-        rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(paired.n)
-        warn_few_rows(paired.n, rule)
+        rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(n)
+        warn_few_rows(n, rule)
     estimates = {}
-    for name, sample in paired.samples.items():
+    for name, one in models.items():
         with model_context(name):
-            estimates[name] = _estimate(sample, paired, measure, rule)
-    contrast: _Contrast = _InfluenceContrast(estimates, paired.cluster, paired.weight)
+            estimates[name] = _estimate(one, measure, rule)
+    contrast: _Contrast = _InfluenceContrast(estimates, first.cluster, first.need_rows("").w)
     if method == "bootstrap":
         _check_resamples(resamples, len(estimates), level)
         values = [each.resampled for each in estimates.values()]
-        contrast = _BootstrapContrast(
-            estimates, paired_resamples(values, paired.units, resamples, rng, workers, report)
-        )
+        contrast = _BootstrapContrast(estimates, paired_resamples(values, first.units, resamples, rng, workers, report))
     return Comparison(
         measure=measure if isinstance(measure, str) else measure_name(measure),
         pairs=_differences(contrast, level),
         estimates={name: each.value for name, each in estimates.items()},
         level=level,
         method=method,
-        n=paired.n,
-        clusters=None if paired.cluster is None else paired.units,
+        n=n,
+        clusters=None if first.cluster is None else first.units,
         bins="" if rule is None else repr(rule),
         multiplicity=_multiplicity(len(estimates), level),
-        assumptions=_assumptions(paired, method, resamples) + view,
+        assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
     )
 
 
-def _two_columns_as_binary(paired: PairedRows) -> tuple[PairedRows, str]:
-    """Matrices of two columns as binary problems, and a sentence about it; others unchanged."""
-    first = next(iter(paired.samples.values()))
-    if first.p.shape[1:] != (2,):
-        return paired, ""
-    samples = {}
-    for name, sample in paired.samples.items():
-        with model_context(name):
-            samples[name] = binary_of_two_columns(sample)
-    return replace(paired, samples=samples), f" {two_columns_in_words(first.classes or ())}"
+def check_models(models: Any) -> None:
+    """Raise unless there are two models or more, by name, with their scores."""
+    if not isinstance(models, Mapping):
+        frame = "Use `{name: frame[name] for name in frame.columns}`." if hasattr(models, "columns") else ""
+        demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}"
+        raise InputError("models", demand, f"got {type(models).__name__}", remedy=frame)
+    if len(models) < 2:
+        raise InputError("models", "must hold at least 2 models to compare", f"got {len(models)}")
+    for name, scores in models.items():
+        if not isinstance(name, str):
+            raise InputError("models", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
+        if isinstance(scores, Parts):
+            got = f"{name!r} is a {type(scores).__name__}, which holds only sums of rows"
+            raise InputError("models", "must hold the scores of every row", got)
 
 
 def _check_measure(measure: Any, method: Any, bins: Any) -> None:
@@ -267,40 +290,40 @@ class _Estimate:
     residuals: BinnedResiduals | None = None
 
 
-def _estimate(sample: Sample, paired: PairedRows, measure: Named | TallyMeasure, rule: BinRule | None) -> _Estimate:
+def _estimate(one: Evidence, measure: Named | TallyMeasure, rule: BinRule | None) -> _Estimate:
     if rule is not None:
-        return _squared_error(sample, paired, rule)
-    return _mean_loss(sample, paired, measure) if isinstance(measure, str) else _own_measure(sample, paired, measure)
+        return _squared_error(one, rule)
+    return _mean_loss(one, measure) if isinstance(measure, str) else _own_measure(one, measure)
 
 
-def _squared_error(sample: Sample, paired: PairedRows, rule: BinRule) -> _Estimate:
-    if sample.p.ndim == 2:
-        require_confidence(paired.kind, "the squared error of a matrix")
-    top = top_scores(sample)
+def _squared_error(one: Evidence, rule: BinRule) -> _Estimate:
+    one.require_one("the squared error of a matrix")
+    top = one.sample
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
     # Residuals take weights with clusters only; without clusters every row is its own.
-    unit = np.arange(paired.n) if paired.cluster is None and paired.weight is not None else paired.cluster
-    residuals = BinnedResiduals(u, bin_numbers(top, rule), unit, paired.weight)
+    unit = np.arange(u.size) if one.cluster is None and top.w is not None else one.cluster
+    residuals = BinnedResiduals(u, bin_numbers(top, rule), unit, top.w)
     residuals.check()
     return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals)
 
 
-def _mean_loss(sample: Sample, paired: PairedRows, measure: str) -> _Estimate:
-    losses = _losses(sample, paired.kind == "classwise", measure)
-    _require_finite(losses, paired.row)
-    if paired.weight is not None:
-        mean = float(np.average(losses, weights=paired.weight))
+def _mean_loss(one: Evidence, measure: str) -> _Estimate:
+    losses, w, cluster = _losses(one, measure), one.matrix.w, one.cluster
+    assert one.position is not None
+    _require_finite(losses, one.position)
+    if w is not None:
+        mean = float(np.average(losses, weights=w))
         return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
-    sums = losses if paired.cluster is None else np.bincount(paired.cluster, losses)
-    sizes = np.ones(losses.size) if paired.cluster is None else np.bincount(paired.cluster).astype(np.float64)
+    sums = losses if cluster is None else np.bincount(cluster, losses)
+    sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
     # Not `@`: the threads of a linear algebra library cost far more than this sum.
     return _Estimate(float(losses.mean()), lambda count: float((count * sums).sum() / (count * sizes).sum()), losses)
 
 
-def _losses(sample: Sample, all_classes: bool, measure: str) -> Floats:
+def _losses(one: Evidence, measure: str) -> Floats:
     """The loss of each row: over all its classes, or of the top label as a binary outcome."""
-    top = top_scores(sample)  # checks every value of a matrix
-    if sample.p.ndim == 2 and all_classes:
+    sample, top = one.matrix, one.sample  # the latter checks every value of a matrix
+    if one.view == "classwise":
         of_label = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
         if measure == "brier":
             squares = np.einsum("ik,ik->i", sample.p, sample.p, dtype=np.float64)
@@ -328,13 +351,13 @@ def _require_finite(losses: Floats, row: Ints) -> None:
         )
 
 
-def _own_measure(sample: Sample, paired: PairedRows, measure: TallyMeasure) -> _Estimate:
-    tally, cluster = ResampledTally(sample, paired.kind), paired.cluster
+def _own_measure(one: Evidence, measure: TallyMeasure) -> _Estimate:
+    tally, cluster = ResampledTally(one.matrix, "classwise" if one.view == "binary" else one.view), one.cluster
 
     def resampled(count: Ints) -> float:
         return measure_value(measure, tally(count if cluster is None else count[cluster]))
 
-    value = resampled(np.ones(paired.units, dtype=np.int64))
+    value = resampled(np.ones(one.units, dtype=np.int64))
     if not np.isfinite(value):
         raise InputError("measure", "must be finite to be compared", f"it is {value}")
     return _Estimate(value, resampled)
@@ -458,10 +481,10 @@ def _multiplicity(models: int, level: float) -> str:
     )
 
 
-def _assumptions(paired: PairedRows, method: str, resamples: int) -> str:
-    who = "Rows are paired and independent" if paired.cluster is None else "Rows are paired, clusters are independent"
-    units = "rows" if paired.cluster is None else "clusters"
-    if paired.weight is not None:
+def _assumptions(one: Evidence, method: str, resamples: int) -> str:
+    who = "Rows are paired and independent" if one.cluster is None else "Rows are paired, clusters are independent"
+    units = "rows" if one.cluster is None else "clusters"
+    if one.matrix.w is not None:
         who += ", weights are importance weights"
     if method == "influence":
         return f"{who}; the difference is approximately normal (Student's t with {units} − 1 degrees of freedom)."
