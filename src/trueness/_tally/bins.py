@@ -63,6 +63,15 @@ class Bins:
         self._columns = floats if columns is None else columns
         self._totals = totals
 
+    def at_means(self) -> Cells:
+        """One cell per filled bin, with all of its rows at their mean score."""
+        filled = self.count > 0
+        score, count = np.clip(self.score[filled], 0, 1), np.asarray(self.count[filled])
+        weight, events, squares = (column[filled] for column in (self.weight, self.events, self.squares))
+        if self.whole:
+            return Cells(score, count, np.rint(weight).astype(np.int64), np.rint(events).astype(np.int64))
+        return Cells(score, count, weight, events, squares, squares * events / weight)
+
     @classmethod
     def empty(cls, edges: Floats) -> "Bins":
         """Bins without rows."""

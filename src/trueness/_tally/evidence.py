@@ -309,6 +309,14 @@ class Evidence:
         return self.rows.classes if self.rows is not None else self.given.classes  # type: ignore[union-attr]  # as above
 
     @property
+    def cells_at_means(self) -> tuple[Cells, ...]:
+        """The cells of each part; rows of a cell of a sketch, or of a bin, are at their mean score."""
+        if isinstance(self.sums, Binned):
+            return tuple(part.at_means() for part in self.sums.parts)
+        assert self.tally is not None
+        return self.tally.parts
+
+    @property
     def note(self) -> str:
         """All notes in one text."""
         return " ".join(self.notes)

@@ -9,20 +9,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_word, is_real
-from trueness._input.sample import Sample
 from trueness._input.segment_columns import MOST_GRADES, read_grades
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.vasicek import OneFactor
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.multiclass import binary_of_two_columns
+from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
-from trueness.infer._paired_rows import read_rows, some_rows
 from trueness.infer.comparison._compare import holm
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._shift import shift_interval
@@ -218,14 +216,16 @@ def _by_score(
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
+    evidence = Evidence.of(y_true, y_prob, rows)
+    if evidence.view != "binary":
+        _refuse_classes(f"got {len(evidence.classes or ())} classes")
     if isinstance(y_true, Binned):
         if rule is None:
             demand = "must say which bins are grades"
             raise InputError("bins", demand, "got None and a Binned", remedy="Pass its edges, or name the cut-offs.")
-        binned = _binary(as_binned(y_true, y_prob, rule, rows))
-        part, cells = binned.parts[0], None
+        part, cells = evidence.binned(rule, moments=False).parts[0], None
     else:
-        cells = _binary(as_tally(y_true, y_prob, rows, rule=rule)).parts[0]
+        cells = evidence.tally_in(rule).parts[0]
         if rule is None:
             names, rule = _distinct(cells)
         try:
@@ -243,14 +243,6 @@ def _by_score(
 def _check_number(grades: int) -> None:
     if grades > MOST_GRADES:
         raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
-
-
-def _binary(sums: Any) -> Any:
-    """The sums of one class; of two columns, those of the second."""
-    sums = binary_of_two_classes(sums)
-    if sums.kind != "binary":
-        _refuse_classes(f"got {len(sums.classes or ())} classes")
-    return sums
 
 
 def _refuse_classes(got: str) -> None:
@@ -304,26 +296,29 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     if isinstance(grades, Mapping):
         remedy = "Named cut-offs go to `bins=`."
         raise InputError("grades", "must be a column with the grade of each row", "got a dict", remedy=remedy)
-    paired = read_rows(y_true, {"": y_prob}, None, rows, kind="classwise", importance=True)
-    sample = binary_of_two_columns(paired.samples[""])
-    if sample.p.ndim == 2:
-        _refuse_classes(f"got {sample.p.shape[1]} columns")
-    column = read_grades(grades, y_true, paired.row, drop=rows.get("missing") == "drop")
+    evidence = Evidence.of(y_true, y_prob, rows)
+    if evidence.view != "binary":
+        _refuse_classes(f"got {len(evidence.classes or ())} columns")
+    w = evidence.sample.w
+    evidence = evidence if w is None or w.all() else evidence.at(np.flatnonzero(w))
+    assert evidence.position is not None
+    column = read_grades(grades, y_true, evidence.position, drop=rows.get("missing") == "drop")
     if column.dropped:
-        warn(f"{column.dropped:,} of {paired.row.size:,} rows have no grade and were dropped.", DroppedRowsWarning)
-    sample = sample if not column.dropped else some_rows(sample, column.kept)
-    cells = cells_of_rows(sample)  # checks every value
-    sums = _sums_by_code(sample, column.code, column.names)
+        n = evidence.position.size
+        warn(f"{column.dropped:,} of {n:,} rows have no grade and were dropped.", DroppedRowsWarning)
+        evidence = evidence.at(column.kept)
+    cells = cells_of_rows(evidence.sample)  # checks every value
+    sums = _sums_by_code(evidence, column.code, column.names)
     if not column.ordered:
         sums = sums.order(np.lexsort((np.arange(len(column.names)), sums.score)))
     return sums, cells, ()
 
 
-def _sums_by_code(sample: Sample, code: Ints, names: tuple[str, ...]) -> _GradeSums:
+def _sums_by_code(evidence: Evidence, code: Ints, names: tuple[str, ...]) -> _GradeSums:
     order = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[order], np.arange(len(names) + 1))
     parts = [
-        bins_of_rows(some_rows(sample, order[a:b]), _ALL) if a < b else Bins.empty(np.array([0.0, 1.0]))
+        bins_of_rows(evidence.at(order[a:b]).sample, _ALL) if a < b else Bins.empty(np.array([0.0, 1.0]))
         for a, b in pairwise(ends.tolist())
     ]
     return _GradeSums.of_bins(names, parts)

@@ -1,14 +1,14 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
-from typing import NoReturn, TypeAlias, Unpack
+from typing import Literal, NoReturn, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._tally.rows_or_sums import as_tally, takes_rows
-from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._shift import shift_interval
 from trueness.infer.limits._slope import slope_interval
@@ -84,16 +84,16 @@ def prior_shift(
     Looks like positives weighted about 20× (95 % 18–21)
     """
     level = checked_level(level)
-    if cluster is None:
-        tally = binary_of_two_classes(as_tally(y_true, y_prob, rows))
-        if tally.kind != "binary":
-            _refuse_classes()
-        cells, grouped = tally.parts[0], None
-    else:
-        if np.ndim(y_prob) == 2 and np.shape(y_prob)[1] > 2:  # type: ignore[arg-type]  # with clusters there are scores
-            _refuse_classes()
-        grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=True)
-        cells = grouped.cells
+    weight_type: Literal["auto", "frequency"] = "auto" if cluster is None else "frequency"
+    return prior_shift_of(Evidence.of(y_true, y_prob, rows, cluster=cluster, weight_type=weight_type), level=level)
+
+
+def prior_shift_of(evidence: Evidence, *, level: float = 0.95) -> PriorShift:
+    """The prior shift of rows or sums that have been read, as :func:`prior_shift`."""
+    if evidence.view != "binary":
+        _refuse_classes()
+    grouped = evidence.clustered if evidence.dependent else None
+    cells = evidence.cells
     shift = shift_interval(cells, level, grouped)
     line = slope_interval(cells, level, grouped)
     slope = line.slope, line.slope_low, line.slope_high

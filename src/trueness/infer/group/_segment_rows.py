@@ -13,6 +13,7 @@ from scipy.special import logit
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._tally.clusters import mix_bits, rank_by_sum
+from trueness._tally.evidence import Evidence
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.infer.null._certain_scores import grid_unit, moved_scores
@@ -191,14 +192,11 @@ def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned
 
 def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
     """Scores, labels, weight of a label, rows, Σw and Σwy."""
-    part: Any = (sums.as_tally() if isinstance(sums, Sketch) else sums).parts[0]
+    (part,) = Evidence.of_sums(sums).cells_at_means
     there = part.count > 0
-    rows, weight, events = (np.asarray(v[there]) for v in (part.count, part.weight, part.events))
-    if isinstance(sums, Binned):
-        score, whole = np.clip(part.sum_score[there] / weight, 0, 1), part.whole
-    else:
-        score, whole = part.score[there], part.exact
-    if whole:
+    rows, weight, events, score = (np.asarray(v[there]) for v in (part.count, part.weight, part.events, part.score))
+    if part.exact:
         ones = np.ones(rows.size)
         return score, weight.astype(np.int64), ones, rows, weight.astype(np.float64), events.astype(np.float64)
+    assert part.squares is not None
     return score, rows, np.sqrt(part.squares[there] / rows), rows, weight, events

@@ -11,18 +11,16 @@ import numpy as np
 from scipy import sparse
 
 from trueness._input.arguments import Seed, checked_resamples, generator
-from trueness._input.columns import column
-from trueness._input.segment_columns import read_by
+from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, effective_number
-from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
+from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
-from trueness.infer._paired_rows import read_rows, top_scores
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer.group._segment_tests import SegmentTests, joint_tests
 from trueness.infer.group._shrinkage import shrink
@@ -141,18 +139,31 @@ def segments(
         return describe_segments(read, level, 1 - level, draws, rng)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    paired = read_rows(y_true, {"": y_prob}, cluster, rows, kind="confidence", importance=True)
-    if paired.cluster is not None:
-        _warn_few_clusters(paired.cluster, paired.weight)
-    sample = paired.samples[""]
-    top = top_scores(binary_of_two_columns(sample))
-    cells_of_rows(top)  # checks every value
-    kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
-    kept[paired.row] = True
-    segment_rows = of_sample(top, read_by(by, y_true, kept, crossed), paired.cluster)
-    found = describe_segments(segment_rows, level, 1 - level, draws, rng)
-    two = sample.p.ndim == 2 and sample.p.shape[1] == 2
-    return replace(found, notes=(two_columns_in_words(sample.classes or ()), *found.notes)) if two else found
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    assert evidence.position is not None
+    kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
+    kept[evidence.position] = True
+    return segments_of(evidence, read_by(by, y_true, kept, crossed), level=level, resamples=draws, rng=rng)
+
+
+def segments_of(
+    evidence: Evidence,
+    columns: tuple[SegmentColumn, ...],
+    *,
+    level: float = 0.95,
+    alpha: float | None = None,
+    resamples: int | None = None,
+    rng: np.random.Generator,
+) -> Segments:
+    """The segments of rows that have been read, as :func:`segments`; `alpha` is 1 − level unless given."""
+    evidence.require_one("the segments of a matrix")
+    sample = evidence.sample
+    cells_of_rows(sample)  # checks every value
+    if evidence.cluster is not None:
+        _warn_few_clusters(evidence.cluster, None if evidence.whole else sample.w)
+    rows = of_sample(sample, columns, evidence.cluster)
+    found = describe_segments(rows, level, 1 - level if alpha is None else alpha, resamples, rng)
+    return replace(found, notes=(*evidence.notes, *found.notes))
 
 
 def _accumulated(sums: Accumulator, by: Any) -> SegmentRows:

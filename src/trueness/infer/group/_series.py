@@ -12,7 +12,6 @@ from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
@@ -226,17 +225,8 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
 def _as_tally(sums: Sums) -> Tally:
     """Rows at the mean score of their cell or bin."""
     if isinstance(sums, Binned):
-        return Tally(sums.kind, tuple(map(_bins_as_cells, sums.parts)), sums.classes)
+        return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
     return sums.as_tally() if isinstance(sums, Sketch) else sums
-
-
-def _bins_as_cells(bins: Bins) -> Cells:
-    some = bins.count > 0
-    weight, events, squares = bins.weight[some], bins.events[some], bins.squares[some]
-    score = np.clip(bins.sum_score[some] / weight, 0, 1)
-    if bins.whole:
-        return Cells(score, bins.count[some], np.rint(weight).astype(np.int64), np.rint(events).astype(np.int64))
-    return Cells(score, bins.count[some], weight, events, squares, squares * events / weight)
 
 
 def _means(tally: Tally) -> tuple[float, float]:
