@@ -299,3 +299,10 @@ def warn(message: str, category: type[TruenessWarning]) -> None:
             break
         depth += 1
     warnings.warn(visible(message), category, stacklevel=depth + 1)
+
+
+def quietly(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function without the library's warnings, which have been given already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)
+        return function(*arguments, **options)

@@ -12,7 +12,7 @@ from trueness._report.records import FlexibleCurve
 from trueness._tally.cells import pool_cells
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer import calibration_test
-from trueness.infer._panel import NAMES, panel_of
+from trueness.infer._panel import NAMES, panel_of_answers
 from trueness.infer.band._curve_bands import band_of_cells
 from trueness.measure._flexible_curve import curve_places
 from trueness.results import Estimate, Panel, Significance
@@ -28,7 +28,7 @@ def validation_panel(data: Evidence, estimates: Mapping[str, Estimate], options:
         return None
     clusters = None if options.cluster is None else int(options.cluster.max()) + 1
     tests = tuple(_tests(data, options))
-    return panel_of(estimates, tests, data.tally.parts[0], options.level, clusters=clusters)
+    return panel_of_answers(estimates, tests, data.tally.parts[0], options.level, clusters=clusters)
 
 
 def _tests(data: Evidence, options: Options) -> list[Significance]:

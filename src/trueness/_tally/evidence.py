@@ -89,7 +89,8 @@ class Evidence:
                 what = type(y_true).__name__
                 raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
             refuse_row_arguments(y_true, y_prob, rows)
-            return cls.of_sums(y_true, two_columns=two_columns if rows.get("kind") is None else "keep")
+            binary = two_columns if rows.get("kind") is None else "keep"
+            return cls.of_sums(y_true, two_columns=binary, weight_type=weight_type)
         one = {"": y_prob}
         found = cls.several(
             y_true, one, rows, kind=kind, two_columns=two_columns, cluster=cluster, weight_type=weight_type
@@ -97,14 +98,16 @@ class Evidence:
         return found[""]
 
     @classmethod
-    def of_sums(cls, sums: Any, *, two_columns: Literal["binary", "keep"] = "binary") -> "Evidence":
+    def of_sums(
+        cls, sums: Any, *, two_columns: Literal["binary", "keep"] = "binary", weight_type: WeightType = "auto"
+    ) -> "Evidence":
         """Take sums as they are; class-wise sums of two classes are the binary problem of the second."""
         notes = [SKETCHED] if isinstance(sums, Sketch) else []
         two = two_columns == "binary" and sums.kind == "classwise" and len(sums.parts) == 2
         if two:
             notes.append(two_columns_in_words(sums.classes) if sums.classes else TWO_COLUMNS)
             sums = binary_of_two_classes(sums)
-        return cls(sums.kind, given=sums, two_columns=two, notes=tuple(notes))
+        return cls(sums.kind, given=sums, weight_type=weight_type, two_columns=two, notes=tuple(notes))
 
     @classmethod
     def several(
@@ -299,9 +302,19 @@ class Evidence:
         return self.sums.n if self.rows is None else self.rows.y.size
 
     @property
+    def importance(self) -> bool:
+        """Whether weights express importance."""
+        return self.weight_type == "importance" or (self.weight_type == "auto" and self.weights == "fractional")
+
+    @property
     def dependent(self) -> bool:
         """Whether rows are in clusters."""
         return self.cluster is not None
+
+    @property
+    def in_clusters(self) -> "ClusteredRows | None":
+        """One score per row in clusters; None if rows are independent, or have several scores."""
+        return self.clustered if self.dependent and self.view in ("binary", "confidence") else None
 
     @property
     def classes(self) -> tuple[Any, ...] | None:

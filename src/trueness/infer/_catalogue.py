@@ -8,8 +8,8 @@ from trueness import measure as measures
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness.errors import InputError
-from trueness.infer._observed_rows import ObservedRows
 from trueness.infer.limits._measure_limits import (
+    Asked,
     Limits,
     LimitsOf,
     Options,
@@ -74,19 +74,19 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
 def _gap_limits(function: str) -> LimitsOf:
     """Limits of the l1 and the l2 error in bins that do not depend on the labels; none for other norms."""
 
-    def limits(data: ObservedRows, value: float, options: Options) -> Limits:
-        gaps = gaps_of(function, options)
+    def limits(asked: Asked) -> Limits:
+        gaps = gaps_of(function, asked.options)
         if gaps is not None and gaps.blind and (gaps.norm, gaps.power) == (1, 1):
-            return ece_limits_in(data, gaps.rule)
+            return ece_limits_in(asked, gaps.rule)
         if gaps is not None and gaps.blind and (gaps.norm, gaps.power) in ((2, 1), (1, 2)):
-            return l2_limits(data, gaps.rule, squared=gaps.power == 2)
-        return biased(data, value, options)
+            return l2_limits(asked, gaps.rule, squared=gaps.power == 2)
+        return biased(asked)
 
     return limits
 
 
-def _squared_limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
-    return l2_limits(data, options.get("bins"), squared=True, k=options.get("k"))
+def _squared_limits(asked: Asked) -> Limits:
+    return l2_limits(asked, asked.options.get("bins"), squared=True, k=asked.options.get("k"))
 
 
 def _corp(part: str) -> Callable[..., float]:

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from trueness import measure as measures
-from trueness._input.arguments import Seed, checked_word
+from trueness._input.arguments import Seed, checked_word, generator
 from trueness._input.row_options import spelled_out
 from trueness._keywords import unknown_keyword
-from trueness._tally.multiclass import has_two_columns
+from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.infer._catalogue import ALIASES, CURVE, MEASURES, SUMMED, Measure, gaps_of
-from trueness.infer._observed_rows import ObservedRows, observe
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._bootstrap import bootstrap_limits
 from trueness.infer.limits._measure_limits import (
+    Asked,
     Limits,
     Options,
     auc_limits,
@@ -30,6 +32,7 @@ from trueness.infer.limits._measure_limits import (
 from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer.null._noise_floor import measure_name, measure_value
 from trueness.measure._binned import checked_norm
+from trueness.measure._squared import top_k_squared_ece
 from trueness.results import Estimate
 from trueness.results._estimate import INDEPENDENT_FLOOR
 from trueness.typing import ArrayLike, Kind, RowOptions
@@ -52,6 +55,11 @@ class _Question(NamedTuple):
         """The measure as a function of sums alone."""
         function = self.measure.function
         return partial(getattr(measures, function) if isinstance(function, str) else function, **self.options)
+
+    @property
+    def needs_matrix(self) -> bool:
+        """Whether two columns are not the binary problem of the second."""
+        return self.key == "accuracy" or self.options.get("k") not in (None, 1)
 
     @property
     def kind(self) -> Kind:
@@ -150,8 +158,6 @@ def estimate(
     if sample_weight is not None:
         rows["sample_weight"] = sample_weight
     question = _question(measure, own)
-    if question.key == "accuracy" and "kind" not in rows and has_two_columns(y_prob):
-        rows["kind"] = "confidence"
     if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap" and question.key:
         raise InputError(
             "method",
@@ -159,14 +165,34 @@ def estimate(
             f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}",
             remedy="A bootstrap does not cover a calibration error near zero.",
         )
-    data = observe(
-        y_true, y_prob, rows, level=checked_level(level), seed=seed, cluster=cluster, kind=question.kind, floors=floor
-    )
+    level = checked_level(level)
+    keep: Literal["binary", "keep"] = "keep" if question.needs_matrix else "binary"
+    evidence = Evidence.of(y_true, y_prob, rows, kind=question.kind, two_columns=keep, cluster=cluster)
+    return _asked(question, evidence, level, generator(seed), floor, method)
+
+
+def estimate_of(
+    measure: str | Callable[..., float],
+    evidence: Evidence,
+    *,
+    level: float = 0.95,
+    floor: bool = True,
+    method: Literal["auto", "bootstrap"] = "auto",
+    rng: np.random.Generator,
+    **options: Any,
+) -> Estimate:
+    """One measure of rows or sums that have been read, as :func:`estimate`; `options` are those of the measure."""
+    return _asked(_question(measure, options), evidence, checked_level(level), rng, floor, method)
+
+
+def _asked(
+    question: _Question, evidence: Evidence, level: float, rng: np.random.Generator, floor: bool, method: str
+) -> Estimate:
     if method == "bootstrap":
         question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
-    value, limits = _answer(question, data)
-    floors = _floors({"": question}, data) if floor else {}
-    return _estimate(question, data, value, limits, floors.get("", NO_FLOOR))
+    value, limits = _answer(question, Asked(evidence, math.nan, question.options, level, rng, floor))
+    floors = _floors({"": question}, evidence, level, rng) if floor else {}
+    return _estimate(question, evidence, level, value, limits, floors.get("", NO_FLOOR))
 
 
 def estimates(
@@ -197,20 +223,38 @@ def estimates(
     dict
         Estimates by key. A measure that refuses these sums has the value nan and a note.
     """
-    named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
     rows, own = _split(options)
-    questions = {key: _question(one, own, lenient=True) for key, one in named.items()}
-    data = observe(y_true, y_prob, rows, level=checked_level(level), seed=seed, cluster=cluster, floors=floor)
+    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
+    return estimates_of(names, evidence, level=level, floor=floor, rng=generator(seed), **own)
+
+
+def estimates_of(
+    names: Iterable[str] | Mapping[str, str | Callable[..., float]],
+    evidence: Evidence,
+    *,
+    level: float = 0.95,
+    floor: bool = True,
+    rng: np.random.Generator,
+    **options: Any,
+) -> dict[str, Estimate]:
+    """Several measures of rows or sums that have been read; the floors share their redrawn labels.
+
+    `options` are those of measures that take them. A measure that refuses these sums has the value nan and a note.
+    """
+    named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
+    questions = {key: _question(one, options, lenient=True) for key, one in named.items()}
+    level = checked_level(level)
     answers: dict[str, tuple[float, Limits]] = {}
     for key, question in questions.items():
         try:
-            answers[key] = _answer(question, data)
+            answers[key] = _answer(question, Asked(evidence, math.nan, question.options, level, rng, floor))
         except InputError as reason:
             answers[key] = math.nan, Limits(note=str(reason))
     known = {key: question for key, question in questions.items() if not math.isnan(answers[key][0])}
-    floors = _floors(known, data) if floor else {}
+    floors = _floors(known, evidence, level, rng) if floor else {}
     return {
-        key: _estimate(question, data, *answers[key], floors.get(key, NO_FLOOR)) for key, question in questions.items()
+        key: _estimate(question, evidence, level, *answers[key], floors.get(key, NO_FLOOR))
+        for key, question in questions.items()
     }
 
 
@@ -263,69 +307,76 @@ def _own_question(measure: Any, options: Options) -> _Question:
     return _Question("", Measure(measure_name(measure), definition, measure, none, "drawn"), options)
 
 
-def _answer(question: _Question, data: ObservedRows) -> tuple[float, Limits]:
+def _answer(question: _Question, asked: Asked) -> tuple[float, Limits]:
     """Value and limits; fits that give both are made once."""
-    measure, options = question.measure, question.options
-    if question.key == "squared_ece" and not data.whole and "weight_type" not in options:
+    measure, options, evidence = question.measure, question.options, asked.evidence
+    if question.key == "squared_ece" and not evidence.whole and "weight_type" not in options:
         question = question._replace(options={**options, "weight_type": "importance"})
-    if question.key == "squared_ece" and options.get("k") not in (None, 1) and data.rows is not None:
-        y_true, y_prob, rows = data.rows
-        value = measures.squared_ece(y_true, y_prob, **options, **rows)
-        return value, limits_or_note(measure.limits, data, value, options)
     if (
         measure.limits in (slope_limits, intercept_limits, free_intercept_limits, auc_limits)
         or measure.floor == "curve"
     ):
-        limits = limits_or_note(measure.limits, data, math.nan, options)
+        limits = limits_or_note(measure.limits, asked)
         if limits.value is not None:
             return limits.value, limits
-        return question.value(data.sums), limits
-    value = question.value(_sums_of(question, data))
-    return value, limits_or_note(measure.limits, data, value, options)
+        return question.value(evidence.sums), limits
+    if question.options.get("k") not in (None, 1):
+        value = _top_k_value(question, evidence)
+    else:
+        # A user's function gets a Tally where there is one.
+        value = question.value(evidence.sums if question.key or evidence.tally is None else evidence.tally)
+    return value, limits_or_note(measure.limits, asked._replace(value=value))
 
 
-def _sums_of(question: _Question, data: ObservedRows) -> Any:
-    """The sums that a measure is asked of: a user's function gets a Tally where there is one."""
-    return data.sums if question.key or data.tally is None else data.tally
+def _top_k_value(question: _Question, evidence: Evidence) -> float:
+    """The squared error of several scores per row, which sums per score do not keep together."""
+    if evidence.view not in ("binary", "confidence"):
+        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
+    return top_k_squared_ece(evidence.matrix, **question.options)
 
 
-def _floors(questions: Mapping[str, _Question], data: ObservedRows) -> dict[str, Floor]:
+def _floors(
+    questions: Mapping[str, _Question], evidence: Evidence, level: float, rng: np.random.Generator
+) -> dict[str, Floor]:
     floors: dict[str, Floor] = {}
     drawn: dict[tuple[bool, bool], dict[str, Callable[[Any], float]]] = {}
     for key, question in questions.items():
         kind = question.measure.floor
         if not kind:
             continue
-        curve = curve_distances(data, question.options) if kind == "curve" else None
+        asked = Asked(evidence, math.nan, question.options, level, rng)
+        curve = curve_distances(asked) if kind == "curve" else None
         if curve is not None:
-            floors[key] = floor_of(curve.floors[:, CURVE[question.key]], data.level)
+            floors[key] = floor_of(curve.floors[:, CURVE[question.key]], level)
             continue
         gaps = gaps_of(question.key, question.options) if kind == "gaps" else None
-        if gaps is not None and gaps.blind and data.sums.kind != "classwise":
-            floors[key] = gap_floor(data, *gaps)
+        if gaps is not None and gaps.blind and evidence.view != "classwise":
+            floors[key] = gap_floor(evidence, *gaps, level=level, rng=rng)
         else:
             group = kind in ("pooled", "curve"), question.key in SUMMED
             drawn.setdefault(group, {})[key] = question.function
     for (pooled, summed), functions in drawn.items():
-        floors |= drawn_floors(functions, data, pooled=pooled, summed=summed)
+        floors |= drawn_floors(functions, evidence, pooled=pooled, summed=summed, level=level, rng=rng)
     return floors
 
 
-def _estimate(question: _Question, data: ObservedRows, value: float, limits: Limits, floor: Floor) -> Estimate:
-    independent = INDEPENDENT_FLOOR if data.dependent and not math.isnan(floor.mean) else ""
+def _estimate(
+    question: _Question, evidence: Evidence, level: float, value: float, limits: Limits, floor: Floor
+) -> Estimate:
+    independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
     return Estimate(
         measure=question.measure.name,
         value=value,
         low=limits.low,
         high=limits.high,
-        level=data.level,
+        level=level,
         method=limits.method,
-        n=data.n,
+        n=evidence.n,
         definition=question.measure.definition,
         standard_error=limits.standard_error,
         floor=floor.mean,
         floor_high=floor.high,
         excess=value - floor.mean,
         # The limits may have said of the two columns what the data say.
-        note=" ".join(filter(None, [limits.note, independent, "" if data.note in limits.note else data.note])),
+        note=" ".join(filter(None, [limits.note, independent, "" if evidence.note in limits.note else evidence.note])),
     )

@@ -2,18 +2,19 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Unpack
+
+import numpy as np
 
 from trueness._input.arguments import Seed, checked_word, generator
 from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.cells import Cells
-from trueness._tally.clusters import ClusteredRows
-from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer._estimate import estimates
-from trueness.infer._observed_rows import observe
+from trueness.infer._estimate import estimates_of
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.test._calibration_test import calibration_test
 from trueness.measure._auc import auc
@@ -120,27 +121,39 @@ def panel(
     """
     level, rng = checked_level(level), generator(seed)
     checked_word(curve, "curve", METHODS)
-    tally, grouped = _binary_rows(y_true, y_prob, cluster, rows)
-    cells = tally.parts[0]
-    own: dict[str, Any] = {"level": level, "seed": rng, "floor": floor, "curve": curve}
-    with warnings.catch_warnings():
-        # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
-        warnings.simplefilter("ignore", TruenessWarning)
-        if grouped is None:
-            found = estimates(NAMES, tally, **own)
-            tests = tuple(calibration_test(tally, method=method, seed=rng) for method in ("spiegelhalter", "cox"))
-        else:
-            found = estimates(NAMES, y_true, y_prob, cluster=cluster, **own, **rows)
-            # Its random signs of clusters need weights that count rows.
-            tests = (
-                (calibration_test(y_true, y_prob, method="spiegelhalter", cluster=cluster, seed=rng, **rows),)
-                if cells.exact
-                else ()
-            )
-    return panel_of(found, tests, cells, level, curve, None if grouped is None else grouped.clusters)
+    if rows.get("kind") == "classwise":  # the two classes are one problem
+        rows["kind"] = None
+    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
+    return panel_of(evidence, level=level, curve=curve, floor=floor, rng=rng)
 
 
 def panel_of(
+    evidence: Evidence,
+    *,
+    level: float = 0.95,
+    curve: FlexibleMethod = "spline",
+    floor: bool = True,
+    rng: np.random.Generator,
+) -> Panel:
+    """The panel of rows or sums that have been read, as :func:`panel`."""
+    tally = evidence.tally_in()
+    if tally.kind != "binary":
+        raise InputError(
+            "y_prob",
+            "must be the probability of one class, or have two columns",
+            "a matrix has a panel per class",
+            remedy="Pass one column and `y_true == that_class`.",
+        )
+    with warnings.catch_warnings():
+        # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
+        warnings.simplefilter("ignore", TruenessWarning)
+        found = estimates_of(NAMES, evidence, level=level, floor=floor, rng=rng, curve=curve)
+        tests = _tests(evidence, tally, rng)
+    clusters = None if evidence.in_clusters is None else evidence.in_clusters.clusters
+    return panel_of_answers(found, tests, tally.parts[0], level, curve, clusters)
+
+
+def panel_of_answers(
     found: Mapping[str, Estimate],
     tests: tuple[Significance, ...],
     cells: Cells,
@@ -166,23 +179,15 @@ def panel_of(
     )
 
 
-def _binary_rows(
-    y_true: ArrayLike | Tally | Sketch, y_prob: ArrayLike | None, cluster: ArrayLike | None, rows: RowOptions
-) -> tuple[Tally, ClusteredRows | None]:
-    """The sums of a binary problem, and its rows if they are in clusters."""
-    data = observe(y_true, y_prob, rows, level=0.95, seed=None, cluster=cluster)
-    if data.tally is None:
-        as_tally(data.sums, None, {})  # says that bins have lost the scores
-    assert data.tally is not None
-    tally = binary_of_two_classes(data.tally)
-    if tally.kind != "binary":
-        raise InputError(
-            "y_prob",
-            "must be the probability of one class, or have two columns",
-            "a matrix has a panel per class",
-            remedy="Pass one column and `y_true == that_class`.",
-        )
-    return tally, data.clustered
+def _tests(evidence: Evidence, tally: Tally, rng: np.random.Generator) -> tuple[Significance, ...]:
+    """Spiegelhalter's and Cox's tests; with clusters only the first, for weights that count rows."""
+    if evidence.in_clusters is None:
+        return tuple(calibration_test(tally, method=method, seed=rng) for method in ("spiegelhalter", "cox"))
+    if not evidence.whole:
+        return ()
+    rows = evidence.expanded
+    top = rows.sample
+    return (calibration_test(top.y, top.p, method="spiegelhalter", cluster=rows.cluster, seed=rng),)
 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:

@@ -1,10 +1,11 @@
 """Squared calibration error without the bias of the plug-in estimate."""
 
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 
+from trueness._input.sample import Sample
 from trueness._numerics.pairs import pair_sums
 from trueness._tally.binned_scores import cells_per_axis, checked_k, checked_smoothness, default_cells, of_matrix
 from trueness._tally.bins import Bins
@@ -90,7 +91,8 @@ def squared_ece(
     if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
         raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
     if n_largest > 1:
-        return _top_k(y_true, y_prob, n_largest, bins, s, weight_type, rows)
+        sample = as_sample(y_true, y_prob, rows, kind="confidence")
+        return top_k_squared_ece(sample, n_largest, bins, smoothness, weight_type)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if weight_type == "importance":
         tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
@@ -99,13 +101,18 @@ def squared_ece(
     return binned.average(_frequency)
 
 
-def _top_k(
-    y_true: Any, y_prob: Any, k: int, bins: BinsLike | None, smoothness: float, weight_type: str, rows: RowOptions
+def top_k_squared_ece(
+    sample: Sample,
+    k: int,
+    bins: BinsLike | None = None,
+    smoothness: float | None = None,
+    weight_type: str = "frequency",
 ) -> float:
+    """The squared error of the k largest probabilities of each row."""
     if weight_type != "frequency":
         raise InputError("weight_type", "must be 'frequency' when k > 1", f"got {weight_type!r}")
-    sample = as_sample(y_true, y_prob, rows, kind="confidence")
-    scores = of_matrix(sample, k, None if bins is None else cells_per_axis(bins), smoothness)
+    per_axis = None if bins is None else cells_per_axis(bins)
+    scores = of_matrix(sample, checked_k(k), per_axis, checked_smoothness(smoothness, bins))
     return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
 
 

@@ -236,8 +236,6 @@ def ece_interval(
     if not isinstance(squared, bool | np.bool_):
         raise InputError("squared", "must be True or False", f"got {squared!r}")
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    if cluster is not None or weight_type == "importance":
-        _check_clustered(question, "cluster" if cluster is not None else "weight_type='importance'")
     evidence = Evidence.of(
         y_true,
         y_prob,
@@ -265,6 +263,8 @@ def interval_of(
 
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.random.Generator) -> Interval:
+    if evidence.dependent or evidence.importance:
+        _check_clustered(question, "cluster" if evidence.dependent else "weight_type='importance'")
     if question.k == 1:
         evidence.require_one("the interval of a matrix, or `k` more than 1")
     estimate = _METHODS[question.method](evidence, question, rng)
@@ -356,7 +356,7 @@ def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) ->
     if question.k > 1:
         return _given_cells(_top_k_scores(evidence, question), question, rng)
     rule = question.rule()
-    if evidence.dependent or evidence.weight_type == "importance":
+    if evidence.dependent or evidence.importance:
         return _clustered_score(evidence.clustered, rule, question, rng)
     tally = evidence.tally_in(rule)
     if rule is not None:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.tally import Tally
-from trueness.infer._observed_rows import ObservedRows, quietly
+from trueness.errors import quietly
 from trueness.infer.interval._resampling import basic_interval
-from trueness.infer.limits._measure_limits import Limits, LimitsOf, Options
+from trueness.infer.limits._measure_limits import Asked, Limits, LimitsOf
 from trueness.typing import Ints
 
 _RESAMPLES = 999
@@ -23,27 +24,29 @@ def bootstrap_limits(function: Callable[[Any], float]) -> LimitsOf:
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
 
-    def limits(data: ObservedRows, value: float, options: Options) -> Limits:  # noqa: ARG001  # a LimitsOf
-        draw = _resampler(data)
+    def limits(asked: Asked) -> Limits:
+        draw = _resampler(asked.evidence, asked.rng)
         if draw is None:
             return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
         drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
         known = drawn[~np.isnan(drawn)]
-        if known.size < 2 or math.isnan(value):
+        if known.size < 2 or math.isnan(asked.value):
             return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
-        low, high = basic_interval(value, known, data.level)
-        what = "clusters" if data.dependent else "rows"
+        low, high = basic_interval(asked.value, known, asked.level)
+        what = "clusters" if asked.evidence.dependent else "rows"
         return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
 
     return limits
 
 
-def _resampler(data: ObservedRows) -> Callable[[], Tally] | None:
+def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tally] | None:
     """A function that resamples clusters, or rows of whole weights, as a tally."""
-    rng, tally = data.rng, data.tally
-    sample, codes = data.sample, data.sample_cluster
-    if data.clustered is not None:
-        sample, codes = data.clustered.top, data.clustered.cluster
+    tally, rows = evidence.tally, evidence.in_clusters
+    sample, codes = (None, None) if rows is None else (rows.top, rows.cluster)
+    if evidence.view == "classwise" and evidence.rows is not None:
+        sample, codes = evidence.matrix, None
+        if evidence.dependent:
+            sample, codes = evidence.expanded.matrix, evidence.expanded.cluster
     if sample is not None and tally is not None and (codes is not None or sample.w is None):
         rows_of = None if codes is None else _rows_of_clusters(codes, rng)
 
@@ -53,20 +56,20 @@ def _resampler(data: ObservedRows) -> Callable[[], Tally] | None:
             return Tally(tally.kind, cells, tally.classes)
 
         return of_sample
-    if tally is None or not data.whole or len(tally.parts) != 1:
+    if tally is None or not evidence.whole or len(tally.parts) != 1:
         return None
     (cells,) = tally.parts
     counts = np.concatenate([cells.events, cells.weight - cells.events]).astype(np.float64)
     n = int(cells.weight.sum())
 
-    def rows() -> Tally:
+    def rows_of_cells() -> Tally:
         events, others = np.split(rng.multinomial(n, counts / counts.sum()), 2)
         weight = events + others
         kept = weight > 0
         part = Cells(cells.score[kept], weight[kept], weight[kept], events[kept])
         return Tally(tally.kind, (part,), tally.classes)
 
-    return rows
+    return rows_of_cells
 
 
 def _rows_of_clusters(codes: Ints, rng: np.random.Generator) -> Callable[[], Ints]:

@@ -9,15 +9,15 @@ import numpy as np
 from trueness._numerics.power_mean import exponent
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, product_sums, segment_sums
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, Distinct
 from trueness._tally.tally import Tally
-from trueness.errors import InputError
-from trueness.infer._observed_rows import ObservedRows, quietly
+from trueness.errors import InputError, quietly
 from trueness.infer.limits._row_means import cells_of_bins
-from trueness.infer.null._noise_floor import noise_floor, values_of_tallies
-from trueness.infer.null._redrawn_labels import draw_hits, redraw_of_tally
+from trueness.infer.null._noise_floor import redrawn_values, values_of_tallies
+from trueness.infer.null._redrawn_labels import Redraw, WeightType, draw_hits, redraw_of_sample, redraw_of_tally
 from trueness.infer.test._method import squared_weights
-from trueness.typing import Floats, Ints, RowOptions
+from trueness.typing import Floats, Ints
 
 # Sets of labels drawn for a floor, by the number of distinct scores.
 _DRAWS = {20_000: 99, 200_000: 39, math.inf: 19}
@@ -39,16 +39,18 @@ NO_FLOOR = Floor(math.nan, math.nan)
 TallyFunction = Callable[[Any], float]
 
 
-def gap_floor(data: ObservedRows, rule: BinRule, norm: str | float, power: int) -> Floor:
+def gap_floor(
+    evidence: Evidence, rule: BinRule, norm: str | float, power: int, *, level: float, rng: np.random.Generator
+) -> Floor:
     """The floor of a power mean of gaps (rate − mean score) over bins that do not depend on the labels.
 
     The events of a bin are normal if their variance is large, else drawn from its scores. `power` is that of the loss.
     Not for class-wise sums, where the classes of a row depend on each other.
     """
-    parts = [part for part in data.parts if part.totals.rows > 0]
-    drawn = [_gap_draws(part, rule, norm, power, data.rng) for part in parts]
+    parts = [part for part in evidence.parts if part.totals.rows > 0]
+    drawn = [_gap_draws(part, rule, norm, power, rng) for part in parts]
     draws = np.average(drawn, axis=0, weights=[part.totals.weight for part in parts])
-    return floor_of(draws, data.level)
+    return floor_of(draws, level)
 
 
 def floor_of(draws: Floats, level: float) -> Floor:
@@ -119,36 +121,52 @@ def _power_means(values: Floats, weight: Floats, q: float) -> Floats:
 
 
 def drawn_floors(
-    functions: Mapping[str, TallyFunction], data: ObservedRows, *, pooled: bool, summed: bool = False
+    functions: Mapping[str, TallyFunction],
+    evidence: Evidence,
+    *,
+    pooled: bool,
+    summed: bool = False,
+    level: float,
+    rng: np.random.Generator,
 ) -> dict[str, Floor]:
     """The floors of any functions of a tally, all of the same sets of labels.
 
     `pooled` takes up to 4,096 pools of neighbouring scores, for functions that do not depend on single scores;
     `summed` says that the functions are summed over classes.
     """
-    if not functions:
-        return {}
-    tally, weight_type = data.tally, "frequency" if data.whole else "importance"
-    if tally is None:
+    tally = evidence.tally
+    if not functions or tally is None:
         return dict.fromkeys(functions, NO_FLOOR)
-    if tally.kind == "classwise":
-        factor = tally.class_factor if summed else 1
-        return {key: _class_floor(function, data, factor) for key, function in functions.items()}
-    if pooled:
-        tally = Tally(tally.kind, tuple(map(pool_cells, tally.parts)), tally.classes)
-    try:
-        redraw, _ = redraw_of_tally(tally, weight_type)  # type: ignore[arg-type]  # one of the two words
-    except InputError:  # weights that differ at one score: only the rows know them
-        if data.rows is None or data.dependent:
-            return dict.fromkeys(functions, NO_FLOOR)
-        return {key: _row_floor(function, data) for key, function in functions.items()}
+    weight_type: WeightType = "frequency" if evidence.whole else "importance"
     draws = _number_of_draws(tally)
+    if tally.kind == "classwise" and evidence.rows is None:
+        factor = tally.class_factor if summed else 1
+        return {key: _class_floor(one, tally, factor, level, rng) for key, one in functions.items()}
+    try:
+        if tally.kind == "classwise":  # one class is drawn per row
+            redraw, _ = redraw_of_sample(evidence.matrix, tally, weight_type)
+        else:
+            few = Tally(tally.kind, tuple(map(pool_cells, tally.parts)), tally.classes) if pooled else tally
+            redraw, _ = redraw_of_tally(few, weight_type)
+            return _shared_floors(functions, redraw, _number_of_draws(few), level, rng)
+    except InputError:  # weights that differ at one score: only the rows know them
+        if evidence.rows is None or evidence.dependent or tally.kind == "classwise":
+            return dict.fromkeys(functions, NO_FLOOR)
+        redraw, _ = redraw_of_sample(evidence.matrix, tally, weight_type)
+    values = {key: quietly(redrawn_values, one, redraw, rng, draws) for key, one in functions.items()}
+    return {key: floor_of(each, level) for key, each in values.items()}
+
+
+def _shared_floors(
+    functions: Mapping[str, TallyFunction], redraw: Redraw, draws: int, level: float, rng: np.random.Generator
+) -> dict[str, Floor]:
+    """The floors of functions of the same redrawn labels."""
     values: dict[str, list[float]] = {key: [] for key in functions}
     for few in range(0, draws, _TOGETHER):
-        labels = [redraw(data.rng) for _ in range(min(_TOGETHER, draws - few))]
+        labels = [redraw(rng) for _ in range(min(_TOGETHER, draws - few))]
         for key, function in functions.items():
             values[key] += quietly(values_of_tallies, function, labels)
-    return {key: floor_of(np.array(each), data.level) for key, each in values.items()}
+    return {key: floor_of(np.array(each), level) for key, each in values.items()}
 
 
 def _number_of_draws(tally: Tally) -> int:
@@ -156,27 +174,8 @@ def _number_of_draws(tally: Tally) -> int:
     return next(draws for most, draws in _DRAWS.items() if cells <= most)
 
 
-def _class_floor(function: TallyFunction, data: ObservedRows, factor: int) -> Floor:
-    """The floor of a class-wise measure: one class drawn per row or, from sums, the mean over classes."""
-    if data.rows is not None:
-        return _row_floor(function, data)
-    assert data.tally is not None
-    parts = (ObservedRows(Tally("binary", (part,)), data.level, data.rng) for part in data.tally.parts)
-    means = [drawn_floors({"": function}, part, pooled=False)[""].mean for part in parts]
+def _class_floor(function: TallyFunction, tally: Tally, factor: int, level: float, rng: np.random.Generator) -> Floor:
+    """The floor of a measure of class-wise sums: the mean over classes."""
+    parts = (Evidence.of_sums(Tally("binary", (part,))) for part in tally.parts)
+    means = [drawn_floors({"": function}, part, pooled=False, level=level, rng=rng)[""].mean for part in parts]
     return Floor(float(np.mean(means)) * factor, math.nan)
-
-
-def _row_floor(function: TallyFunction, data: ObservedRows) -> Floor:
-    assert data.rows is not None
-    assert data.tally is not None
-    y_true, y_prob, rows = data.rows
-    kind: RowOptions = {} if data.tally.kind == "binary" else {"kind": data.tally.kind}
-    options: dict[str, Any] = {"resamples": _number_of_draws(data.tally), "seed": data.rng, "progress": False}
-    weight_type = "frequency" if data.whole else "importance"
-    try:
-        found = quietly(
-            noise_floor, function, y_prob, y_true=y_true, weight_type=weight_type, **options, **{**rows, **kind}
-        )
-    except InputError:
-        return NO_FLOOR
-    return floor_of(found.draws, data.level)

@@ -137,7 +137,10 @@ def noise_floor(
         observed = measure_value(measure, labelled)
     elif observed is not None:
         observed = _checked_observed(observed)
-    draws = _draws(measure, redraw, rng, resamples, workers, reporter(progress), measured=labelled is not None)
+    report = reporter(progress)
+    draws = redrawn_values(
+        measure, redraw, rng, resamples, workers=workers, report=report, measured=labelled is not None
+    )
     return floor_of_draws(measure_name(measure), draws, observed, level, alternative, n=redraw.n, kind=redraw.kind)
 
 
@@ -203,15 +206,15 @@ def measure_value(measure: TallyMeasure, tally: Tally) -> float:
     return float(value)
 
 
-def _draws(
+def redrawn_values(
     measure: TallyMeasure,
     redraw: Redraw,
     rng: np.random.Generator,
     resamples: int,
-    workers: int,
-    report: Callable[[int, int], None],
     *,
-    measured: bool,
+    workers: int = 1,
+    report: Callable[[int, int], None] = lambda _done, _total: None,
+    measured: bool = True,
 ) -> Floats:
     """The measure for `resamples` sets of labels."""
     with warnings.catch_warnings():

@@ -255,18 +255,22 @@ def redraw_of_rows(
         if y_true is None:
             warnings.simplefilter("ignore", OneClassWarning)
         tally = rows_or_sums.tally_of(sample, kind)
+    redraw, tally = redraw_of_sample(sample, tally, weight_type)
+    return redraw, None if y_true is None else tally
+
+
+def redraw_of_sample(sample: Sample, tally: Tally, weight_type: WeightType) -> tuple[Redraw, Tally]:
+    """A redraw from rows that have been read, and the tally to measure."""
     if weight_type == "frequency":
         tally = _frequency_tally(tally)
-    labelled = None if y_true is None else tally
     if tally.kind == "classwise":
-        return Redraw(tally.kind, tally.classes, tally.n, _draw_by_class(sample, tally, weight_type)), labelled
+        return Redraw(tally.kind, tally.classes, tally.n, _draw_by_class(sample, tally, weight_type)), tally
     if weight_type == "frequency" or sample.w is None:
-        return _independent_parts(tally, map(_draw_by_cell, tally.parts)), labelled
+        return _independent_parts(tally, map(_draw_by_cell, tally.parts)), tally
     if tally.kind == "binary":
-        return _independent_parts(tally, [_draw_by_row(sample)]), labelled
-    return _independent_parts(
-        tally, parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
-    ), labelled
+        return _independent_parts(tally, [_draw_by_row(sample)]), tally
+    draws = parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
+    return _independent_parts(tally, draws), tally
 
 
 def _placeholder_labels(y_prob: ArrayLike, rows: RowOptions) -> Any:
