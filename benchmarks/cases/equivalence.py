@@ -10,7 +10,8 @@ from scipy.special import expit, logit
 
 import trueness as tn
 from cases import clusters
-from trueness.infer.test._equivalence import EquivalenceData
+from trueness._tally.evidence import Evidence
+from trueness.infer.test._equivalence import margin
 
 CRITERIA = ("l2", "ece", "oe", "band")
 ALPHA = 0.05
@@ -55,7 +56,8 @@ def margins(rows: Rows) -> dict[str, float]:
 def accepts(rows: Rows, criterion: str, within: float) -> bool:
     if criterion == "band":
         return tn.monotone_band(rows.y, rows.p, level=1 - ALPHA).within(within)
-    return EquivalenceData(rows.y, rows.p, {}, rows.cluster).keeps(criterion, within, ALPHA)
+    evidence = Evidence.of(rows.y, rows.p, {}, cluster=rows.cluster, weight_type="frequency")
+    return margin(evidence, criterion, within).pvalue <= ALPHA
 
 
 def draws(law: str, error: str, n: int, runs: int, rng: np.random.Generator) -> Iterator[Rows]:

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from ece_limits import ece_limits
 from tables_on_disk import write_columns
 
 import trueness as tn
 from trueness.errors import TruenessWarning
-from trueness.infer.limits._ece import ece_limits
 from trueness.infer.limits._observed_expected import observed_expected_interval
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ece_limits import ece_limits
 from scipy.interpolate import make_interp_spline
 from scipy.special import betaincinv, chdtri, expit, logit, ndtr, ndtri
 
@@ -16,7 +17,6 @@ from trueness.infer._catalogue import ALIASES, MEASURES
 from trueness.infer._clustered_rows import clustered_rows
 from trueness.infer._estimate import estimates
 from trueness.infer.limits._auc import auc_interval
-from trueness.infer.limits._ece import ece_limits
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._row_means import mean_loss_interval, rate_interval, scaled_brier_interval
 from trueness.infer.limits._shift import shift_interval

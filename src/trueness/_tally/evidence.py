@@ -259,6 +259,7 @@ class Evidence:
     def matrix(self) -> Sample:
         """The matrix of probabilities of all classes."""
         rows = self.need_rows("This needs whole rows of scores")
+        self.warn_one_class()
         return with_probabilities(rows) if rows.logits else rows
 
     def need_rows(self, demand: str) -> Sample:
@@ -387,8 +388,9 @@ class Evidence:
 
     def warn_one_class(self, found: Parts[Any] | None = None) -> None:
         """Warn of labels that are all equal, once."""
-        if self.memory.setdefault("one class", found) is not found:
+        if "one class" in self.memory:
             return
+        self.memory["one class"] = True
         if self.rows is None:
             assert found is not None
             equal, n = found.one_class, found.n

@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import trueness as tn
+from trueness._input.arguments import generator
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words
 from trueness._tally.rows_or_sums import sample_and_kind
 from trueness._tally.rules import BinRule
@@ -17,9 +19,9 @@ from trueness._text.bins import rule_in_words
 from trueness._text.numbers import count, number, p_value
 from trueness.errors import InputError
 from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer.limits._ece import ece_limits
+from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import observed_expected_interval
-from trueness.infer.test._equivalence import TOO_GOOD, EquivalenceData, cells_at_their_mean
+from trueness.infer.test._equivalence import TOO_GOOD, cells_at_their_mean, margin, omnibus_of, too_good_of
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 _HIGHEST = 0.9999
@@ -78,7 +80,7 @@ class Data:
         sums = self.y_true
         if isinstance(sums, Binned) and rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {rule!r}")
-        found = ece_limits(sums, self.y_prob, bins=rule, level=level, **self._all)
+        found = ece_limits_of(self.evidence, bins=rule, level=level, rng=generator(self.seed))
         return Limits(found.estimate, found.low, found.high, found.n)
 
     def l2(self, level: float) -> Limits | None:
@@ -93,7 +95,8 @@ class Data:
         if two_sided > _HIGHEST:
             # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
             both = interval(sums, self.y_prob, **self._all)
-            return Limits(both.estimate, ece_limits(sums, self.y_prob, level=level, **self._all).low, 1.0, both.n)
+            low = ece_limits_of(self.evidence, level=level, rng=generator(self.seed)).low
+            return Limits(both.estimate, low, 1.0, both.n)
         both = interval(sums, self.y_prob, level=two_sided, **self._all)
         low, high = both.hull
         if low > 0 and interval(sums, self.y_prob, level=level, **self._all).includes_zero:
@@ -114,21 +117,23 @@ class Data:
         whole = part.exact if isinstance(part, Cells) else part.whole
         return Limits(found.value, found.low, found.high, int(sums.weight) if whole else sums.n)
 
-    @property
-    def equivalence(self) -> EquivalenceData:
-        """The same for :func:`trueness.equivalence_test`."""
-        weights = "importance" if self.importance else "frequency"
-        return EquivalenceData(self.y_true, self.y_prob, self.options, self.cluster, weights, self.seed)
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The rows, read once."""
+        weights: Literal["importance", "frequency"] = "importance" if self.importance else "frequency"
+        return Evidence.of(
+            self.y_true, self.y_prob, self.options, kind="confidence", cluster=self.cluster, weight_type=weights
+        )
 
     @cached_property
     def significance(self) -> "tn.Significance | None":
         """The omnibus test; None if the sums are too coarse, or weights rule it out."""
-        return self.equivalence.omnibus()
+        return omnibus_of(self.evidence, generator(self.seed))
 
     @property
     def too_good(self) -> float | None:
         """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
-        return self.equivalence.too_good(self.significance)
+        return too_good_of(self.evidence, self.significance)
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class Criterion:
         """The p-value of the equivalence test: of an error as large as the bound, or larger."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tn.TruenessWarning)  # the limits have given them
-            return data.equivalence.evidence(self.quantity, self.bound, 10 if self.rule is None else self.rule).pvalue
+            return margin(data.evidence, self.quantity, self.bound, 10 if self.rule is None else self.rule).pvalue
 
 
 class Verdict(NamedTuple):

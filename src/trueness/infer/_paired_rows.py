@@ -13,12 +13,12 @@ from trueness._input.columns import Column, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._tally import rows_or_sums
+from trueness._tally.evidence import bin_starts
 from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Parts
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, warn
-from trueness.infer.test._method import bin_starts
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
 _MOST_ROWS = 1 << 28

@@ -13,8 +13,8 @@ from sklearn.isotonic import isotonic_regression
 from strategies import arrays, rows
 
 import trueness as tn
+from trueness.infer import reliability_bands
 from trueness.infer.band import _reliability_bands as _bands
-from trueness.infer.band import reliability_bands
 from trueness.infer.band._reliability_bands import consistency_of_curve
 from trueness.measure._curve import curve_of_cells, smooth_curve
 

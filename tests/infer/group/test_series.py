@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from ece_limits import ece_limits
 from scipy.special import expit, logit
 
 import trueness as tn
 from trueness._tally.rules import as_rule
 from trueness.infer.group._series import _as_tally, _Tests
-from trueness.infer.limits._ece import ece_limits
 
 FORMS = {"tally": tn.tally, "sketch": tn.sketch, "binned": partial(tn.binned, bins=10)}
 

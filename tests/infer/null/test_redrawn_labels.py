@@ -7,6 +7,7 @@ import pytest
 
 import trueness as tn
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
 from trueness.infer.null import _redrawn_labels as _redrawn_labels
 from trueness.infer.null._redrawn_labels import (
     _draw_classes,
@@ -19,7 +20,7 @@ from trueness.infer.null._redrawn_labels import (
     monte_carlo_outcome,
     monte_carlo_pvalue,
     of_events,
-    redraw_of_rows,
+    redraw_of,
     redraw_of_tally,
     weighted_sums,
     with_draws,
@@ -241,9 +242,12 @@ def drawn_tallies(redraw, number, seed=0):
     return [redraw(rng) for _ in range(number)]
 
 
+def unlabelled(p, rows, weight_type):
+    return Evidence.of(np.zeros(len(p), int), p, rows, two_columns="keep", weight_type=weight_type)
+
+
 def test_rows_without_weights_have_binomial_events_in_cells():
-    redraw, labelled = redraw_of_rows(None, P, {}, "frequency")
-    assert labelled is None
+    redraw, _ = redraw_of(unlabelled(P, {}, "frequency"))
     events = np.array([one.parts[0].events for one in drawn_tallies(redraw, 3_000)])
     n, p = np.array([1, 2, 3, 1]), np.array([0.2, 0.5, 0.7, 0.9])
     np.testing.assert_allclose(events.mean(axis=0), n * p, atol=0.08)
@@ -253,7 +257,7 @@ def test_rows_without_weights_have_binomial_events_in_cells():
 
 def test_importance_weights_draw_one_label_per_row_with_its_squares():
     rows = {"sample_weight": W}
-    redraw, _ = redraw_of_rows(None, P[:5], rows, "importance")
+    redraw, _ = redraw_of(unlabelled(P[:5], rows, "importance"))
     tallies = drawn_tallies(redraw, 2_000)
     for tally in tallies[:50]:
         (part,) = tally.parts
@@ -268,7 +272,7 @@ def test_importance_weights_draw_one_label_per_row_with_its_squares():
 
 
 def test_whole_importance_weights_have_whole_events():
-    redraw, _ = redraw_of_rows(None, P, {"sample_weight": [3, 1, 1, 2, 2, 0, 4]}, "importance")
+    redraw, _ = redraw_of(unlabelled(P, {"sample_weight": [3, 1, 1, 2, 2, 0, 4]}, "importance"))
     for tally in drawn_tallies(redraw, 20):
         assert tally.parts[0].exact
         assert set((tally.parts[0].events % [3, 1, 2, 4]).tolist()) == {0}
@@ -276,25 +280,25 @@ def test_whole_importance_weights_have_whole_events():
 
 @pytest.mark.parametrize("kind", ["confidence", "top-label"])
 def test_the_top_label_is_right_with_its_score_whatever_its_weight(kind):
-    redraw, _ = redraw_of_rows(None, M, {"sample_weight": W, "kind": kind}, "importance")
+    redraw, _ = redraw_of(unlabelled(M, {"sample_weight": W, "kind": kind}, "importance"))
     tallies = drawn_tallies(redraw, 800)
     total = np.mean([sum(part.events.sum() for part in tally.parts) for tally in tallies])
     assert total == pytest.approx(W @ M.max(axis=1), abs=0.3)
     assert len(tallies[0].parts) == (1 if kind == "confidence" else 3)
     if kind == "top-label":  # class 2 is not predicted
-        some, _ = redraw_of_rows(None, M[:2], {"sample_weight": [0.5, 0.5], "kind": kind}, "importance")
+        some, _ = redraw_of(unlabelled(M[:2], {"sample_weight": [0.5, 0.5], "kind": kind}, "importance"))
         assert [part.size for part in some(np.random.default_rng(0)).parts] == [1, 1, 0]
 
 
 def test_classwise_weights_draw_one_class_per_row():
-    redraw, _ = redraw_of_rows(None, M, {"sample_weight": W, "kind": "classwise"}, "importance")
+    redraw, _ = redraw_of(unlabelled(M, {"sample_weight": W, "kind": "classwise"}, "importance"))
     tallies = drawn_tallies(redraw, 600)
     events = np.array([[part.events.sum() for part in tally.parts] for tally in tallies])
     np.testing.assert_allclose(events.sum(axis=1), W.sum())
     np.testing.assert_allclose(events.mean(axis=0), W @ M, atol=0.35)
     squares = [sum(part.event_squares.sum() for part in tally.parts) for tally in tallies[:9]]
     np.testing.assert_allclose(squares, W @ W)
-    whole, _ = redraw_of_rows(None, M, {"sample_weight": [2, 0, 1, 3, 1], "kind": "classwise"}, "frequency")
+    whole, _ = redraw_of(unlabelled(M, {"sample_weight": [2, 0, 1, 3, 1], "kind": "classwise"}, "frequency"))
     events = np.array([[part.events.sum() for part in tally.parts] for tally in drawn_tallies(whole, 800)])
     assert (events.sum(axis=1) == 7).all()
     assert [part.events.size for part in whole(np.random.default_rng(0)).parts] == [4, 4, 4]

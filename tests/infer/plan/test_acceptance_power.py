@@ -8,10 +8,11 @@ from scipy.special import expit, ndtr, ndtri
 
 import trueness as tn
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
 from trueness.infer.plan import _acceptance_power as home
 from trueness.infer.plan._acceptance_power import _bracket, acceptance_power, acceptance_size
 from trueness.infer.plan._score_law import ScoreLaw, score_law
-from trueness.infer.test._equivalence import EquivalenceData
+from trueness.infer.test._equivalence import margin
 
 
 def test_the_power_rises_with_the_rows_and_the_margin():
@@ -54,7 +55,7 @@ def test_calibrated_rows_are_accepted_about_as_often_as_planned(criterion, withi
     rng, runs, accepted = np.random.default_rng(1), 100, 0
     for _ in range(runs):
         p = expit(rng.normal(-1, 1.3, n))
-        found = EquivalenceData((rng.random(n) < p).astype(int), p, {}).evidence(criterion, within)
+        found = margin(Evidence.of((rng.random(n) < p).astype(int), p, {}), criterion, within)
         accepted += found.pvalue <= 0.05
     assert accepted / runs == pytest.approx(0.8, abs=0.05 + 3 * math.sqrt(0.16 / runs))
 
@@ -171,7 +172,7 @@ def test_rows_are_kept_if_the_equivalence_test_accepts_them(criterion):
         y = (rng.random(n) < p).astype(int)
         cells = tn.tally(y, p).parts[0]
         for within in (0.05, 0.1, 0.15, 0.2, 0.3, 0.6, 0.8):
-            accepted = EquivalenceData(y, p, {}).evidence(criterion, within).pvalue <= 0.1
+            accepted = margin(Evidence.of(y, p, {}), criterion, within).pvalue <= 0.1
             assert home._keeps(cells, criterion, within, 0.1) == accepted
             found.append(accepted)
     assert 0 < sum(found) < len(found)

@@ -10,8 +10,8 @@ from scipy.stats import norm
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
+from trueness.infer import calibration_test, cumulative_walk
 from trueness.infer.test import _cumulative as _cumulative
-from trueness.infer.test import calibration_test, cumulative_walk
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -76,7 +76,7 @@ def test_scores_of_0_and_1_have_no_band():
 def test_the_top_label_of_a_matrix_is_walked():
     P = np.array([[0.8, 0.2], [0.3, 0.7]])
     assert cumulative_walk([0, 0], P).height[-1] == pytest.approx(0.5 - 0.75)
-    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' here"):
+    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for the walk"):
         cumulative_walk([0, 0], P, kind="classwise")
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
         cumulative_walk([0, 1], [0.2, 0.3], level=1)

@@ -5,7 +5,8 @@ import pytest
 
 import trueness as tn
 from trueness._tally.cells import Cells
-from trueness.infer.test._method import Outcome, any_uncertain, bin_starts, significance, squared_weights
+from trueness._tally.evidence import bin_starts
+from trueness.infer.test._method import Outcome, any_uncertain, significance, squared_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from trueness.infer import calibration_test
 from trueness.infer.test import _omnibus_matrix as _omnibus_matrix
-from trueness.infer.test import calibration_test
 from trueness.infer.test._omnibus import combined_pvalues, lower_tail
 from trueness.infer.test._omnibus_matrix import (
     Problem,
@@ -146,10 +146,10 @@ def test_two_columns_are_the_binary_problem_of_the_second():
         seed = {} if method == "analytic" else {"seed": 0}
         found, expected = (calibration_test(y, scores, method=method, **seed) for scores in (P, p))
         assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
-        assert found.assumptions.endswith("one binary problem: the event is the second.")
+        assert found.assumptions.endswith("one binary problem: the event is the second, 1.")
     found, expected = (calibration_test(y, scores, cluster=cluster, seed=0) for scores in (P, p))
     assert found.pvalue == expected.pvalue
-    assert found.assumptions.endswith("the event is the second.")
+    assert found.assumptions.endswith("the event is the second, 1.")
     assert calibration_test(tn.tally(y, P), seed=0).pvalue == calibration_test(y, p, seed=0).pvalue
     confidence = calibration_test(y, P, kind="confidence", seed=0)
     assert confidence.pvalue == calibration_test((p > 0.5) == y, np.maximum(p, 1 - p), seed=0).pvalue

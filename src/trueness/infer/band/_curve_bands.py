@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, ndtri, stdtr, stdtrit
@@ -12,12 +12,10 @@ from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness._tally.multiclass import has_two_columns
-from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
-from trueness._tally.tally import Parts, Tally, binary_of_two_classes
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._paired_rows import require_confidence
 from trueness.infer.test._method import squared_weights
 from trueness.measure._flexible_curve import (
     METHODS,
@@ -124,41 +122,35 @@ def curve_band(
     >>> band.y.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
     ([0.187, 0.471, 0.834], [0.125, 0.388, 0.755], [0.27, 0.555, 0.891])
     """
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    return curve_band_of(evidence, curve=curve, band=band, level=level, at=at, knots=knots)
+
+
+def curve_band_of(
+    evidence: Evidence,
+    *,
+    curve: FlexibleMethod = "spline",
+    band: CurveBandKind = "pointwise",
+    level: float = 0.95,
+    at: ArrayLike | None = None,
+    knots: int | None = None,
+) -> CurveBand:
+    """The band of rows or sums that have been read, as :func:`curve_band`."""
     checked_word(curve, "curve", METHODS)
     checked_word(band, "band", _BANDS)
     level = checked_fraction(level, "level")
     if knots is not None and curve != "spline":
         raise InputError("knots", "is only for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
     places = None if at is None else checked_places(at)
-    if cluster is None:
-        tally, grouped = _one_problem(y_true, y_prob, rows), None
-    else:
-        grouped = _clusters(y_true, y_prob, cluster, rows)
-        tally = Tally("binary", (grouped.cells,))
+    evidence.require_one("the band of a matrix")
+    cells = evidence.cells
     if curve == "spline":
-        warn_certain_scores(tally)
-    found = band_of_cells(
-        tally.parts[0], curve, band, level, checked_knots(5 if knots is None else knots), places, grouped
-    )
+        warn_certain_scores(Tally("binary", (cells,)))
+    rows = evidence.clustered if evidence.dependent else None
+    found = band_of_cells(cells, curve, band, level, checked_knots(5 if knots is None else knots), places, rows)
     if np.isnan(found.low).all():
         warn_no_curve()
     return found
-
-
-def _one_problem(y_true: Any, y_prob: Any, rows: RowOptions) -> Tally:
-    binary = "kind" not in rows and has_two_columns(y_prob)
-    tally = binary_of_two_classes(as_tally(y_true, y_prob, rows, kind="classwise" if binary else "confidence"))
-    require_confidence(tally.kind, "the band of a matrix")
-    return tally
-
-
-def _clusters(y_true: Any, y_prob: Any, cluster: Any, rows: RowOptions) -> ClusteredRows:
-    """The rows in clusters; whole weights repeat rows."""
-    importance = False
-    if rows.get("sample_weight") is not None and not isinstance(y_true, Parts):
-        w = sample_and_kind(y_true, y_prob, rows, kind="confidence")[0].w
-        importance = w is not None and bool((w % 1 != 0).any())
-    return clustered_rows(y_true, y_prob, cluster, rows, importance=importance, binary=True)
 
 
 def checked_places(at: ArrayLike) -> Floats:

@@ -9,14 +9,12 @@ from scipy.special import betainccinv, betaincinv
 
 from trueness._input.arguments import checked_fraction
 from trueness._tally.cells import Cells
-from trueness._tally.multiclass import has_two_columns
-from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.evidence import Evidence, bin_starts
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import EqualMass
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Tally, binary_of_two_classes
+from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer._paired_rows import require_confidence
-from trueness.infer.test._method import bin_starts
 from trueness.results import MonotoneBand
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -91,20 +89,23 @@ def monotone_band(
     (True, False)
     """
     level = checked_fraction(level, "level")
-    cells = band_cells(y_true, y_prob, rows)
-    return BandRuns(cells).band(level)
+    return monotone_band_of(Evidence.of(y_true, y_prob, rows, kind="confidence"), level=level)
 
 
-def band_cells(y_true: Any, y_prob: Any, rows: RowOptions) -> Cells:
-    """The sums per distinct score behind a monotone band; their weights must count rows."""
-    binary = "kind" not in rows and has_two_columns(y_prob)
-    tally = as_tally(y_true, y_prob, rows, kind="classwise" if binary else "confidence")
-    tally = binary_of_two_classes(tally)
-    require_confidence(tally.kind, "the monotone band of a matrix")
-    (cells,) = tally.parts
-    if not cells.exact:
+def monotone_band_of(evidence: Evidence, *, level: float = 0.95) -> MonotoneBand:
+    """The band of rows or sums that have been read, as :func:`monotone_band`."""
+    return band_runs(evidence).band(level)
+
+
+def band_runs(evidence: Evidence) -> "BandRuns":
+    """Everything about the band but its level; rows must be independent, and their weights count rows."""
+    evidence.require_one("the monotone band of a matrix")
+    if evidence.dependent or evidence.weight_type == "importance":
+        argument = "cluster" if evidence.dependent else "weight_type='importance'"
+        raise InputError(argument, "is not accepted by the monotone band: rows must be independent, of equal weight")
+    if not evidence.cells.exact:
         raise InputError("sample_weight", "must be whole numbers for the monotone band, which counts rows")
-    return cells
+    return BandRuns(evidence.cells)
 
 
 class _Ends(NamedTuple):

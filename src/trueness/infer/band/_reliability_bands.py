@@ -12,7 +12,8 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.smooth import KernelMeans, reflected_kernel
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
-from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -109,14 +110,19 @@ def reliability_bands(
     >>> bands.low.tolist(), bands.high.tolist(), bands.rate.tolist(), bands.outside.tolist()
     ([0.2], [0.8], [0.9], [True])
     """
+    return bands_of(Evidence.of(y_true, y_prob, rows, two_columns="keep"), bins=bins, level=level, band=band)
+
+
+def bands_of(evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, band: Band = "pointwise") -> Bands:
+    """The bands of rows or sums that have been read, as :func:`reliability_bands`."""
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
     rule = blind_to_labels(as_rule(bins))
     if band.endswith("consistency"):
-        tally = as_tally(y_true, y_prob, rows, rule=rule)
+        tally = evidence.tally_in(rule)
         binned, ends_of = tally.coarsen(rule), _around_scores(tally, rule)
     else:
-        binned, ends_of = as_binned(y_true, y_prob, rule, rows), _around_rate
+        binned, ends_of = evidence.binned(rule, moments=False), _around_rate
     levels = _levels(binned, level) if band.startswith("simultaneous") else [level] * len(binned.parts)
     ends = [ends_of(i, part, each) for i, (part, each) in enumerate(zip(binned.parts, levels, strict=True))]
     return Bands(

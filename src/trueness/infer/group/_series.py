@@ -13,6 +13,7 @@ from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence, bin_starts
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -20,10 +21,9 @@ from trueness.errors import InputError, TruenessWarning
 from trueness.infer.comparison._compare import holm
 from trueness.infer.group._change_point import change_point
 from trueness.infer.interval._ece_interval import checked_level, ece_interval
-from trueness.infer.limits._ece import ece_limits
+from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.null._redrawn_labels import count_entries, label_batches
 from trueness.infer.test._calibration_test import calibration_test
-from trueness.infer.test._method import bin_starts
 from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Interval, Series
 from trueness.typing import Floats, Ints
@@ -246,7 +246,8 @@ def _interval(tally: Tally, level: float, seed: int) -> Interval | None:
 def _ece_limits(sums: Sums, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
     """A two-sided interval for the ECE of infinitely many rows."""
     try:
-        limits = ece_limits(sums, bins=rule, level=(1 + level) / 2, seed=seed)
+        evidence = Evidence.of_sums(sums, two_columns="keep")
+        limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, rng=generator(seed))
     except InputError:  # one row, or several classes
         return math.nan, math.nan
     return limits.low, limits.high

@@ -17,13 +17,13 @@ from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import MOST_BINS, MOST_MASS_BINS, BinRule, Distinct, EqualMass, MassAndWidth
 from trueness.infer.interval._analytic import Region
 from trueness.infer.interval._few_events import FEW_EVENTS, ExactLimits, few_events_limits, has_few_events
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.test._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
 from trueness.infer.test._exact_test import out_of_reach, rejects_calibration, required_draws
-from trueness.infer.test._method import bin_starts
 from trueness.infer.test._omnibus import omnibus_test
 from trueness.typing import Floats, Ints
 

@@ -17,25 +17,19 @@ each bin, whichever varies more.
 """
 
 import math
-from functools import partial
 from itertools import product
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainccinv, chdtr, ndtr, ndtri, stdtrit
 
-from trueness._input.arguments import generator
 from trueness._tally.bins import Bins
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness._tally.rows_or_sums import as_binned, takes_rows
+from trueness._tally.evidence import Evidence, bin_numbers
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
-from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned
 from trueness.errors import InputError
-from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._paired_rows import bin_numbers, require_confidence
-from trueness.measure import bounded, ece
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import Floats
 
 _FEW_EVENTS = 10
 _LEAST_VARIANCE = 5
@@ -55,54 +49,30 @@ class ECELimits(NamedTuple):
     n: int
 
 
-@partial(takes_rows, kind="confidence")
-def ece_limits(
-    y_true: ArrayLike | Tally | Sketch | Binned,
-    y_prob: ArrayLike | None = None,
-    *,
-    bins: BinsLike = 10,
-    level: float = 0.95,
-    cluster: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
-    seed: int | np.random.Generator | None = None,
-    **rows: Unpack[RowOptions],
+def ece_limits_of(
+    evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, rng: np.random.Generator
 ) -> ECELimits:
     """One-sided confidence limits for the ECE in given bins, which must not depend on the labels.
 
-    Arguments are those of :func:`trueness.ece_interval`; a matrix is judged by its largest scores. The limits of a
-    sketch are widened by what it does not know about the ECE.
+    A matrix is judged by its largest scores.
     """
-    rng = generator(seed)
-    gaps = bin_gaps(y_true, y_prob, bins=bins, cluster=cluster, weight_type=weight_type, rows=rows)
+    gaps = bin_gaps(evidence, bins)
     alpha = round(1 - level, 12)
     return ECELimits(gaps.ece, gaps.low(alpha, rng), gaps.high(alpha), level, gaps.n)
 
 
-def bin_gaps(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    bins: BinsLike,
-    cluster: ArrayLike | None,
-    weight_type: str,
-    rows: RowOptions,
-) -> "BinGaps | ClusteredGaps":
-    """Everything about the limits of :func:`ece_limits` but their level."""
+def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
+    """Everything about the limits of :func:`ece_limits_of` but their level."""
     rule = blind_to_labels(as_rule(bins))
-    if cluster is not None or weight_type == "importance":
-        clustered = clustered_rows(y_true, y_prob, cluster, rows, importance=weight_type == "importance")
-        return ClusteredGaps(clustered, rule)
-    unknown = (0.0, 0.0)
-    if isinstance(y_true, Sketch):
-        limits = bounded(ece, y_true, bins=rule)
-        y_true, unknown = y_true.as_tally(), (limits.value - limits.low, limits.high - limits.value)
-    binned = as_binned(y_true, y_prob, rule, rows, moments=not isinstance(y_true, Binned), kind="confidence")
-    require_confidence(binned.kind, "the limits of a matrix")
-    gaps = _Gaps.of_bins(binned.parts[0])
-    n = int(binned.weight) if binned.parts[0].whole else binned.n
+    evidence.require_one("the limits of a matrix")
+    if evidence.dependent or evidence.weight_type == "importance":
+        return ClusteredGaps(evidence.clustered, rule)
+    binned = evidence.binned(rule, moments=not isinstance(evidence.given, Binned))
+    (part,) = binned.parts
+    n = int(binned.weight) if part.whole else binned.n
     if n < 2:
         raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
-    return BinGaps(gaps, n, unknown)
+    return BinGaps(_Gaps.of_bins(part), n)
 
 
 def too_good_in_bins(bins: Bins) -> float | None:
@@ -180,11 +150,10 @@ class _Gaps(NamedTuple):
 
 
 class BinGaps(NamedTuple):
-    """Gaps of independent rows, and how far the ECE may lie below and above theirs."""
+    """Gaps of independent rows."""
 
     gaps: _Gaps
     n: int
-    unknown: tuple[float, float]
 
     @property
     def ece(self) -> float:
@@ -192,11 +161,11 @@ class BinGaps(NamedTuple):
 
     def low(self, alpha: float, rng: np.random.Generator) -> float:
         """The lower limit."""
-        return max(self.gaps.lower(alpha, rng) - self.unknown[0], 0.0)
+        return max(self.gaps.lower(alpha, rng), 0.0)
 
     def high(self, alpha: float) -> float:
         """The upper limit."""
-        return min(max(self.gaps.upper(alpha) + self.unknown[1], self.ece), 1.0)
+        return min(max(self.gaps.upper(alpha), self.ece), 1.0)
 
 
 class ClusteredGaps:

@@ -17,7 +17,7 @@ from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._auc import auc_interval
 from trueness.infer.limits._curve_errors import CurveErrors, curve_errors
 from trueness.infer.limits._discrimination import discrimination_interval
-from trueness.infer.limits._ece import ClusteredGaps, bin_gaps
+from trueness.infer.limits._ece import bin_gaps
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._row_means import (
     Loss,
@@ -281,11 +281,7 @@ def ece_limits_in(asked: Asked, rule: BinRule) -> Limits:
     data = asked.evidence
     if data.one is None:
         return Limits(note=_SEVERAL)
-    gaps: Any
-    if data.in_clusters is not None:
-        gaps = ClusteredGaps(data.in_clusters, rule)
-    else:
-        gaps = quietly(bin_gaps, data.sums, None, bins=rule, cluster=None, weight_type="frequency", rows={})
+    gaps = quietly(bin_gaps, data, rule)
     low, high = gaps.low(asked.alpha, asked.rng), gaps.high(asked.alpha)
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 

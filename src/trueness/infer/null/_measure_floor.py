@@ -15,7 +15,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.limits._row_means import cells_of_bins
 from trueness.infer.null._noise_floor import redrawn_values, values_of_tallies
-from trueness.infer.null._redrawn_labels import Redraw, WeightType, draw_hits, redraw_of_sample, redraw_of_tally
+from trueness.infer.null._redrawn_labels import Redraw, WeightType, draw_hits, redraw_of, redraw_of_tally
 from trueness.infer.test._method import squared_weights
 from trueness.typing import Floats, Ints
 
@@ -144,7 +144,7 @@ def drawn_floors(
         return {key: _class_floor(one, tally, factor, level, rng) for key, one in functions.items()}
     try:
         if tally.kind == "classwise":  # one class is drawn per row
-            redraw, _ = redraw_of_sample(evidence.matrix, tally, weight_type)
+            redraw, _ = redraw_of(evidence)
         else:
             few = Tally(tally.kind, tuple(map(pool_cells, tally.parts)), tally.classes) if pooled else tally
             redraw, _ = redraw_of_tally(few, weight_type)
@@ -152,7 +152,7 @@ def drawn_floors(
     except InputError:  # weights that differ at one score: only the rows know them
         if evidence.rows is None or evidence.dependent or tally.kind == "classwise":
             return dict.fromkeys(functions, NO_FLOOR)
-        redraw, _ = redraw_of_sample(evidence.matrix, tally, weight_type)
+        redraw, _ = redraw_of(evidence)
     values = {key: quietly(redrawn_values, one, redraw, rng, draws) for key, one in functions.items()}
     return {key: floor_of(each, level) for key, each in values.items()}
 

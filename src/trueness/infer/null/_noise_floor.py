@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -16,14 +17,16 @@ from trueness._input.arguments import (
     checked_word,
     generator,
 )
+from trueness._input.columns import column
 from trueness._progress import Progress, reporter
 from trueness._tally.bins import Bins
+from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BlockIsotonic, Isotonic, as_rule
-from trueness._tally.tally import Tally
+from trueness._tally.tally import Parts, Tally
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
 from trueness.infer.interval._resampling import parallel_draws
-from trueness.infer.null._redrawn_labels import Redraw, WeightType, redraw_of_rows, redraw_of_tally
+from trueness.infer.null._redrawn_labels import Redraw, WeightType, redraw_of
 from trueness.measure._binned import ece
 from trueness.measure._tce import tce, tce_of_tallies
 from trueness.results import NoiseFloor
@@ -124,23 +127,63 @@ def noise_floor(
     >>> abs(floor.mean - 3 / 16) < 0.02, abs(floor.pvalue - 2 / 16) < 0.04
     (True, True)
     """
+    checked_word(weight_type, "weight_type", ("frequency", "importance"))
+    if observed is not None and y_true is not None:
+        raise InputError("observed", "must be left out when `y_true` is given, which determines it")
+    summed = isinstance(y_prob, Parts)
+    if summed:
+        if y_true is not None:
+            raise InputError("y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores")
+        evidence = replace(Evidence.of(y_prob, None, rows, two_columns="keep"), weight_type=weight_type)
+    else:
+        labels = _placeholder_labels(y_prob, rows) if y_true is None else y_true
+        evidence = Evidence.of(labels, y_prob, rows, two_columns="keep", weight_type=weight_type)
+    return noise_floor_of(
+        evidence,
+        measure,
+        labelled=summed or y_true is not None,
+        observed=observed,
+        resamples=resamples,
+        level=level,
+        alternative=alternative,
+        rng=generator(seed),
+        workers=workers,
+        progress=progress,
+    )
+
+
+def noise_floor_of(
+    evidence: Evidence,
+    measure: TallyMeasure,
+    *,
+    labelled: bool = True,
+    observed: float | None = None,
+    resamples: int = 999,
+    level: float = 0.95,
+    alternative: Alternative = "greater",
+    rng: np.random.Generator,
+    workers: int = 1,
+    progress: Progress = True,
+) -> NoiseFloor:
+    """The noise floor of rows or sums that have been read, as :func:`noise_floor`.
+
+    `labelled` says whether the labels are real, so that the observed value is theirs.
+    """
     if not callable(measure):
         raise InputError("measure", "must be a function of a Tally, such as `tn.ece`", f"got {measure!r}")
     checked_word(alternative, "alternative", _ALTERNATIVES)
     level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
-    rng = generator(seed)
-    redraw, labelled = _redraw(y_prob, y_true, weight_type, rows)
-    if observed is not None and y_true is not None:
-        raise InputError("observed", "must be left out when `y_true` is given, which determines it")
-    if observed is None and labelled is not None:
-        observed = measure_value(measure, labelled)
-    elif observed is not None:
+    with warnings.catch_warnings():
+        if not labelled:
+            warnings.simplefilter("ignore", OneClassWarning)
+        redraw, tally = redraw_of(evidence)
+    if observed is not None:
         observed = _checked_observed(observed)
+    elif labelled:
+        observed = measure_value(measure, tally)
     report = reporter(progress)
-    draws = redrawn_values(
-        measure, redraw, rng, resamples, workers=workers, report=report, measured=labelled is not None
-    )
+    draws = redrawn_values(measure, redraw, rng, resamples, workers=workers, report=report, measured=labelled)
     return floor_of_draws(measure_name(measure), draws, observed, level, alternative, n=redraw.n, kind=redraw.kind)
 
 
@@ -174,16 +217,13 @@ def floor_of_draws(
     )
 
 
-def _redraw(
-    y_prob: ArrayLike | Tally, y_true: ArrayLike | None, weight_type: WeightType, rows: RowOptions
-) -> tuple[Redraw, Tally | None]:
-    checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    if not isinstance(y_prob, Tally):
-        return redraw_of_rows(y_true, y_prob, rows, weight_type)
-    if y_true is not None or rows:
-        name = "y_true" if y_true is not None else next(iter(rows))
-        raise InputError(name, "must be left out when `y_prob` is a Tally, which holds labels and scores")
-    return redraw_of_tally(y_prob, weight_type)
+def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
+    """Labels that pass every check, where there are none."""
+    n = column(y_prob, "y_prob").values.shape[0]
+    named, positive = rows.get("labels"), rows.get("pos_label")
+    if named is None and positive is None:
+        return np.zeros(n, dtype=np.uint8)
+    return [positive if named is None else next(iter(named))] * n
 
 
 def _checked_observed(observed: Any) -> float:

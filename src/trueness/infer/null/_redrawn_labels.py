@@ -4,26 +4,24 @@ Two forms: counts of events for many draws at once, for statistics that are arra
 tallies one at a time, for any function of a tally (:class:`Redraw`).
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import column
 from trueness._input.sample import Sample
 from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables
-from trueness._tally import rows_or_sums
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import View, parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
-from trueness.errors import InputError, OneClassWarning
+from trueness.errors import InputError
 from trueness.infer.test._method import Options, Outcome, require_counts, squared_weights
-from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
+from trueness.typing import Floats, Ints, Numbers
 
 Hits: TypeAlias = list[NDArray[Any]]
 WeightType: TypeAlias = Literal["frequency", "importance"]
@@ -245,41 +243,25 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> tuple[Redraw, Tall
     return _independent_parts(tally, map(_draw_by_cell, tally.parts)), tally
 
 
-def redraw_of_rows(
-    y_true: ArrayLike | None, y_prob: ArrayLike, rows: RowOptions, weight_type: WeightType
-) -> tuple[Redraw, Tally | None]:
-    """A redraw from rows and, if there are labels, the tally to measure."""
-    labels = _placeholder_labels(y_prob, rows) if y_true is None else y_true
-    sample, kind = rows_or_sums.sample_and_kind(labels, y_prob, rows)
-    with warnings.catch_warnings():
-        if y_true is None:
-            warnings.simplefilter("ignore", OneClassWarning)
-        tally = rows_or_sums.tally_of(sample, kind)
-    redraw, tally = redraw_of_sample(sample, tally, weight_type)
-    return redraw, None if y_true is None else tally
-
-
-def redraw_of_sample(sample: Sample, tally: Tally, weight_type: WeightType) -> tuple[Redraw, Tally]:
-    """A redraw from rows that have been read, and the tally to measure."""
+def redraw_of(evidence: Evidence) -> tuple[Redraw, Tally]:
+    """A redraw of rows or sums, and the tally to measure."""
+    weight_type: WeightType = "frequency" if evidence.whole or evidence.weight_type == "frequency" else "importance"
+    if evidence.rows is None:
+        return redraw_of_tally(evidence.tally_in(), weight_type)
+    if evidence.rows.logits:
+        evidence = replace(evidence, rows=evidence.matrix)  # the cell of a row is found by its probability
+    tally, sample = evidence.tally_in(), evidence.need_rows("")
     if weight_type == "frequency":
         tally = _frequency_tally(tally)
     if tally.kind == "classwise":
         return Redraw(tally.kind, tally.classes, tally.n, _draw_by_class(sample, tally, weight_type)), tally
     if weight_type == "frequency" or sample.w is None:
-        return _independent_parts(tally, map(_draw_by_cell, tally.parts)), tally
-    if tally.kind == "binary":
-        return _independent_parts(tally, [_draw_by_row(sample)]), tally
-    draws = parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
+        draws: Iterable[_DrawCells] = map(_draw_by_cell, tally.parts)
+    elif tally.kind == "binary":
+        draws = [_draw_by_row(sample)]
+    else:
+        draws = parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
     return _independent_parts(tally, draws), tally
-
-
-def _placeholder_labels(y_prob: ArrayLike, rows: RowOptions) -> Any:
-    """Placeholder labels that pass every check."""
-    n = column(y_prob, "y_prob").values.shape[0]
-    named, positive = rows.get("labels"), rows.get("pos_label")
-    if named is None and positive is None:
-        return np.zeros(n, dtype=np.uint8)
-    return [positive if named is None else next(iter(named))] * n
 
 
 def _frequency_tally(tally: Tally) -> Tally:

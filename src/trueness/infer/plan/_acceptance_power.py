@@ -9,12 +9,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
 from trueness._tally.tally import Tally
 from trueness.errors import TruenessWarning
 from trueness.infer.band._monotone_band import BandRuns
 from trueness.infer.interval._score_interval import DefaultParts, upper_limit
+from trueness.infer.limits._ece import bin_gaps
 from trueness.infer.plan._score_law import ScoreLaw
-from trueness.infer.test._equivalence import SHARE, EquivalenceData
+from trueness.infer.test._equivalence import SHARE
 from trueness.typing import Floats, Ints
 
 Accepted: TypeAlias = Literal["l2", "ece", "band"]
@@ -115,7 +117,7 @@ def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bo
         return upper_limit(DefaultParts.of_cells(cells))(alpha) <= within**2
     if criterion == "band":
         return BandRuns(cells).share_within(within, alpha) >= SHARE - 1e-12
-    return EquivalenceData(Tally("binary", (cells,)), None, {}).keeps("ece", within, alpha)
+    return bin_gaps(Evidence.of_sums(Tally("binary", (cells,))), 10).high(alpha) <= within
 
 
 def _rows(law: ScoreLaw, n: int) -> tuple[Floats, Ints]:

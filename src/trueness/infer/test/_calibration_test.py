@@ -1,6 +1,5 @@
 """Tests of calibration: one function, a table of methods."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -11,13 +10,11 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
 from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
 from trueness._tally.cells import Cells
-from trueness._tally.multiclass import TWO_COLUMNS, binary_of_two_columns, has_two_columns
-from trueness._tally.rows_or_sums import as_sample, as_tally, sample_and_kind, takes_rows
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
-from trueness._tally.tally import Parts, Tally, binary_of_two_classes
-from trueness.errors import InputError, TruenessWarning
-from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._paired_rows import top_scores
+from trueness._tally.tally import Tally
+from trueness.errors import InputError
 from trueness.infer.interval._analytic import analytic
 from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
 from trueness.infer.test._cumulative import ks, kuiper
@@ -288,40 +285,57 @@ def calibration_test(
     >>> test.pvalue < 1e-6, test.strongest
     (True, 'observed against expected events')
     """
-    options = _options(method, bins, resamples, seed, fitted, k, clustered=cluster is not None)
-    binary = k is None and "kind" not in rows and has_two_columns(y_prob)
-    if cluster is not None:
-        grouped = clustered_rows(y_true, y_prob, cluster, rows, binary=binary)
-        outcome = CLUSTERED_TESTS[method](grouped, options, options.resamples or _RESAMPLES)
-        return _with_note(significance(grouped.cells, method, outcome), binary)
-    if (k is not None and k > 1) or rows.get("kind") == "classwise":
-        return _matrix_significance(y_true, y_prob, method, rows, k, options)
-    tally = as_tally(y_true, y_prob, rows, rule=options.rule, kind="classwise" if binary else "confidence")
-    binary = binary or (k is None and tally.kind == "classwise" and len(tally.parts) == 2)
-    tally = binary_of_two_classes(tally) if binary else tally
-    if method == "omnibus" and tally.kind == "top-label":
-        return _parts_significance(tally, options)
-    cells = _only_part(tally)
-    options = options._replace(classes=None if tally.classes is None else len(tally.classes))
-    if method == "omnibus" and not cells.exact:
-        outcome = omnibus(cells, options, _weighted_entries(y_true, y_prob, rows, cells, binary=binary))
+    checked_word(method, "method", tuple(_METHODS))
+    if seed is not None and "resamples" not in _METHODS[method].uses:
+        raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
+    two_columns: Literal["binary", "keep"] = "binary" if k is None else "keep"
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns=two_columns, cluster=cluster)
+    return test_of(evidence, method=method, bins=bins, k=k, resamples=resamples, fitted=fitted, rng=generator(seed))
+
+
+def test_of(
+    evidence: Evidence,
+    *,
+    method: TestMethod = "omnibus",
+    bins: BinsLike | None = None,
+    k: int | None = None,
+    resamples: int | None = None,
+    fitted: bool = False,
+    rng: np.random.Generator,
+) -> Significance:
+    """The test of rows or sums that have been read, as :func:`calibration_test`."""
+    options = _options(method, bins, resamples, fitted, k, rng, clustered=evidence.dependent)
+    # Whole-number weights count rows here, whatever they mean elsewhere.
+    evidence = replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
+    if evidence.dependent:
+        if evidence.weights == "fractional":
+            raise InputError("sample_weight", "must be whole numbers with `cluster`: they count rows")
+        rows = evidence.clustered
+        found = significance(
+            rows.cells, method, CLUSTERED_TESTS[method](rows, options, options.resamples or _RESAMPLES)
+        )
+    elif (k is not None and k > 1) or (evidence.view == "classwise" and evidence.rows is not None):
+        found = _matrix_significance(evidence, method, k, options)
+    elif method == "omnibus" and evidence.view == "top-label":
+        found = _parts_significance(evidence.tally_in(), options)
     else:
-        outcome = _METHODS[method].test(cells, options)
-    return _with_note(significance(cells, method, outcome), binary)
+        if evidence.view not in ("binary", "confidence"):
+            raise _several_questions(evidence.view)
+        (cells,) = evidence.tally_in(options.rule).parts
+        options = options._replace(classes=None if evidence.classes is None else len(evidence.classes))
+        if method == "omnibus" and not cells.exact:
+            outcome = omnibus(cells, options, _weighted_entries(evidence, cells))
+        else:
+            outcome = _METHODS[method].test(cells, options)
+        found = significance(cells, method, outcome)
+    return replace(found, assumptions=f"{found.assumptions} {evidence.note}") if evidence.note else found
 
 
-def _with_note(found: Significance, binary: bool) -> Significance:
-    return replace(found, assumptions=f"{found.assumptions} {TWO_COLUMNS}") if binary else found
-
-
-def _weighted_entries(y_true: Any, y_prob: Any, rows: RowOptions, cells: Cells, *, binary: bool) -> Entries:
+def _weighted_entries(evidence: Evidence, cells: Cells) -> Entries:
     """One label per row, whatever its weight; from sums, rows of one score must have equal weights."""
-    if isinstance(y_true, Parts):
+    if evidence.rows is None:
         return entries_of_equal_weights(cells)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # the tally has given them
-        sample, _ = sample_and_kind(y_true, y_prob, rows, kind="confidence")
-    top = top_scores(binary_of_two_columns(sample) if binary else sample)
+    top = evidence.sample
     assert top.w is not None
     return entries_of_rows(np.asarray(top.y), np.asarray(top.p, dtype=np.float64), top.w)
 
@@ -336,36 +350,29 @@ def _parts_significance(tally: Tally, options: Options) -> Significance:
     return _joint_significance(outcome, int(tally.weight))
 
 
-def _matrix_significance(
-    y_true: Any, y_prob: Any, method: str, rows: RowOptions, k: int | None, options: Options
-) -> Significance:
+def _matrix_significance(evidence: Evidence, method: str, k: int | None, options: Options) -> Significance:
     """Every class, or the k largest scores."""
-    if method in _DIVISORS and k is not None and rows.get("kind", "confidence") == "confidence":
-        sample = as_sample(y_true, y_prob, rows, kind="confidence")
-        scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
+    if method in _DIVISORS and k is not None and evidence.view in ("binary", "confidence"):
+        scores = of_matrix(evidence.matrix, k, None if options.rule is None else cells_per_axis(options.rule))
         outcome = several_scores(scores, options, _DIVISORS[method])
         return _joint_significance(outcome, int(scores.n), method)
     if method != "omnibus":
-        raise _several_questions(f"kind={rows.get('kind', 'classwise')!r}")
-    kind: Any = rows.get("kind", "confidence")
-    sample = as_sample(y_true, y_prob, rows, kind=kind)
-    if sample.p.ndim == 1:
-        if k is None:
-            raise InputError("kind", "must be left out for a vector of scores, which has no classes", f"got {kind!r}")
+        raise _several_questions(evidence.view)
+    if evidence.view == "binary":
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
-    classes = sample.p.shape[1]
+    classes = evidence.matrix.p.shape[1]
     if k is not None and k > classes:
         raise InputError("k", f"must be at most {classes}, the number of classes", f"got {k}")
-    top_scores(sample)  # checks every value
-    p, y, w = np.asarray(sample.p, dtype=np.float64), np.asarray(sample.y), sample.w
-    if w is not None:
-        if (w != np.floor(w)).any():
-            raise InputError(
-                "sample_weight", "must be whole numbers for several columns: a weight of 2 counts the row twice"
-            )
-        at = np.repeat(np.arange(y.size), w.astype(np.int64))
-        p, y = p[at], y[at]
-    names = sample.classes or tuple(range(classes))
+    if evidence.weights == "fractional":
+        demand = "must be whole numbers for several columns: a weight of 2 counts the row twice"
+        raise InputError("sample_weight", demand)
+    evidence.sample  # noqa: B018  # checks every value
+    sample = evidence.expanded.matrix
+    p, y, names = (
+        np.asarray(sample.p, dtype=np.float64),
+        np.asarray(sample.y),
+        evidence.classes or tuple(range(classes)),
+    )
     return _joint_significance(matrix_outcome(p, y, names, k, options.resamples, options.rng), y.size)
 
 
@@ -380,7 +387,14 @@ def pvalue_of_cells(cells: Cells, method: TestMethod, rng: np.random.Generator, 
 
 
 def _options(
-    method: Any, bins: BinsLike | None, resamples: Any, seed: Seed, fitted: Any, k: Any, *, clustered: bool
+    method: Any,
+    bins: BinsLike | None,
+    resamples: Any,
+    fitted: Any,
+    k: Any,
+    rng: np.random.Generator,
+    *,
+    clustered: bool,
 ) -> Options:
     checked_word(method, "method", tuple(_METHODS))
     if not isinstance(fitted, bool | np.bool_):
@@ -402,21 +416,13 @@ def _options(
         demand = "redraws labels as if they had not been used to fit"
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
     count = None if resamples is None else checked_resamples(resamples)
-    if seed is not None and "resamples" not in _METHODS[method].uses:
-        raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
     rule = None if bins is None else blind_to_labels(as_rule(bins))
-    return Options(rule, count, generator(seed), bool(fitted), None)
-
-
-def _only_part(tally: Tally) -> Cells:
-    if len(tally.parts) == 1:
-        return tally.parts[0]
-    raise _several_questions(f"kind={tally.kind!r}")
+    return Options(rule, count, rng, bool(fitted), None)
 
 
 def _several_questions(view: str) -> InputError:
     return InputError(
         "",
-        f"A single test poses one question; {view} poses one per class",
+        f"A single test poses one question; kind={view!r} poses one per class",
         remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`.",
     )

@@ -12,7 +12,8 @@ from trueness._input.arguments import checked_fraction
 from trueness._numerics.brownian import largest_distance_sf, range_sf
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
-from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
@@ -143,10 +144,13 @@ def cumulative_walk(
     ([0.0, 0.25, 0.75, 1.0], [0.0, -0.0625, 0.1875, 0.1875])
     """
     level = checked_fraction(level, "level")
-    tally = as_tally(y_true, y_prob, rows, kind="confidence")
-    if len(tally.parts) > 1:
-        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {tally.kind!r}")
-    return walk_of_cells(tally.parts[0], level)
+    return cumulative_walk_of(Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep"), level=level)
+
+
+def cumulative_walk_of(evidence: Evidence, *, level: float = 0.95) -> Walk:
+    """The walk of rows or sums that have been read, as :func:`cumulative_walk`."""
+    evidence.require_one("the walk of a matrix")
+    return walk_of_cells(evidence.cells, level)
 
 
 def walk_of_cells(cells: Cells, level: float) -> Walk:

@@ -2,28 +2,27 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, check_seed, checked_fraction, checked_word
+from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
 from trueness._tally.cells import Cells, pool_cells
-from trueness._tally.multiclass import binary_of_two_columns, has_two_columns
-from trueness._tally.rows_or_sums import as_tally, sample_and_kind, takes_rows
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
+from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OwnRowsWarning, TruenessWarning, warn
-from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer._paired_rows import require_confidence
-from trueness.infer.band._monotone_band import BandRuns, band_cells
+from trueness.infer.band._monotone_band import band_runs
 from trueness.infer.interval._score_interval import DefaultParts, upper_limit
 from trueness.infer.limits._ece import bin_gaps, too_good_in_bins
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.null._certain_scores import contradictions
-from trueness.infer.test._calibration_test import calibration_test
+from trueness.infer.test._calibration_test import test_of
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
 
@@ -139,15 +138,27 @@ def equivalence_test(
     >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.02, seed=0).pvalue > 0.05
     True
     """
-    within, criterion = _checked_margin(within), checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    check_seed(seed)
-    _check_options(criterion, bins, share, cluster, weight_type)
-    data = EquivalenceData(y_true, y_prob, rows, cluster, weight_type, seed).as_binary()
-    evidence = data.evidence(criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
-    pvalue, words = evidence.pvalue, evidence.words
-    test = data.omnibus() if pvalue < 1 else None
-    too_good = data.too_good(test)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type)
+    return equivalence_of(evidence, within=within, criterion=criterion, bins=bins, share=share, rng=generator(seed))
+
+
+def equivalence_of(
+    evidence: Evidence,
+    *,
+    within: float = 0.02,
+    criterion: Criterion = "l2",
+    bins: BinsLike | None = None,
+    share: float | None = None,
+    rng: np.random.Generator,
+) -> Significance:
+    """The test of rows or sums that have been read, as :func:`equivalence_test`."""
+    within, criterion = _checked_margin(within), checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
+    _check_options(criterion, bins, share)
+    kept = margin(evidence, criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
+    pvalue, words = kept.pvalue, kept.words
+    test = omnibus_of(evidence, rng) if pvalue < 1 else None
+    too_good = too_good_of(evidence, test)
     if too_good is not None and too_good <= TOO_GOOD:
         pvalue = 1.0
         warn(
@@ -157,18 +168,18 @@ def equivalence_test(
         )
         words = f"{words} The labels agree with the scores too well."
     return Significance(
-        evidence.estimate,
+        kept.estimate,
         pvalue,
         f"{criterion} equivalence",
-        evidence.n,
-        words,
+        kept.n,
+        f"{words} {evidence.note}".rstrip(),
         too_good=too_good,
         contradicted=0 if test is None else test.contradicted,
         within=within,
     )
 
 
-class Evidence(NamedTuple):
+class Margin(NamedTuple):
     """An estimate, and the p-value for keeping its margin."""
 
     estimate: float
@@ -177,151 +188,89 @@ class Evidence(NamedTuple):
     words: str
 
 
-class EquivalenceData(NamedTuple):
-    """Labels and scores, or sums in place of both, and the options that describe them."""
+def margin(evidence: Evidence, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE) -> Margin:
+    """Whether a margin is kept, whether or not the labels are too good to be true."""
+    evidence.require_one("the test of a matrix")
+    if criterion == "band":
+        return _band(evidence, within, share)
+    found = _LIMITS[criterion](evidence, bins)
+    low, high = found.limits(1 - _LEVEL)
+    ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
+    units = "Clusters" if evidence.dependent else "Rows"
+    words = f"{found.name}: one-sided {_PERCENT} {ends}. {units} are independent."
+    return Margin(found.estimate, found.n, smallest_alpha(lambda alpha: found.keep(within, alpha)), words)
 
-    y_true: Any
-    y_prob: Any
-    rows: RowOptions
-    cluster: Any = None
-    weight_type: str = "frequency"
-    seed: Seed = None
 
-    def as_binary(self) -> "EquivalenceData":
-        """Two columns, or class-wise sums of two classes, as the binary problem of the second; others unchanged."""
-        if isinstance(self.y_true, Parts):
-            return self._replace(y_true=binary_of_two_classes(self.y_true))
-        if "kind" in self.rows or not has_two_columns(self.y_prob):
-            return self
-        sample, _ = sample_and_kind(self.y_true, self.y_prob, self.rows)
-        second = binary_of_two_columns(sample)
-        dropped = sample.rows is not None and self.cluster is not None
-        cluster = np.asarray(self.cluster)[sample.rows] if dropped else self.cluster
-        options: RowOptions = {} if second.w is None else {"sample_weight": second.w}
-        return self._replace(y_true=second.y, y_prob=second.p, rows=options, cluster=cluster)
+def _l2(evidence: Evidence, _: BinsLike) -> "_Limits":
+    if evidence.dependent or evidence.weight_type == "importance":
+        rows = evidence.clustered
+        parts, n = DefaultParts.of_clusters(rows)[0], rows.n
+    else:
+        cells = finest(evidence).cells
+        if not cells.exact:
+            remedy = "For other weights use `weight_type='importance'`."
+            raise InputError("sample_weight", "must be whole numbers for the l2 error", remedy=remedy)
+        n = int(cells.weight.sum())
+        if n < 2:
+            raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
+        parts = DefaultParts.of_cells(cells)
+    high, estimate = upper_limit(parts), math.sqrt(max(parts.coarse.estimate, 0.0))
+    return _Limits(estimate, n, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0))), "l2 calibration error")
 
-    def evidence(self, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE) -> Evidence:
-        """The evidence for keeping a margin, whether or not the labels are too good to be true."""
-        if criterion == "band":
-            return self._band(within, share)
-        found = self._limits(criterion, bins)
-        estimate, n, limits, name = found
-        low, high = limits(1 - _LEVEL)
-        ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
-        words = f"{name}: one-sided {_PERCENT} {ends}. {self._assumption}"
-        return Evidence(estimate, n, smallest_alpha(lambda alpha: found.keep(within, alpha)), words)
 
-    def keeps(self, criterion: str, within: float, alpha: float, bins: BinsLike = 10) -> bool:
-        """Whether limits at one error rate keep the margin; not for 'band'."""
-        return self._limits(criterion, bins).keep(within, alpha)
+def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
+    part = evidence.one
+    assert part is not None
+    found = EffectiveEvents.of(part, evidence.clustered if evidence.dependent else None)
+    whole = part.exact if isinstance(part, Cells) else part.whole
+    n = int(part.weight.sum() if whole else part.count.sum())
+    return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], _RATIO)
 
-    def _limits(self, criterion: str, bins: BinsLike) -> "_Limits":
-        return self._ece(bins) if criterion == "ece" else self._ratio() if criterion == "oe" else self._l2()
 
-    @property
-    def _assumption(self) -> str:
-        return "Rows are independent." if self.cluster is None else "Clusters are independent."
+def _ece(evidence: Evidence, bins: BinsLike) -> "_Limits":
+    gaps = bin_gaps(evidence, bins)
+    return _Limits(gaps.ece, gaps.n, lambda alpha: (0.0, gaps.high(alpha)), "ECE")
 
-    def _l2(self) -> "_Limits":
-        name = "l2 calibration error"
-        if self.cluster is not None or self.weight_type == "importance":
-            rows = self._clustered()
-            parts, n = DefaultParts.of_clusters(rows)[0], rows.n
-        else:
-            cells = self._cells()
-            if not cells.exact:
-                demand, remedy = (
-                    "must be whole numbers for the l2 error",
-                    "For other weights use `weight_type='importance'`.",
-                )
-                raise InputError("sample_weight", demand, remedy=remedy)
-            n = int(cells.weight.sum())
-            if n < 2:
-                raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
-            parts = DefaultParts.of_cells(cells)
-        high = upper_limit(parts)
-        return _Limits(
-            math.sqrt(max(parts.coarse.estimate, 0.0)),
-            n,
-            lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0))),
-            name,
-        )
 
-    def _ratio(self) -> "_Limits":
-        rows = None if self.cluster is None else self._clustered()
-        if rows is not None:
-            part: Any = rows.cells
-        elif isinstance(self.y_true, Binned):
-            require_confidence(self.y_true.kind, "the test of a matrix")
-            (part,) = self.y_true.parts
-        else:
-            part = self._cells()
-        found = EffectiveEvents.of(part, rows)
-        whole = part.exact if isinstance(part, Cells) else part.whole
-        n = int(part.weight.sum() if whole else part.count.sum())
-        return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], _RATIO)
+_LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], "_Limits"]]] = {"l2": _l2, "oe": _ratio, "ece": _ece}
 
-    def _ece(self, bins: BinsLike) -> "_Limits":
-        gaps = bin_gaps(
-            self.y_true,
-            self.y_prob,
-            bins=bins,
-            cluster=self.cluster,
-            weight_type=self.weight_type,
-            rows=self.rows,
-        )
-        return _Limits(gaps.ece, gaps.n, lambda alpha: (0.0, gaps.high(alpha)), "ECE")
 
-    def _band(self, within: float, share: float) -> Evidence:
-        runs = BandRuns(band_cells(self.y_true, self.y_prob, self.rows))
-        band = runs.band(_LEVEL)
+def _band(evidence: Evidence, within: float, share: float) -> Margin:
+    runs = band_runs(evidence)
+    band = runs.band(_LEVEL)
 
-        def enough(alpha: float) -> bool:
-            return runs.share_within(within, alpha) >= share - 1e-12
+    def enough(alpha: float) -> bool:
+        return runs.share_within(within, alpha) >= share - 1e-12
 
-        shown, pvalue = band.share_within(within), smallest_alpha(enough) if band.rising else 1.0
-        fits = "" if band.rising else " No rising function fits."
-        what = f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
-        return Evidence(shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}")
+    shown, pvalue = band.share_within(within), smallest_alpha(enough) if band.rising else 1.0
+    fits = "" if band.rising else " No rising function fits."
+    what = f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
+    return Margin(shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}")
 
-    def _clustered(self) -> Any:
-        importance = self.weight_type == "importance"
-        return clustered_rows(self.y_true, self.y_prob, self.cluster, self.rows, importance=importance)
 
-    def _cells(self) -> Cells:
-        """The sums per distinct score; fine bins stand for the mean score of their rows."""
-        sums = self.y_true
-        if isinstance(sums, Binned):
-            sums = cells_at_their_mean(sums) or sums  # as_tally refuses coarse bins
-        tally = as_tally(sums, self.y_prob, self.rows, kind="confidence")
-        require_confidence(tally.kind, "the test of a matrix")
-        return tally.parts[0]
+def omnibus_of(evidence: Evidence, rng: np.random.Generator) -> Significance | None:
+    """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
 
-    def omnibus(self) -> Significance | None:
-        """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
-
-        With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
-        """
-        sums: Any = cells_at_their_mean(self.y_true) if isinstance(self.y_true, Binned) else self.y_true
-        if sums is None:
+    With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
+    """
+    evidence = finest(evidence)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruenessWarning)  # the limits have given them
+        try:
+            cells = evidence.cells
+            plain = not evidence.dependent and evidence.weight_type != "importance"
+            if plain and cells.exact and not contradictions(cells):
+                evidence = Evidence.of_sums(Tally(evidence.view, (pool_cells(cells),), evidence.classes))
+            return test_of(evidence, rng=rng)
+        except InputError:
             return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)  # the limits have given them
-            try:
-                if self.cluster is None and self.weight_type == "frequency":
-                    tally = as_tally(sums, self.y_prob, self.rows, kind="confidence")
-                    (cells,) = tally.parts
-                    if cells.exact and not contradictions(cells):
-                        return calibration_test(Tally(tally.kind, (pool_cells(cells),), tally.classes), seed=self.seed)
-                return calibration_test(sums, self.y_prob, cluster=self.cluster, seed=self.seed, **self.rows)
-            except InputError:
-                return None
 
-    def too_good(self, test: Significance | None) -> float | None:
-        """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
-        if test is None:
-            return too_good_in_bins(self.y_true.parts[0]) if isinstance(self.y_true, Binned) else None
-        return test.too_good
+
+def too_good_of(evidence: Evidence, test: Significance | None) -> float | None:
+    """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
+    if test is None:
+        return too_good_in_bins(evidence.given.parts[0]) if isinstance(evidence.given, Binned) else None
+    return test.too_good
 
 
 class _Limits(NamedTuple):
@@ -351,6 +300,12 @@ def smallest_alpha(keeps: Callable[[float], bool]) -> float:
     return math.exp(high)
 
 
+def finest(evidence: Evidence) -> Evidence:
+    """Fine bins as cells with the mean score of their rows; anything else unchanged."""
+    tally = cells_at_their_mean(evidence.given) if isinstance(evidence.given, Binned) else None
+    return evidence if tally is None else replace(evidence, given=tally)
+
+
 def cells_at_their_mean(binned: Binned) -> Tally | None:
     """Fine bins as cells with the mean score of their rows; None if the bins are coarse."""
     bins = binned.parts[0]
@@ -368,21 +323,10 @@ def _checked_margin(within: Any) -> float:
     return float(within)
 
 
-def _check_options(criterion: str, bins: Any, share: Any, cluster: Any, weight_type: str) -> None:
-    if bins is not None and criterion != "ece":
-        raise InputError(
-            "bins", "is only for `criterion='ece'`", f"got `criterion={criterion!r}`", remedy="Leave it out."
-        )
-    if share is not None and criterion != "band":
-        raise InputError(
-            "share", "is only for `criterion='band'`", f"got `criterion={criterion!r}`", remedy="Leave it out."
-        )
+def _check_options(criterion: str, bins: Any, share: Any) -> None:
+    for name, value, taker in (("bins", bins, "ece"), ("share", share, "band")):
+        if value is not None and criterion != taker:
+            got = f"got `criterion={criterion!r}`"
+            raise InputError(name, f"is only for `criterion={taker!r}`", got, remedy="Leave it out.")
     if share is not None and share != 1:
         checked_fraction(share, "share")
-    if criterion == "band" and (cluster is not None or weight_type == "importance"):
-        name = "cluster" if cluster is not None else "weight_type='importance'"
-        raise InputError(
-            name,
-            "is not accepted by `criterion='band'`, which needs independent rows of equal weight",
-            remedy="Use 'l2', 'ece' or 'oe'.",
-        )

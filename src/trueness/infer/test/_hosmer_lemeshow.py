@@ -4,10 +4,11 @@ import numpy as np
 from scipy.special import chdtrc
 
 from trueness._tally.cells import Cells, segment_sums
+from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import caveat, monte_carlo_outcome, of_events, with_draws
-from trueness.infer.test._method import Options, Outcome, bin_starts, observed_events, require_counts, squared_weights
+from trueness.infer.test._method import Options, Outcome, observed_events, require_counts, squared_weights
 from trueness.typing import Floats
 
 # Variance of the events of a group from which on their number is nearly normal.

@@ -9,7 +9,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule
 from trueness.errors import InputError
 from trueness.results import Significance
-from trueness.typing import Floats, Ints
+from trueness.typing import Floats
 
 
 class Options(NamedTuple):
@@ -79,9 +79,3 @@ def require_counts(cells: Cells, what: str) -> Cells:
             ),
         )
     return cells
-
-
-def bin_starts(cells: Cells, rule: BinRule) -> Ints:
-    """The first cell of each non-empty bin."""
-    start = rule.group(cells).start
-    return start[:-1][start[1:] > start[:-1]]

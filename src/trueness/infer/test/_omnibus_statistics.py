@@ -26,10 +26,11 @@ from scipy.special import ndtri
 
 from trueness._numerics.pairs import event_sums
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import label_batches
-from trueness.infer.test._method import bin_starts, require_counts
+from trueness.infer.test._method import require_counts
 from trueness.typing import Floats, Ints
 
 NAMES = ("error", "width", "cells", "trend", "mean", "slope", "waves")

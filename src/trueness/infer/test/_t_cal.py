@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from trueness._numerics.runs import NestedRuns
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import EqualWidth
 from trueness.infer.null._redrawn_labels import count_entries, label_batches, monte_carlo_outcome, monte_carlo_pvalue
 from trueness.infer.test._exact_test import PairStatistic
-from trueness.infer.test._method import Options, Outcome, bin_starts, require_counts
+from trueness.infer.test._method import Options, Outcome, require_counts
 from trueness.typing import Floats, Ints
 
 
