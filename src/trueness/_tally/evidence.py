@@ -37,6 +37,7 @@ from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
 Sums: TypeAlias = Tally | Binned | Sketch
 WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
+TwoColumns: TypeAlias = Literal["binary", "keep", "always"]
 SKETCHED = "From a sketch: all scores of a cell are at their mean."
 _MOST_ROWS = 1 << 28
 
@@ -74,14 +75,14 @@ class Evidence:
         rows: RowOptions,
         *,
         kind: Kind = "classwise",
-        two_columns: Literal["binary", "keep"] = "binary",
+        two_columns: TwoColumns = "binary",
         cluster: ArrayLike | None = None,
         weight_type: WeightType = "auto",
     ) -> "Evidence":
         """Read labels and scores, or sums in place of both.
 
         `kind` is the view of a matrix unless `rows` names one; a matrix of two columns for which `rows` names none is
-        the binary problem of its second column, unless they are to be kept.
+        the binary problem of its second column, unless they are to be kept; 'always': also if `rows` names 'classwise'.
         """
         if isinstance(y_true, Tally | Binned | Sketch):
             if cluster is not None or weight_type == "importance":
@@ -89,7 +90,7 @@ class Evidence:
                 what = type(y_true).__name__
                 raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
             refuse_row_arguments(y_true, y_prob, rows)
-            binary = two_columns if rows.get("kind") is None else "keep"
+            binary = two_columns if rows.get("kind") is None or two_columns == "always" else "keep"
             return cls.of_sums(y_true, two_columns=binary, weight_type=weight_type)
         one = {"": y_prob}
         found = cls.several(
@@ -98,12 +99,10 @@ class Evidence:
         return found[""]
 
     @classmethod
-    def of_sums(
-        cls, sums: Any, *, two_columns: Literal["binary", "keep"] = "binary", weight_type: WeightType = "auto"
-    ) -> "Evidence":
+    def of_sums(cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto") -> "Evidence":
         """Take sums as they are; class-wise sums of two classes are the binary problem of the second."""
         notes = [SKETCHED] if isinstance(sums, Sketch) else []
-        two = two_columns == "binary" and sums.kind == "classwise" and len(sums.parts) == 2
+        two = two_columns != "keep" and sums.kind == "classwise" and len(sums.parts) == 2
         if two:
             notes.append(two_columns_in_words(sums.classes) if sums.classes else TWO_COLUMNS)
             sums = binary_of_two_classes(sums)
@@ -117,7 +116,7 @@ class Evidence:
         rows: RowOptions,
         *,
         kind: Kind = "classwise",
-        two_columns: Literal["binary", "keep"] = "binary",
+        two_columns: TwoColumns = "binary",
         cluster: ArrayLike | None = None,
         weight_type: WeightType = "auto",
         argument: str = "models",
@@ -148,7 +147,8 @@ class Evidence:
             warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
         codes = None if names is None else cluster_codes(names, position)
         view: View = "binary" if first.p.ndim == 1 else asked
-        two = two_columns == "binary" and options.get("kind") is None and first.p.ndim == 2 and first.p.shape[1] == 2
+        free = options.get("kind") in ((None, "classwise") if two_columns == "always" else (None,))
+        two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
         notes: tuple[str, ...] = ()
         if two:
             view, notes = "binary", (two_columns_in_words(first.classes or ()),)

@@ -16,7 +16,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.infer._estimate import estimates_of
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.test._calibration_test import calibration_test
+from trueness.infer.test._calibration_test import test_of
 from trueness.measure._auc import auc
 from trueness.measure._binned import ece
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod, distances, fit_curve
@@ -121,9 +121,7 @@ def panel(
     """
     level, rng = checked_level(level), generator(seed)
     checked_word(curve, "curve", METHODS)
-    if rows.get("kind") == "classwise":  # the two classes are one problem
-        rows["kind"] = None
-    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
+    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always", cluster=cluster)
     return panel_of(evidence, level=level, curve=curve, floor=floor, rng=rng)
 
 
@@ -148,7 +146,7 @@ def panel_of(
         # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
         warnings.simplefilter("ignore", TruenessWarning)
         found = estimates_of(NAMES, evidence, level=level, floor=floor, rng=rng, curve=curve)
-        tests = _tests(evidence, tally, rng)
+        tests = _tests(evidence, rng)
     clusters = None if evidence.in_clusters is None else evidence.in_clusters.clusters
     return panel_of_answers(found, tests, tally.parts[0], level, curve, clusters)
 
@@ -179,15 +177,11 @@ def panel_of_answers(
     )
 
 
-def _tests(evidence: Evidence, tally: Tally, rng: np.random.Generator) -> tuple[Significance, ...]:
+def _tests(evidence: Evidence, rng: np.random.Generator) -> tuple[Significance, ...]:
     """Spiegelhalter's and Cox's tests; with clusters only the first, for weights that count rows."""
     if evidence.in_clusters is None:
-        return tuple(calibration_test(tally, method=method, seed=rng) for method in ("spiegelhalter", "cox"))
-    if not evidence.whole:
-        return ()
-    rows = evidence.expanded
-    top = rows.sample
-    return (calibration_test(top.y, top.p, method="spiegelhalter", cluster=rows.cluster, seed=rng),)
+        return test_of(evidence, method="spiegelhalter", rng=rng), test_of(evidence, method="cox", rng=rng)
+    return (test_of(evidence, method="spiegelhalter", rng=rng),) if evidence.whole else ()
 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:

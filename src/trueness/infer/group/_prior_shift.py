@@ -85,7 +85,8 @@ def prior_shift(
     """
     level = checked_level(level)
     weight_type: Literal["auto", "frequency"] = "auto" if cluster is None else "frequency"
-    return prior_shift_of(Evidence.of(y_true, y_prob, rows, cluster=cluster, weight_type=weight_type), level=level)
+    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always", cluster=cluster, weight_type=weight_type)
+    return prior_shift_of(evidence, level=level)
 
 
 def prior_shift_of(evidence: Evidence, *, level: float = 0.95) -> PriorShift:
