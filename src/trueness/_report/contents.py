@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.sample import Sample
 from trueness._input.segment_columns import SegmentColumn
 from trueness._report.answers import Facts, answer_questions
 from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
 from trueness._report.estimates import ALPHA
-from trueness._report.evidence import Evidence, Subject, Sums
 from trueness._report.inference import Alpha, Notes, Options, collect_warnings, comparison
 from trueness._report.panel import calibration_curve, validation_panel
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
 from trueness._report.segments import segments
+from trueness._report.subject import Subject
 from trueness._report.summary import summarize
 from trueness._report.verdict import overall_verdict, verdict
+from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
 from trueness._text.bins import rule_in_words
@@ -52,7 +52,7 @@ def compute_contents(
 ) -> Contents:
     """Compute everything, model by model; `progress` receives the steps done and their total."""
     done, total = itertools.count(1), _STEPS * len(subject.models) + 1
-    rule, level, seed, *_ = options = options._replace(cluster=subject.cluster)
+    rule, level, seed, _ = options
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals)
     models = tuple(
         _model(name, subject, by, options, provenance, lambda: progress(next(done), total)) for name in subject.models
@@ -87,9 +87,9 @@ def _model(
     provenance: Provenance,
     step: Callable[[], None],
 ) -> Model:
-    notes, (rule, level, _, cluster, _) = Notes(), options
-    data = subject.evidence(name)
-    tally, sample = data.tally, data.sample
+    notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
+    data, groups = subject.models[name], subject.groups.get(name, {})
+    tally = data.tally
     step()
     asked = _picture(data.sums, rule, level, notes)
     if len(asked.bins) > MOST_BINS:
@@ -98,25 +98,24 @@ def _model(
     first = _first_bins(asked.bins, tally, rule, notes)
     shown = asked if first is rule else _picture(data.sums, first, level, notes)
     step()
-    segmented = bool(by or data.groups)
-    top_label = subject.view in ("confidence", "top-label")
+    segmented = bool(by or groups)
     summary = summarize(data, options, notes, segmented=segmented, top_label=top_label)
     step()
-    groups = segments(data, by, options, subject.by) if segmented else None
+    parts = segments(data, by, groups, options, subject.by) if segmented else None
     step()
-    fixes = None if sample is None else remedies(sample, options, summary.prior_shift)
-    if fixes is None and cluster is not None:
+    fixes = None if data.rows is None else remedies(data, options, summary.prior_shift)
+    if fixes is None and data.dependent:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
     step()
     classes, largest = None, None
-    if sample is not None and data.classwise is not None:
-        classes = class_rows(data.classwise, sample, options, segmented=segmented)
-        largest = top_k(sample, options, notes)
+    if data.classwise is not None:
+        classes = class_rows(data, options, segmented=segmented)
+        largest = top_k(data, options, notes)
     step()
     panel = validation_panel(data, summary.estimates, options)
     who = name if len(subject.models) > 1 else ""
-    judged = verdict(summary, level, groups, classes, name=who, top_label=top_label, clustered=cluster is not None)
-    facts = Facts(name, judged, summary, shown, groups, classes, fixes, provenance, top_label)
+    judged = verdict(summary, level, parts, classes, name=who, top_label=top_label, clustered=data.dependent)
+    facts = Facts(name, judged, summary, shown, parts, classes, fixes, provenance, top_label)
     return Model(
         name=name,
         verdict=judged,
@@ -129,7 +128,7 @@ def _model(
         blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].exact else None,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
-        segments=groups,
+        segments=parts,
         remedies=fixes,
         classes=classes,
         top_k=largest,
@@ -189,8 +188,8 @@ def _worst(damage: Numbers) -> tuple[int, ...]:
 def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
     part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
-    top_label = subject.view in ("confidence", "top-label")
-    views = [explorer("All rows" if data.classwise is None else "Top label", part, rule, level, top_label=top_label)]
+    name = "All rows" if data.classwise is None else "Top label"
+    views = [explorer(name, part, rule, level, top_label=subject.top_label)]
     if data.classwise is not None:
         named = dict(zip(map(str, data.classwise.classes or ()), data.classwise.parts, strict=True))
         most = max(0, _MOST_VIEWS // len(subject.models) - 1)
@@ -199,10 +198,9 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subjec
 
 
 def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison | None:
-    samples = {name: one for name, one in subject.models.items() if isinstance(one, Sample)}
-    if len(samples) < 2:
+    if len(subject.models) < 2 or subject.source != "rows":
         return None
-    return notes.attempt("The comparison", lambda: comparison(samples, options, "squared_ece"))
+    return notes.attempt("The comparison", lambda: comparison(subject.models, options, "squared_ece"))
 
 
 def _part_of_alpha(settings: Settings, subject: Subject) -> float:
@@ -213,7 +211,7 @@ def _part_of_alpha(settings: Settings, subject: Subject) -> float:
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
     level = level_percent(settings.level)
-    top_label = subject.view in ("confidence", "top-label")
+    top_label = subject.top_label
     rate = "accuracy" if top_label else "event rate"
     terms = {
         "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from trueness._input.arguments import generator
-from trueness._report.evidence import Evidence, weight_type
 from trueness._report.inference import Notes, Options
 from trueness._tally.cells import pool_cells
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, EqualMass
 from trueness._tally.tally import Tally
 from trueness.infer import noise_floor
-from trueness.infer._estimate import estimates
+from trueness.infer._estimate import estimates_of
 from trueness.infer.band._monotone_band import BandRuns
 from trueness.infer.limits._curve_errors import curve_errors
 from trueness.measure import ace, corp, ece, mce, smooth_ece, tce
@@ -69,27 +69,20 @@ def _limits(
 ) -> dict[str, Estimate]:
     """Measures of the binary problem by field, from the rows if weights or clusters require them."""
     asked = {key: _measure(key, options.rule) for key in names}
-    view = data.view
-    if view is None or (options.cluster is None and data.tally is not None and data.tally.parts[0].exact):
-        return _ask(asked, (data.sums,), options, notes, floor=floor)
-    return _ask(asked, (view.y, view.p), options, notes, floor=floor, sample_weight=view.w)
+    return _ask(asked, data, options, notes, floor=floor)
 
 
 def _all_classes(data: Evidence, options: Options, notes: Notes) -> dict[str, Estimate]:
     """The class-wise ECE and the proper scores of a matrix."""
-    rows, asked = data.sample, {key: key for key in _PROPER} | {"ece_classwise": partial(ece, bins=options.rule)}
-    assert rows is not None
-    tolerance = {"sum_tolerance": rows.tolerance} if rows.tolerance else {}
-    return _ask(asked, (rows.y, rows.p), options, notes, floor=False, sample_weight=rows.w, **tolerance)
+    asked = {key: key for key in _PROPER} | {"ece_classwise": partial(ece, bins=options.rule)}
+    return _ask(asked, data.every_class, options, notes, floor=False)
 
 
 def _ask(
-    asked: Mapping[str, Any], data: tuple[Any, ...], options: Options, notes: Notes, *, floor: bool, **rows: Any
+    asked: Mapping[str, Any], data: Evidence, options: Options, notes: Notes, *, floor: bool
 ) -> dict[str, Estimate]:
-    same: Any = {"level": options.level, "seed": options.seed, "floor": floor}
-    if len(data) > 1:
-        same |= {"cluster": options.cluster, **rows}
-    return notes.attempt("Intervals", lambda: estimates(asked, *data, **same), warn=False) or {}
+    same: Any = {"level": options.level, "rng": generator(options.seed), "floor": floor}
+    return notes.attempt("Intervals", lambda: estimates_of(asked, data, **same), warn=False) or {}
 
 
 def _measure(key: str, rule: BinRule) -> Any:
@@ -106,7 +99,7 @@ def _measure(key: str, rule: BinRule) -> Any:
 
 def shown_within(data: Evidence, options: Options) -> float:
     """The distance that the monotone band shows 95 % of the rows not to exceed; nan if it does not apply."""
-    if not options.intervals or options.cluster is not None or data.tally is None or not data.tally.parts[0].exact:
+    if not options.intervals or data.dependent or data.tally is None or not data.tally.parts[0].exact:
         return float("nan")
     band = BandRuns(data.tally.parts[0]).band(options.level)
     order = np.argsort(band.distance)
@@ -141,7 +134,7 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
         found["smooth_ece"] = drawn_floor("smooth ECE", smooth_ece, pooled, _FEWEST_DRAWS, options, notes)
     if data.classwise is not None:
         found["ece_classwise"] = _floor_of_rows("class-wise ECE", partial(ece, bins=options.rule), data, options, notes)
-    if data.classwise is None and (cells.exact or data.sample is None):
+    if data.classwise is None and (cells.exact or data.rows is None):
         draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
         found["miscalibration"] = drawn_floor("miscalibration", miscalibration, tally, draws, options, notes)
     else:
@@ -153,11 +146,13 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
 
 def _floor_of_rows(name: str, measure: Any, data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
     """The noise floor over all classes of a matrix, or of weighted rows; None if there are very many."""
-    rows = data.sample
-    draws = 0 if rows is None else min(_DRAWS, int(_LABELS / rows.p.size))
-    if rows is None or draws < _FEWEST_DRAWS:
+    if data.rows is None:
         return None
-    weights: dict[str, Any] = {"sample_weight": rows.w, "weight_type": weight_type(rows)}
+    rows = data.matrix
+    draws = min(_DRAWS, int(_LABELS / rows.p.size))
+    if draws < _FEWEST_DRAWS:
+        return None
+    weights: dict[str, Any] = {"sample_weight": rows.w, "weight_type": "frequency" if data.whole else "importance"}
     return drawn_floor(name, measure, rows.p, draws, options, notes, sum_tolerance=rows.tolerance or None, **weights)
 
 

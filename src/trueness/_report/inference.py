@@ -4,28 +4,28 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
-from trueness._input.sample import Sample
-from trueness._report.evidence import weight_type
+from trueness._input.arguments import generator
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer import calibration_test, compare, ece_interval
+from trueness.infer.comparison._compare import compare_of
+from trueness.infer.interval._ece_interval import interval_of
+from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._exact_test import required_draws
 from trueness.results import Comparison, Interval, Significance
-from trueness.typing import Ints
 
 Result = TypeVar("Result")
 
 
 class Options(NamedTuple):
-    """The bins, level, seed and clusters for every number of a report."""
+    """The bins, level and seed for every number of a report."""
 
     rule: BinRule
     level: float
     seed: int
-    cluster: Ints | None = None
     intervals: bool = True
     """Whether every measure has its limits or noise floor, or only those that the verdict needs."""
 
@@ -47,13 +47,6 @@ class Alpha(NamedTuple):
         whole = alpha / 2 if parts else alpha
         good = min(TOO_GOOD, whole / 10)
         return cls(whole - good, good, (alpha - whole) / max(parts, 1))
-
-
-class Clustered(NamedTuple):
-    """Rows, and the cluster of each."""
-
-    view: Sample
-    cluster: Ints
 
 
 TOO_GOOD = 0.001
@@ -120,48 +113,31 @@ def draws_for_tests(tallies: Sequence[Tally], alpha: float) -> int | None:
     return draws if exact and cells * draws <= _TEST_LABELS else None
 
 
-def significance(tally: Tally, draws: int | None, seed: int, rows: Clustered | None) -> Significance:
+def significance(one: Evidence, draws: int | None, seed: int) -> Significance:
     """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
 
     With clusters it is always the omnibus test: all methods then draw.
     """
-    if rows is not None:
-        view, cluster = rows
-        resamples = draws or FLOOR_DRAWS
-        return calibration_test(view.y, view.p, cluster=cluster, sample_weight=view.w, resamples=resamples, seed=seed)
-    options: dict[str, Any] = {"method": "ks"} if draws is None else {"resamples": draws, "seed": seed}
-    return calibration_test(tally, **options)
+    if one.dependent:
+        return test_of(one, resamples=draws or FLOOR_DRAWS, rng=generator(seed))
+    if draws is None:
+        return test_of(one, method="ks", rng=generator(seed))
+    return test_of(one, resamples=draws, rng=generator(seed))
 
 
-def significance_of_all_rows(view: Sample | None, tally: Tally, options: Options) -> Significance:
-    """The omnibus test, with as many draws as the level needs; from the rows if there are clusters."""
+def significance_of_all_rows(one: Evidence, options: Options) -> Significance:
+    """The omnibus test, with as many draws as the level needs."""
     draws = required_draws(round(1 - options.level, 12))  # as for the confidence set, so that both have one p-value
-    same: Any = {"resamples": draws, "seed": options.seed}
-    if view is None or (options.cluster is None and tally.parts[0].exact):
-        return calibration_test(tally, **same)
-    return calibration_test(view.y, view.p, sample_weight=view.w, cluster=options.cluster, **same)
+    return test_of(one, resamples=draws, rng=generator(options.seed))
 
 
-def confidence_set(view: Sample | None, tally: Tally, options: Options) -> Interval:
-    """The confidence set of the l2 error: from the tally, or from the rows if weights or clusters require them."""
-    exact, same = tally.parts[0].exact, {"level": options.level, "seed": options.seed}
-    if view is None or (exact and options.cluster is None):
-        return ece_interval(tally, **same)  # type: ignore[arg-type]
-    kind: Literal["frequency", "importance"] = "frequency" if exact else "importance"
-    return ece_interval(view.y, view.p, sample_weight=view.w, weight_type=kind, cluster=options.cluster, **same)  # type: ignore[arg-type]
+def confidence_set(one: Evidence, options: Options) -> Interval:
+    """The confidence set of the l2 error."""
+    return interval_of(one, level=options.level, rng=generator(options.seed))
 
 
-def comparison(models: Mapping[str, Sample], options: Options, measure: Literal["squared_ece", "brier"]) -> Comparison:
+def comparison(
+    models: Mapping[str, Evidence], options: Options, measure: Literal["squared_ece", "brier"]
+) -> Comparison:
     """The differences between models of the same rows."""
-    first = next(iter(models.values()))
-    return compare(
-        first.y,
-        {name: sample.p for name, sample in models.items()},
-        measure=measure,
-        level=options.level,
-        sample_weight=first.w,
-        weight_type=weight_type(first),
-        cluster=options.cluster,
-        sum_tolerance=None if first.p.ndim == 1 else max(sample.tolerance for sample in models.values()),
-        progress=False,
-    )
+    return compare_of(models, measure, level=options.level, rng=generator(options.seed))

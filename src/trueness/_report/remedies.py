@@ -9,13 +9,10 @@ import numpy as np
 
 from trueness import recalibrate
 from trueness._input.sample import Sample
-from trueness._report.evidence import fractional
 from trueness._report.inference import Notes, Options, collect_warnings, comparison, confidence_set
 from trueness._report.records import Guarantee, Remedies, Remedy
-from trueness._tally.rows_or_sums import tally_of
-from trueness._tally.tally import Tally
+from trueness._tally.evidence import Evidence
 from trueness.errors import MovedScoresWarning
-from trueness.infer._paired_rows import some_rows, top_scores
 from trueness.measure import brier, ece, log_loss
 from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
@@ -43,28 +40,33 @@ _MANY_CLASSES, _MOST_AUTOMATIC = 50, 10_000
 class _Task(NamedTuple):
     """The rows to split, and how to measure them."""
 
-    rows: Sample
+    data: Evidence
     options: Options
     notes: Notes
 
+    @property
+    def rows(self) -> Sample:
+        """The rows as they are passed to a calibrator."""
+        return self.data.matrix
 
-def remedies(sample: Sample, options: Options, shift: PriorShift | None = None) -> Remedies | None:
+
+def remedies(data: Evidence, options: Options, shift: PriorShift | None = None) -> Remedies | None:
     """The scores before and after each suitable calibrator; None if there are too few rows to split.
 
     A prior shift that was detected adds the prior correction.
     """
-    cluster = options.cluster
-    if sample.y.size < _LEAST_ROWS or (cluster is not None and cluster.max() + 1 < _FOLDS):
+    sample = data.matrix
+    if sample.y.size < _LEAST_ROWS or data.units < _FOLDS:
         return None
     names = _calibrator_names(sample)
     if shift is not None and shift.detected:
         names = {"PriorCorrection": PRIOR_CORRECTION} | names
     notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
-    place, cluster = order_of_content(sample, cluster)
-    task = _subsample(_Task(some_rows(sample, place), options._replace(cluster=cluster), notes))
+    place, cluster = order_of_content(sample, data.cluster)
+    task = _subsample(_Task(replace(data.at(place), cluster=cluster), options, notes))
     rows = task.rows
     with collect_warnings(notes):
-        before = _remedy("as they are", "", rows, task)
+        before = _remedy("as they are", "", task.data, task)
     after = []
     for name, words in names.items():
         done = notes.attempt(
@@ -86,7 +88,7 @@ def remedies(sample: Sample, options: Options, shift: PriorShift | None = None) 
         best=None if best is None else best.name,
         folds=_FOLDS,
         n=int(rows.y.size),
-        guarantee=_guarantee(sample, options.level, notes, clustered=cluster is not None),
+        guarantee=_guarantee(sample, options.level, notes, clustered=data.dependent),
         notes=(*notes.sentences, *infinite),
     )
 
@@ -152,14 +154,13 @@ def _projection(n_classes: int) -> Floats:
 
 
 def _subsample(task: _Task) -> _Task:
-    n, cluster = task.rows.y.size, task.options.cluster
-    most = _MOST_ROWS if cluster is None else _MOST_CLUSTERED
+    n = task.rows.y.size
+    most = _MOST_CLUSTERED if task.data.dependent else _MOST_ROWS
     if n <= most:
         return task
     task.notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
     some = np.sort(np.random.default_rng(task.options.seed).choice(n, most, replace=False))
-    left = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1].reshape(-1)
-    return task._replace(rows=some_rows(task.rows, some), options=task.options._replace(cluster=left))
+    return task._replace(data=task.data.at(some))
 
 
 def folds_of(n: int, seed: int, cluster: Ints | None = None) -> Ints:
@@ -176,7 +177,7 @@ def _calibrator(name: str, rows: Sample, seed: int) -> Any:
     if name != "HistogramBinning":
         return make()
     scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
-    if fractional(rows):  # ranks need whole rows
+    if rows.w is not None and bool((rows.w % 1 != 0).any()):  # ranks need whole rows
         scheme = "fixed-width"
     return make(n_bins, scheme, seed=seed) if scheme == "randomized" else make(n_bins, scheme)
 
@@ -192,25 +193,27 @@ def _scheme(rows: Sample) -> str:
 
 
 def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
-    rows, seed, cluster = task.rows, task.options.seed, task.options.cluster
+    rows, seed, cluster = task.rows, task.options.seed, task.data.cluster
     fold = folds_of(rows.y.size, seed, cluster)
     out: Floats = np.empty(rows.p.shape)
     for i in range(_FOLDS):
         test = fold == i
-        learn = some_rows(rows, ~test)
+        learn = task.data.at(~test).matrix
         calibrator = _calibrator(name, rows, seed)
         # The automatic map splits the rows once more, by clusters too.
         dependence = {} if cluster is None or name != "AutoCalibration" else {"cluster": cluster[~test]}
         calibrator.fit(learn.p, learn.y, sample_weight=learn.w, **dependence)
         out[test] = calibrator.predict(rows.p[test])
-    changed = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
+    changed = replace(
+        task.data, rows=Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6)), given=None, memory={}
+    )
     found = _remedy(words, repr(_calibrator(name, rows, seed)), changed, task)
     return replace(found, **_gain(changed, task))
 
 
-def _gain(after: Sample, task: _Task) -> dict[str, Any]:
+def _gain(after: Evidence, task: _Task) -> dict[str, Any]:
     """The reduction of the Brier score, compared row by row, with its interval."""
-    models = {"before": task.rows, "after": after}
+    models = {"before": task.data, "after": after}
     found = task.notes.attempt("The gain of a calibrator", lambda: comparison(models, task.options, "brier"))
     if found is None:
         return {}
@@ -218,17 +221,13 @@ def _gain(after: Sample, task: _Task) -> dict[str, Any]:
     return {"gain": pair.difference, "gain_low": pair.low, "gain_high": pair.high}
 
 
-def _remedy(words: str, code: str, sample: Sample, task: _Task) -> Remedy:
-    view = top_scores(sample)
-    tally = Tally("binary", tally_of(view, "classwise").parts)
-    scored = tally if sample.p.ndim == 1 else tally_of(sample, "classwise")
+def _remedy(words: str, code: str, data: Evidence, task: _Task) -> Remedy:
+    scored = data.sums if data.classwise is None else data.classwise
     return Remedy(
         name=words,
         calibrator=code,
-        ece=ece(tally, bins=task.options.rule),
-        ece_interval=task.notes.attempt(
-            f"The confidence set of {words}", lambda: confidence_set(view, tally, task.options)
-        ),
+        ece=ece(data.sums, bins=task.options.rule),
+        ece_interval=task.notes.attempt(f"The confidence set of {words}", lambda: confidence_set(data, task.options)),
         brier=brier(scored),
         log_loss=log_loss(scored),
     )

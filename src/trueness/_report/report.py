@@ -14,17 +14,17 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, generator
-from trueness._input.sample import Sample
 from trueness._input.segment_columns import read_by
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
-from trueness._report.evidence import Subject, Sums, kept_bins, read_rows, read_sums
 from trueness._report.inference import Options
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
+from trueness._report.subject import Subject, kept_bins, read_rows, read_sums
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
+from trueness._tally.evidence import Sums
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
@@ -263,9 +263,9 @@ def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     typed = [] if event is None or event == 1 else [f"pos_label={event!r}"]
     if event is None and rows.get("labels") is not None:
         typed.append("labels=labels")
-    weighted = any(isinstance(one, Sample) and one.w is not None for one in subject.models.values())
+    weighted = subject.first.weights != "none"
     weights = ["sample_weight=sample_weight"] if weighted else []
-    return ", ".join(["y_prob[:, 1]" if subject.two_columns else "y_prob", "y_true", *typed, *weights])
+    return ", ".join(["y_prob[:, 1]" if subject.first.two_columns else "y_prob", "y_true", *typed, *weights])
 
 
 def _label_text(label: Any) -> str | None:

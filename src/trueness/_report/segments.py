@@ -1,31 +1,35 @@
 """The segments of one model: rows with one value of a column, or one group of sums, tested jointly."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
-from trueness._report.evidence import Evidence, Sums
 from trueness._report.inference import Alpha, Notes, Options, collect_warnings
 from trueness._report.records import Segment, Segments
+from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
-from trueness.infer._paired_rows import some_rows
-from trueness.infer.group._segment_rows import of_groups, of_sample
-from trueness.infer.group._segments import describe_segments
+from trueness.infer.group._segment_rows import of_groups
+from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.measure import ece
 
 _FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("column", "value", "ece"))
 
 
-def segments(evidence: Evidence, by: tuple[SegmentColumn, ...], options: Options, group_name: str = "") -> Segments:
-    """Measure and test every segment of one model, the costliest first."""
-    rule, level, seed, cluster, _ = options
-    rows = of_groups([group_name], evidence.groups) if evidence.view is None else of_sample(evidence.view, by, cluster)
-    alpha = Alpha.of_level(level, parts=1 + (evidence.classwise is not None)).part
-    found = describe_segments(rows, level, alpha, None, generator(seed))
+def segments(
+    data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], options: Options, group_name: str = ""
+) -> Segments:
+    """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
+    rule, level, seed, _ = options
+    alpha, rng = Alpha.of_level(level, parts=1 + (data.classwise is not None)).part, generator(seed)
     with collect_warnings(Notes()):  # the table shows which segments are small
-        errors = {name: float(ece(sums, bins=rule)) for name, sums in _sums(evidence, by, group_name)}
+        if data.rows is None:
+            found = describe_segments(of_groups([group_name], groups), level, alpha, None, rng)
+        else:
+            found = segments_of(replace(data, notes=()), by, level=level, alpha=alpha, rng=rng)
+        errors = {name: float(ece(sums, bins=rule)) for name, sums in _sums(data, by, groups, group_name)}
     columns = {name: np.asarray(getattr(found, name)).tolist() for name in _FIELDS}
     lines = tuple(
         Segment(column, value, ece=errors[column, value], **dict(zip(columns, values, strict=True)))
@@ -39,13 +43,19 @@ def worst_segment(found: Segments | None) -> Segment | None:
     return None if found is None else next((one for one in found.rows if one.flagged), None)
 
 
-def _sums(evidence: Evidence, by: tuple[SegmentColumn, ...], name: str) -> Iterator[tuple[tuple[str, str], Sums]]:
+def _sums(
+    data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], name: str
+) -> Iterator[tuple[tuple[str, str], Sums]]:
     """The sums of each segment by column and value."""
-    if evidence.view is None:
-        yield from (((name, group), sums) for group, sums in evidence.groups.items())
+    if data.rows is None:
+        yield from (((name, group), sums) for group, sums in groups.items())
         return
+    sample = data.sample
     for column in by:
         order = np.argsort(column.code, kind="stable")
         ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
         for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
-            yield (column.name, value), tally_of(some_rows(evidence.view, rows), "classwise")
+            yield (
+                (column.name, value),
+                tally_of(sample.at(rows, None if sample.w is None else sample.w[rows]), "classwise"),
+            )

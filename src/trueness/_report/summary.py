@@ -9,7 +9,6 @@ import numpy as np
 
 from trueness._input.arguments import generator
 from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates, shown_within
-from trueness._report.evidence import Evidence, Sums, means
 from trueness._report.inference import (
     FEW_ROWS,
     Alpha,
@@ -21,7 +20,9 @@ from trueness._report.inference import (
     significance_of_all_rows,
 )
 from trueness._report.records import Summary
+from trueness._report.subject import means
 from trueness._tally.clusters import effective_number
+from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -67,8 +68,8 @@ def summarize(
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
         inference["noise_floor"] = _ece_floor(data, tally, options, notes)
-        interval = notes.attempt("The confidence set", lambda: confidence_set(data.view, tally, options), few)
-        test = notes.attempt("The test", lambda: significance_of_all_rows(data.view, tally, options))
+        interval = notes.attempt("The confidence set", lambda: confidence_set(data, options), few)
+        test = notes.attempt("The test", lambda: significance_of_all_rows(data, options))
         inference |= {"ece_interval": interval, "test": test}
     alpha = Alpha.of_level(options.level, segmented + (data.classwise is not None)).rejection
     if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):
@@ -113,17 +114,17 @@ def _shift(estimates: Mapping[str, Estimate], inside: InsideCells, level: float)
 
 def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> DetectionPower:
     """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
-    cells, view = tally.parts[0], data.view
+    cells = tally.parts[0]
     effective = float(cells.weight.sum())
     if not cells.exact:
         squares = cells.squares
         effective = effective**2 / float(squares.sum()) if squares is not None else effective
     clusters = None
-    if view is not None and options.cluster is not None:
-        clusters = effective_number(options.cluster)
+    if data.cluster is not None:
+        clusters, view = effective_number(data.cluster), data.sample
         # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
         u = (view.y - view.p) * (1 if view.w is None else view.w)
-        sums = np.bincount(options.cluster, u)
+        sums = np.bincount(data.cluster, u)
         effective /= max(1.0, float(sums @ sums) / max(float(u @ u), 1e-300))
     return detection_power(cells, alpha, effective, generator(options.seed), clusters)
 
@@ -189,9 +190,9 @@ def _limits(sums: Sums, rule: BinRule) -> dict[str, Bounded]:
 
 
 def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
-    cells, view = tally.parts[0], data.view
+    cells = tally.parts[0]
     measure, draws = partial(ece, bins=options.rule), draws_for_floor(cells.size)
-    if cells.exact or view is None:
+    if cells.exact or data.rows is None:
         return drawn_floor("ECE", measure, tally, draws, options, notes)
-    # Rows with one score may differ in weight, which a tally does not know.
+    view = data.sample  # rows with one score may differ in weight, which a tally does not know
     return drawn_floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")

@@ -51,7 +51,7 @@ class Evidence:
     rows: Sample | None = None
     """The rows as read, in input order; two columns are already the binary problem. None if there are only sums."""
     given: Sums | None = None
-    """The sums passed in place of rows."""
+    """The sums, where they are known already: those passed in place of rows."""
     cluster: Ints | None = None
     """The cluster of each row, numbered from 0."""
     weight_type: WeightType = "auto"
@@ -62,6 +62,8 @@ class Evidence:
     """Rows that missed a value."""
     two_columns: bool = False
     """Whether two columns, or two classes, became the binary problem of the second."""
+    event: Any = None
+    """The class of the second of two columns."""
     notes: tuple[str, ...] = ()
     """What was decided about the rows, in sentences."""
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -150,11 +152,13 @@ class Evidence:
         free = options.get("kind") in ((None, "classwise") if two_columns == "always" else (None,))
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
         notes: tuple[str, ...] = ()
+        events: dict[str, Any] = {}
         if two:
+            events = {name: (one.classes or (0, 1))[1] for name, one in samples.items()}
             view, notes = "binary", (two_columns_in_words(first.classes or ()),)
             samples = {name: binary_of_two_columns(one) for name, one in samples.items()}
         return {
-            name: cls(view, sample, None, codes, weight_type, position, dropped, two, notes)
+            name: cls(view, sample, None, codes, weight_type, position, dropped, two, events.get(name), notes)
             for name, sample in samples.items()
         }
 
@@ -261,6 +265,29 @@ class Evidence:
         rows = self.need_rows("This needs whole rows of scores")
         self.warn_one_class()
         return with_probabilities(rows) if rows.logits else rows
+
+    @cached_property
+    def classwise(self) -> Tally | None:
+        """The sums of every class against the rest; None unless there is a matrix."""
+        if self.view == "classwise" and self.tally is not None:
+            return self.tally
+        return None if self.rows is None or self.rows.p.ndim == 1 else tally_of(self.rows, "classwise", piece=True)
+
+    @cached_property
+    def every_class(self) -> "Evidence":
+        """The same rows, every class against the rest."""
+        return replace(self, view="classwise", given=self.classwise, memory={})
+
+    def by_class(self) -> "dict[Any, Evidence]":
+        """Every class against the rest, as a binary problem of the same rows."""
+        rows, tally = self.matrix, self.classwise
+        assert tally is not None
+        found = {}
+        for k, (label, part) in enumerate(zip(tally.classes or (), tally.parts, strict=True)):
+            one = Sample((rows.y == k).view(np.uint8), rows.p[:, k], rows.w)
+            known = Tally("binary", (part,)) if self.cluster is None else None
+            found[label] = replace(self, view="binary", rows=one, given=known, memory={})
+        return found
 
     def need_rows(self, demand: str) -> Sample:
         """The rows; an error if there are only sums."""

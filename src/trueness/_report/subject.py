@@ -1,0 +1,180 @@
+"""The models of a report: the evidence about each, and how many rows there are."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from trueness._input.columns import column
+from trueness._report.records import RowCounts, Source
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.evidence import Evidence, Sums, model_context
+from trueness._tally.multiclass import View
+from trueness._tally.row_sums import bins_of_rows
+from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness.errors import DroppedRowsWarning, InputError
+from trueness.typing import ArrayLike, Bools, Ints, RowOptions
+
+_SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
+_MOST_CLASSES = 24  # as many tabs and pictures as a page can hold
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The models of a report, all of the same rows."""
+
+    models: Mapping[str, Evidence]
+    counts: RowCounts
+    source: Source
+    view: View
+    """The question asked about every model."""
+    kept: Bools | None = None
+    """Which of the rows passed are used; None for sums."""
+    by: str = ""
+    """The name of the groups of an Accumulator."""
+    groups: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
+    """Their sums, by model and group."""
+    notes: tuple[str, ...] = ()
+    event: Any = None
+    """The label that the scores predict; None for sums and for several classes."""
+
+    @property
+    def first(self) -> Evidence:
+        """The first model; what is true of its rows is true of all."""
+        return next(iter(self.models.values()))
+
+    @property
+    def cluster(self) -> Ints | None:
+        """The cluster of each row, numbered from 0 in order of appearance."""
+        return self.first.cluster
+
+    @property
+    def top_label(self) -> bool:
+        """Whether the scores are the largest of a matrix."""
+        return self.view in ("confidence", "top-label")
+
+
+def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: Iterable[str] = ()) -> Subject:
+    """Take sums apart: one model, or one per class. Of very many classes those with the largest `error` are kept."""
+    by = sums.by if isinstance(sums, Accumulator) else None
+    total = sums.total if isinstance(sums, Accumulator) else sums
+    if total.n == 0:
+        raise InputError("y_true", "must hold at least one row", f"this {type(total).__name__} is empty")
+    whole = Evidence.of_sums(total)
+    notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
+    total = whole.sums
+    models = _problems(total)
+    if len(models) > _MOST_CLASSES:
+        worst = sorted(models, key=lambda name: -error(models[name]))[:_MOST_CLASSES]
+        notes.append(f"The {_MOST_CLASSES} classes with the largest ECE are shown, of {len(models):,}.")
+        models = {name: models[name] for name in models if name in worst}
+    groups: dict[str, dict[str, Sums]] = {name: {} for name in models}
+    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by is not None else ():
+        for name, problem in _problems(binary_of_two_classes(part)).items():
+            if name in groups:
+                groups[name][str(group) or "''"] = problem
+    counts = RowCounts(total.n, total.n, 0, float(total.weight), whole.weights, total.classes)
+    evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
+    return Subject(evidence, counts, _SOURCES[type(total)], total.kind, by=by or "", groups=groups, notes=tuple(notes))
+
+
+def _problems(sums: Sums) -> dict[str, Sums]:
+    """The binary problems in the sums: one, or one per class that has rows."""
+    parts: tuple[Any, ...] = sums.parts
+    make: Any = type(sums)
+    if len(parts) == 1:
+        return {"scores": make("binary", parts)}
+    named = zip(sums.classes or (), parts, strict=True)
+    return {f"class {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
+
+
+def means(sums: Sums) -> tuple[float, float, float]:
+    """Mean score, event rate and their difference."""
+    part = sums.parts[0] if isinstance(sums, Binned) else sums.coarsen(EqualMass(1)).parts[0]
+    weight = part.weight.sum()
+    return tuple(float(total.sum() / weight) for total in (part.sum_score, part.events, part.excess))  # type: ignore[return-value]
+
+
+def kept_bins(sums: Any) -> BinRule | None:
+    """The bins that were summed; None if any bins can be computed from the sums."""
+    total = sums.total if isinstance(sums, Accumulator) else sums
+    if not isinstance(total, Binned):
+        return None
+    edges = total.parts[0].edges
+    equal = EqualWidth(edges.size - 1)
+    return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)
+
+
+def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> Subject:
+    """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
+    if "kind" in rows:
+        raise InputError("kind", "is not accepted: the report of a matrix shows the top label and every class")
+    models = _models(y_prob)
+    # Errors name the model if there are several.
+    named = models if len(models) > 1 else {"": next(iter(models.values()))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
+        found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
+    _check_order(found)
+    found = {name: _counted(one) for name, one in found.items()}
+    for name, one in found.items():
+        with model_context(name):
+            bins_of_rows(one.sample, EqualWidth(1))  # checks every value, so that nothing after needs to
+    first = next(iter(found.values()))
+    assert first.position is not None
+    kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
+    kept[first.position] = True
+    n, classes = first.position.size, first.classes
+    counts = RowCounts(kept.size, n, first.dropped, first.weight, first.weights, classes)
+    event = _event(y_true, rows) if classes is None and not first.two_columns else first.event
+    models = dict(zip(models, found.values(), strict=True))
+    return Subject(models, counts, "rows", first.view, kept, notes=first.notes, event=event)
+
+
+def _event(y_true: Any, rows: RowOptions) -> Any:
+    """The label that a vector of scores predicts."""
+    if rows.get("pos_label") is not None:
+        return rows["pos_label"]
+    labels = rows.get("labels")
+    if labels is not None:
+        return list(labels)[-1]
+    return True if column(y_true, "y_true").values.dtype.kind == "b" else 1
+
+
+def _models(y_prob: Any) -> Mapping[str, Any]:
+    if not isinstance(y_prob, Mapping):
+        return {str(getattr(y_prob, "name", None) or "scores"): y_prob}
+    if not y_prob:
+        raise InputError("y_prob", "must hold at least one model", "the dict is empty")
+    for name in y_prob:
+        if not isinstance(name, str):
+            raise InputError("y_prob", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
+    return y_prob
+
+
+def _check_order(models: Mapping[str, Evidence]) -> None:
+    first, *others = models
+    for name in others:
+        mine, theirs = models[first], models[name]
+        if (mine.classes, mine.event) != (theirs.classes, theirs.event):
+            got = f"{first!r} has {_classes(mine)} and {name!r} {_classes(theirs)}"
+            raise InputError("y_prob", "must hold models of the same classes in the same order", got)
+
+
+def _classes(one: Evidence) -> str:
+    return f"{one.event!r} last" if one.classes is None else str(list(one.classes))
+
+
+def _counted(one: Evidence) -> Evidence:
+    """The rows that count, with clusters in order of appearance; weights that are all 1 are no weights."""
+    w = one.need_rows("").w
+    if w is not None:
+        one = one.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
+    if one.cluster is None:
+        return one
+    first = np.unique(one.cluster, return_index=True)[1]
+    return replace(one, cluster=np.argsort(np.argsort(first))[one.cluster], memory={})
