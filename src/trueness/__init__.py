@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from trueness.infer import reliability_bands as reliability_bands
     from trueness.infer import segments as segments
     from trueness.infer import validation_size as validation_size
+    from trueness.infer import verdict as verdict
     from trueness.measure import ace as ace
     from trueness.measure import auc as auc
     from trueness.measure import bin_table as bin_table
@@ -150,6 +151,7 @@ if TYPE_CHECKING:
     from trueness.results import ValidityBand as ValidityBand
     from trueness.results import ValidityCurve as ValidityCurve
     from trueness.results import ValidityRuns as ValidityRuns
+    from trueness.results import Verdict as Verdict
     from trueness.results import Walk as Walk
     from trueness.sources import scan as scan
     from trueness.sources import scan_groups as scan_groups
@@ -169,7 +171,7 @@ _HOMES = {
     ),
     "infer": (
         "calibration_series calibration_test compare cumulative_walk curve_band ece_interval equivalence_test estimate "
-        "grade_table monotone_band noise_floor panel prior_shift reliability_bands segments validation_size"
+        "grade_table monotone_band noise_floor panel prior_shift reliability_bands segments validation_size verdict"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",
@@ -195,7 +197,8 @@ _HOMES = {
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError Grade "
         "GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability "
-        "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns Walk"
+        "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns "
+        "Verdict Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results scorers simulate sources",

@@ -5,11 +5,11 @@ import math
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from trueness._report.classes import worst_class
 from trueness._report.records import (
     Answer,
     Answers,
     ClassRow,
+    Conclusion,
     Picture,
     Provenance,
     Remedies,
@@ -17,12 +17,12 @@ from trueness._report.records import (
     Segment,
     Segments,
     Summary,
-    Verdict,
 )
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.segments import worst_segment
 from trueness._text.numbers import level_percent, number, percent, percents, points
 from trueness._text.strings import shorten
+from trueness.infer.group._classes import worst_class
 from trueness.results import PriorShift
 
 _MAP = "map.json"
@@ -79,7 +79,7 @@ class Facts(NamedTuple):
     """What is known about one model."""
 
     name: str
-    verdict: Verdict
+    verdict: Conclusion
     summary: Summary
     picture: Picture
     segments: Segments | None

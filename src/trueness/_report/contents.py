@@ -9,10 +9,10 @@ import numpy as np
 
 from trueness._input.segment_columns import SegmentColumn
 from trueness._report.answers import Facts, answer_questions
-from trueness._report.classes import class_rows, top_k
 from trueness._report.clusters import cluster_counts
+from trueness._report.conclusion import conclusion, overall_conclusion
 from trueness._report.estimates import ALPHA
-from trueness._report.inference import Alpha, Notes, Options, collect_warnings, comparison
+from trueness._report.inference import Notes, Options, collect_warnings, comparison
 from trueness._report.panel import calibration_curve, validation_panel
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
@@ -20,17 +20,19 @@ from trueness._report.remedies import remedies
 from trueness._report.segments import segments
 from trueness._report.subject import Subject
 from trueness._report.summary import summarize
-from trueness._report.verdict import overall_verdict, verdict
+from trueness._report.top_k import top_k
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
 from trueness._text.bins import rule_in_words
 from trueness._text.numbers import level_percent, percent
 from trueness._version import __version__
-from trueness.errors import InputError
+from trueness.errors import InputError, quietly
 from trueness.infer import reliability_bands
+from trueness.infer.decision._verdict import Alpha, judge
+from trueness.infer.group._classes import classes_of
 from trueness.measure import bin_table, ece
-from trueness.results import Bands, Comparison
+from trueness.results import Bands, Comparison, Estimate
 from trueness.typing import Numbers
 
 _STEPS = 6
@@ -68,7 +70,7 @@ def compute_contents(
         source=subject.source,
         view=subject.view,
         omitted=_omitted(subject, models),
-        verdict=overall_verdict(models),
+        verdict=overall_conclusion(models),
         rows=subject.counts,
         clusters=cluster_counts(subject.cluster, len(models), subject.counts.classes is not None),
         settings=settings,
@@ -101,7 +103,7 @@ def _model(
     segmented = bool(by or groups)
     summary = summarize(data, options, notes, segmented=segmented, top_label=top_label)
     step()
-    parts = segments(data, by, groups, options, subject.by) if segmented else None
+    parts, found = segments(data, by, groups, options, subject.by) if segmented else (None, None)
     step()
     fixes = None if data.rows is None else remedies(data, options, summary.prior_shift)
     if fixes is None and data.dependent:
@@ -109,12 +111,23 @@ def _model(
     step()
     classes, largest = None, None
     if data.classwise is not None:
-        classes = class_rows(data, options, segmented=segmented)
+        alpha = Alpha.of_level(level, parts=1 + segmented).part
+        classes = quietly(classes_of, data, bins=rule, level=level, alpha=alpha, seed=options.seed)
         largest = top_k(data, options, notes)
     step()
     panel = validation_panel(data, summary.estimates, options)
     who = name if len(subject.models) > 1 else ""
-    judged = verdict(summary, level, parts, classes, name=who, top_label=top_label, clustered=data.dependent)
+    unknown = Estimate("ECE", summary.ece, math.nan, math.nan, level, "", summary.n, "")
+    decided = judge(
+        *(data, summary.test, summary.ece_interval, {"ece": unknown} | dict(summary.estimates)),
+        level=level,
+        power=summary.power,
+        prior_shift=summary.prior_shift,
+        segments=found,
+        classes=classes,
+        top_label=top_label,
+    )
+    judged = conclusion(decided, who)
     facts = Facts(name, judged, summary, shown, parts, classes, fixes, provenance, top_label)
     return Model(
         name=name,

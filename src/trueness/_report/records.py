@@ -11,8 +11,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from trueness._text.strings import json_ready
-from trueness.infer.plan._detection_power import DetectionPower
-from trueness.results import Bands, Comparison, Estimate, Interval, NoiseFloor, Panel, PriorShift, Series, Significance
+from trueness.results import (
+    Bands,
+    Comparison,
+    Estimate,
+    Interval,
+    NoiseFloor,
+    Panel,
+    PriorShift,
+    Series,
+    Significance,
+)
+from trueness.results._segments import ClassRow
+from trueness.results._verdict import Code, DetectionPower
 
 SCHEMA = 2
 """Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
@@ -24,9 +35,6 @@ MEASURED = (
 )
 """Measures of the summary that have limits, a noise floor or both."""
 
-Code: TypeAlias = Literal[
-    "miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "too-good", "undetermined"
-]
 Source: TypeAlias = Literal["rows", "tally", "sketch", "bins"]
 
 
@@ -109,8 +117,8 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The conclusion."""
+class Conclusion:
+    """A verdict in words."""
 
     code: Code
     headline: str
@@ -249,25 +257,6 @@ class Segments:
 
 
 @dataclass(frozen=True)
-class ClassRow:
-    """One class against the rest."""
-
-    label: str
-    share: float
-    score: float
-    gap: float
-    ece: float
-    damage: float
-    pvalue: float | None
-    adjusted_pvalue: float | None
-    flagged: bool
-    ratio: float = math.nan
-    """Observed/expected, with its limits."""
-    ratio_low: float = math.nan
-    ratio_high: float = math.nan
-
-
-@dataclass(frozen=True)
 class TopK:
     """The l2 error of the k largest scores, taken jointly."""
 
@@ -387,7 +376,7 @@ class Model:
     """Everything about one model."""
 
     name: str
-    verdict: Verdict
+    verdict: Conclusion
     answers: Answers
     summary: Summary
     bins: Bands
@@ -414,7 +403,7 @@ class Contents:
     title: str
     version: str
     task: Literal["binary", "multiclass"]
-    verdict: Verdict
+    verdict: Conclusion
     provenance: Provenance
     source: Source
     view: Literal["binary", "classwise", "confidence", "top-label"]

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueness import recalibrate
+from trueness._input.arguments import generator
 from trueness._input.sample import Sample
-from trueness._report.inference import Notes, Options, collect_warnings, comparison, confidence_set
+from trueness._report.inference import Notes, Options, collect_warnings, comparison
 from trueness._report.records import Guarantee, Remedies, Remedy
 from trueness._tally.evidence import Evidence
 from trueness.errors import MovedScoresWarning
+from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import brier, ece, log_loss
 from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
@@ -227,7 +229,10 @@ def _remedy(words: str, code: str, data: Evidence, task: _Task) -> Remedy:
         name=words,
         calibrator=code,
         ece=ece(data.sums, bins=task.options.rule),
-        ece_interval=task.notes.attempt(f"The confidence set of {words}", lambda: confidence_set(data, task.options)),
+        ece_interval=task.notes.attempt(
+            f"The confidence set of {words}",
+            lambda: interval_of(data, level=task.options.level, rng=generator(task.options.seed)),
+        ),
         brier=brier(scored),
         log_loss=log_loss(scored),
     )

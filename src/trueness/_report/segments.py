@@ -7,20 +7,22 @@ import numpy as np
 
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
-from trueness._report.inference import Alpha, Notes, Options, collect_warnings
+from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.records import Segment, Segments
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
+from trueness.infer.decision._verdict import Alpha
 from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.measure import ece
+from trueness.results import Segments as Tested
 
 _FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("column", "value", "ece"))
 
 
 def segments(
     data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], options: Options, group_name: str = ""
-) -> Segments:
+) -> tuple[Segments, Tested]:
     """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
     rule, level, seed, _ = options
     alpha, rng = Alpha.of_level(level, parts=1 + (data.classwise is not None)).part, generator(seed)
@@ -35,7 +37,7 @@ def segments(
         Segment(column, value, ece=errors[column, value], **dict(zip(columns, values, strict=True)))
         for column, value, *values in zip(found.column, found.value, *columns.values(), strict=True)
     )
-    return Segments(lines, found.joint_pvalue, found.alpha, found.assumptions, found.notes)
+    return Segments(lines, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
 
 
 def worst_segment(found: Segments | None) -> Segment | None:

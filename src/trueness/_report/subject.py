@@ -13,7 +13,7 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums, model_context
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows
-from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth
+from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError
@@ -92,13 +92,6 @@ def _problems(sums: Sums) -> dict[str, Sums]:
     return {f"class {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
 
 
-def means(sums: Sums) -> tuple[float, float, float]:
-    """Mean score, event rate and their difference."""
-    part = sums.parts[0] if isinstance(sums, Binned) else sums.coarsen(EqualMass(1)).parts[0]
-    weight = part.weight.sum()
-    return tuple(float(total.sum() / weight) for total in (part.sum_score, part.events, part.excess))  # type: ignore[return-value]
-
-
 def kept_bins(sums: Any) -> BinRule | None:
     """The bins that were summed; None if any bins can be computed from the sums."""
     total = sums.total if isinstance(sums, Accumulator) else sums
@@ -120,6 +113,7 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
         warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
         found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
     _check_order(found)
+    notes = next(iter(found.values())).notes
     found = {name: _counted(one) for name, one in found.items()}
     for name, one in found.items():
         with model_context(name):
@@ -132,7 +126,7 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
     counts = RowCounts(kept.size, n, first.dropped, first.weight, first.weights, classes)
     event = _event(y_true, rows) if classes is None and not first.two_columns else first.event
     models = dict(zip(models, found.values(), strict=True))
-    return Subject(models, counts, "rows", first.view, kept, notes=first.notes, event=event)
+    return Subject(models, counts, "rows", first.view, kept, notes=notes, event=event)
 
 
 def _event(y_true: Any, rows: RowOptions) -> Any:
@@ -174,6 +168,7 @@ def _counted(one: Evidence) -> Evidence:
     w = one.need_rows("").w
     if w is not None:
         one = one.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
+    one = replace(one, notes=(), memory={})  # the page has them once, above the models
     if one.cluster is None:
         return one
     first = np.unique(one.cluster, return_index=True)[1]

@@ -1,34 +1,21 @@
 """The summary of one model: its measures, with noise floor, confidence set and test."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from trueness._input.arguments import generator
 from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates, shown_within
-from trueness._report.inference import (
-    FEW_ROWS,
-    Alpha,
-    Notes,
-    Options,
-    collect_warnings,
-    confidence_set,
-    draws_for_floor,
-    significance_of_all_rows,
-)
+from trueness._report.inference import Notes, Options, collect_warnings, draws_for_floor
 from trueness._report.records import Summary
-from trueness._report.subject import means
-from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer.group._prior_shift import shift_of_limits
-from trueness.infer.plan._detection_power import DetectionPower, detection_power
+from trueness.infer.decision._verdict import FEW_ROWS, Alpha, power_of, prior_shift_in, significance_of
+from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import (
     ace,
     bounded,
@@ -43,8 +30,8 @@ from trueness.measure import (
     smooth_ece,
     tce,
 )
-from trueness.measure._slope import InsideCells, inside_cells
-from trueness.results import Bounded, Estimate, NoiseFloor, PriorShift
+from trueness.measure._slope import inside_cells
+from trueness.results import Bounded, NoiseFloor
 
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
@@ -68,13 +55,15 @@ def summarize(
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
         inference["noise_floor"] = _ece_floor(data, tally, options, notes)
-        interval = notes.attempt("The confidence set", lambda: confidence_set(data, options), few)
-        test = notes.attempt("The test", lambda: significance_of_all_rows(data, options))
+        interval = notes.attempt(
+            "The confidence set", lambda: interval_of(data, level=options.level, rng=generator(options.seed)), few
+        )
+        test = notes.attempt("The test", lambda: significance_of(data, options.level, generator(options.seed)))
         inference |= {"ece_interval": interval, "test": test}
     alpha = Alpha.of_level(options.level, segmented + (data.classwise is not None)).rejection
     if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):
-        inference["power"] = _power(data, tally, alpha, options)
-    score, rate, _ = means(data.sums)
+        inference["power"] = power_of(data, alpha, generator(options.seed))
+    score, rate, _ = data.means
     classwise = data.classwise
     with collect_warnings(notes):
         limits = _limits(data.sums, rule)
@@ -87,7 +76,7 @@ def summarize(
         inside = inside_cells(tally.parts[0])
         inference |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
         if binary and {"slope", "intercept"} <= estimates.keys():
-            inference["prior_shift"] = _shift(estimates, inside, options.level)
+            inference["prior_shift"] = prior_shift_in(estimates, inside, options.level)
     for key in ("slope", "observed_expected"):
         if key in estimates:
             inference |= {f"{key}_low": estimates[key].low, f"{key}_high": estimates[key].high}
@@ -104,29 +93,6 @@ def summarize(
         **inference,
         **values,
     )
-
-
-def _shift(estimates: Mapping[str, Estimate], inside: InsideCells, level: float) -> PriorShift:
-    """The prior shift from the limits of intercept and slope."""
-    intercept, slope = ((one.value, one.low, one.high) for one in (estimates["intercept"], estimates["slope"]))
-    return shift_of_limits(intercept, slope, level, inside.cells.weight.sum().item(), inside.certain)
-
-
-def _power(data: Evidence, tally: Tally, alpha: float, options: Options) -> DetectionPower:
-    """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
-    cells = tally.parts[0]
-    effective = float(cells.weight.sum())
-    if not cells.exact:
-        squares = cells.squares
-        effective = effective**2 / float(squares.sum()) if squares is not None else effective
-    clusters = None
-    if data.cluster is not None:
-        clusters, view = effective_number(data.cluster), data.sample
-        # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
-        u = (view.y - view.p) * (1 if view.w is None else view.w)
-        sums = np.bincount(data.cluster, u)
-        effective /= max(1.0, float(sums @ sums) / max(float(u @ u), 1e-300))
-    return detection_power(cells, alpha, effective, generator(options.seed), clusters)
 
 
 def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:

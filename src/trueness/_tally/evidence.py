@@ -29,7 +29,7 @@ from trueness._tally.multiclass import (
 )
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, sample_and_kind, tally_of, warn_one_class
-from trueness._tally.rules import BinRule, BinsLike, BySize, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, TruenessWarning, warn
@@ -356,6 +356,14 @@ class Evidence:
             return tuple(part.at_means() for part in self.sums.parts)
         assert self.tally is not None
         return self.tally.parts
+
+    @cached_property
+    def means(self) -> tuple[float, float, float]:
+        """Mean score, event rate and their difference, of one score per row."""
+        (part,) = (self.sums if isinstance(self.sums, Binned) else self.sums.coarsen(EqualMass(1))).parts
+        weight = part.weight.sum()
+        score, rate, gap = (float(total.sum() / weight) for total in (part.sum_score, part.events, part.excess))
+        return score, rate, gap
 
     @property
     def note(self) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueness.infer.band._monotone_band import monotone_band
     from trueness.infer.band._reliability_bands import reliability_bands
     from trueness.infer.comparison._compare import compare
+    from trueness.infer.decision._verdict import verdict
     from trueness.infer.group._grades import grade_table
     from trueness.infer.group._prior_shift import prior_shift
     from trueness.infer.group._segments import segments
@@ -42,6 +43,7 @@ __all__ = [
     "reliability_bands",
     "segments",
     "validation_size",
+    "verdict",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -59,6 +61,7 @@ __getattr__, __dir__ = lazily(
         "band._monotone_band": "monotone_band",
         "null._noise_floor": "noise_floor",
         "_panel": "panel",
+        "decision._verdict": "verdict",
         "group._prior_shift": "prior_shift",
         "group._segments": "segments",
         "group._series": "calibration_series",

@@ -14,6 +14,7 @@ from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
 from trueness.results._validation import Validation
 from trueness.results._validation_size import ValidationSize
+from trueness.results._verdict import Flags, Verdict
 
 __all__ = [
     "Bands",
@@ -28,6 +29,7 @@ __all__ = [
     "Difference",
     "Estimate",
     "EstimationError",
+    "Flags",
     "Grade",
     "GradeTable",
     "Guarantee",
@@ -48,5 +50,6 @@ __all__ = [
     "ValidityBand",
     "ValidityCurve",
     "ValidityRuns",
+    "Verdict",
     "Walk",
 ]

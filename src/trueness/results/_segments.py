@@ -1,5 +1,6 @@
 """Segments of the rows, tested jointly."""
 
+import math
 from dataclasses import dataclass
 
 from trueness._text.numbers import count, p_value, total
@@ -102,3 +103,22 @@ class Segments(Record):
         more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
         right = [False, False, True, True, True, True, True, False, False]
         return f"{align([head, *lines], right)}{more}\n{last}"
+
+
+@dataclass(frozen=True)
+class ClassRow(Record):
+    """One class against the rest."""
+
+    label: str
+    share: float
+    score: float
+    gap: float
+    ece: float
+    damage: float
+    pvalue: float | None
+    adjusted_pvalue: float | None
+    flagged: bool
+    ratio: float = math.nan
+    """Observed/expected, with its limits."""
+    ratio_low: float = math.nan
+    ratio_high: float = math.nan

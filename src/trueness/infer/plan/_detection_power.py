@@ -12,7 +12,6 @@ non-centrality of 7 or more, it is 1 and nothing is drawn. The number of rows ne
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
@@ -20,12 +19,9 @@ from scipy.special import expit, logit, ndtri, stdtrit
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness.infer.test._omnibus import omnibus_power
+from trueness.results._verdict import ENOUGH, RATIO, DetectionPower
 from trueness.typing import Floats
 
-RATIO = 1.25
-"""The factor on the frequency of the rarer label that should not be missed."""
-ENOUGH = 0.8
-"""The power at which a miscalibration counts as one that would have been noticed."""
 _LARGEST, _SHARE = 0.05, 0.5
 _CERTAIN = 7.0
 _WIDEST = 40.0
@@ -33,25 +29,6 @@ _WIDEST = 40.0
 _MANY = 4096
 # The omnibus test needs about this many times the rows of the best test for the case at hand.
 _PRICE = 1.5
-
-
-@dataclass(frozen=True)
-class DetectionPower:
-    """Probabilities with which miscalibrations that matter would have been noticed."""
-
-    ratio: float
-    """Rarer label 1.25 times as frequent as predicted, or as rare: the smaller probability of the two."""
-    error: float
-    """An l2 error as large as the tolerance."""
-    tolerance: float
-    """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
-    rows: int | None
-    """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
-
-    @property
-    def enough(self) -> bool:
-        """Whether each of them would have been noticed with probability 0.8."""
-        return min(self.ratio, self.error) >= ENOUGH
 
 
 def detection_power(

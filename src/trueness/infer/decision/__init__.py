@@ -1,0 +1,1 @@
+"""What follows from the evidence: a verdict, or passing a gate."""

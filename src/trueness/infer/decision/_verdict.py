@@ -1,0 +1,278 @@
+"""The verdict on one model: decided by the omnibus test of all rows, and by joint tests of segments and classes."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import Seed, check_seed, generator
+from trueness._input.segment_columns import SegmentColumn, read_by
+from trueness._tally.clusters import effective_number
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness._text.strings import shorten
+from trueness.errors import InputError, quietly
+from trueness.infer._estimate import estimates_of
+from trueness.infer.group._classes import classes_of, worst_class
+from trueness.infer.group._prior_shift import shift_of_limits
+from trueness.infer.group._segments import segments_of
+from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
+from trueness.infer.plan._detection_power import detection_power
+from trueness.infer.test._calibration_test import test_of
+from trueness.infer.test._exact_test import required_draws
+from trueness.measure._slope import InsideCells, inside_cells
+from trueness.results import Estimate, Interval, PriorShift, Segments, Significance, Verdict
+from trueness.results._segments import ClassRow
+from trueness.results._verdict import Code, DetectionPower, Flags
+from trueness.typing import ArrayLike, RowOptions
+
+FEW_ROWS = 20
+"""With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no power."""
+TOO_GOOD = 0.001
+"""Part of the error rate that is spent on the lower tail of the test."""
+NEEDED = ("slope", "intercept", "observed_expected")
+"""Measures whose limits a verdict needs."""
+_SMALL, _SMALL_SHARE = 0.02, 0.1
+"""An error is slight if its upper limit is at most this, and this share of the rarer label's."""
+
+
+class Alpha(NamedTuple):
+    """How the error rate of a verdict, 1 − level, is spent."""
+
+    rejection: float
+    """On a verdict against calibration of all rows."""
+    too_good: float
+    """On the verdict that labels agree with the scores better than chance allows."""
+    part: float
+    """On false flags of all segments together, and as much on those of all classes of a matrix."""
+
+    @classmethod
+    def of_level(cls, level: float, parts: int = 0) -> "Alpha":
+        """All of it for all rows, or half of it if there are segments, classes or both; 0.001 is for the lower tail."""
+        alpha = round(1 - level, 12)
+        whole = alpha / 2 if parts else alpha
+        good = min(TOO_GOOD, whole / 10)
+        return cls(whole - good, good, (alpha - whole) / max(parts, 1))
+
+
+@partial(takes_rows, kind="confidence")
+def verdict(
+    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    by: Any = None,
+    crossed: int = 1,
+    cluster: ArrayLike | None = None,
+    level: float = 0.95,
+    seed: Seed = 0,
+    **rows: Unpack[RowOptions],
+) -> Verdict:
+    """Decide whether scores are calibrated, and say how certain that is.
+
+    This is the verdict of :func:`trueness.report`, without the page.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`, or sums in place of both. For a matrix, the largest score of each row is judged and
+        every class beside it; a matrix of two columns is the binary problem of its second column.
+    by : array-like, mapping of columns or frame, optional
+        Columns that divide the rows into segments, which are judged jointly.
+    crossed : int, default 1
+        Also judge the crossings of up to so many columns.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    level : float, default 0.95
+        One minus the probability of accusing a calibrated model, over all rows, segments and classes together.
+    seed : int or numpy.random.Generator, default 0
+        For redrawn labels.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Verdict
+        `code`: 'miscalibrated', 'slightly-miscalibrated' (shown, but at most 0.02 and a tenth of the rarer label's
+        share), 'no-evidence', 'too-few-rows' (a miscalibration that matters would be noticed with probability below
+        0.8), 'too-good' (the labels agree with the scores better than chance allows) or 'undetermined'. `sentence` says
+        it in words; the other fields are the grounds.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> data = tn.simulate.demo()
+    >>> found = tn.verdict(data.y_true, data.y_prob)
+    >>> found.code, found.headline
+    ('miscalibrated', 'Not calibrated: the predictions are too extreme.')
+    """
+    level = checked_level(level)
+    check_drawn_level(level, "a verdict")
+    check_seed(seed)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    columns: tuple[SegmentColumn, ...] = ()
+    if by is not None:
+        if evidence.position is None:
+            raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
+        kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
+        kept[evidence.position] = True
+        columns = read_by(by, y_true, kept, crossed)
+    return verdict_of(evidence, columns, level=level, seed=seed)
+
+
+def verdict_of(
+    evidence: Evidence, columns: tuple[SegmentColumn, ...] = (), *, level: float = 0.95, seed: Seed = 0
+) -> Verdict:
+    """The verdict on rows or sums that have been read, as :func:`verdict`."""
+    evidence.require_one("a verdict")
+    multiclass = evidence.view == "confidence" and evidence.rows is not None
+    alpha = Alpha.of_level(level, bool(columns) + multiclass)
+    test = attempted(significance_of, evidence, level, generator(seed))
+    interval = attempted(interval_of, evidence, level=level, rng=generator(seed))
+    found = quietly(estimates_of, [*NEEDED, "ece"], evidence, level=level, floor=True, rng=generator(seed))
+    power = shift = segments = classes = None
+    if evidence.tally is not None:
+        if test is None or test.pvalue > alpha.rejection:
+            power = power_of(evidence, alpha.rejection, generator(seed))
+        if evidence.view == "binary":
+            shift = prior_shift_in(found, inside_cells(evidence.cells), level)
+    if columns:
+        segments = quietly(segments_of, evidence, columns, level=level, alpha=alpha.part, rng=generator(seed))
+    if multiclass:
+        classes = quietly(classes_of, evidence, level=level, alpha=alpha.part, seed=seed)
+    return judge(
+        *(evidence, test, interval, found),
+        level=level,
+        power=power,
+        prior_shift=shift,
+        segments=segments,
+        classes=classes,
+    )
+
+
+def judge(
+    evidence: Evidence,
+    test: Significance | None,
+    interval: Interval | None,
+    estimates: Mapping[str, Estimate],
+    *,
+    level: float,
+    power: DetectionPower | None = None,
+    prior_shift: PriorShift | None = None,
+    segments: Segments | None = None,
+    classes: Sequence[ClassRow] | None = None,
+    top_label: bool | None = None,
+) -> Verdict:
+    """Decide from what is known."""
+    alpha = Alpha.of_level(level, (segments is not None) + (classes is not None))
+    # Fractional weights in clusters have no test, but a set that zero is tested for.
+    rejected = (
+        test.pvalue <= alpha.rejection if test is not None else interval is not None and not interval.includes_zero
+    )
+    flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
+    inside = None if evidence.tally is None else inside_cells(evidence.tally.parts[0])
+    score, rate, _ = evidence.means
+    return Verdict(
+        code=_code(test, interval, evidence.sums.n, rate, alpha, power, rejected=rejected, flagged=bool(flags)),
+        n=evidence.sums.n,
+        level=level,
+        alpha=alpha.rejection,
+        rejected=rejected,
+        rate=rate,
+        mean_score=score,
+        test=test,
+        interval=interval,
+        ece=estimates.get("ece"),
+        slope=estimates.get("slope"),
+        observed_expected=estimates.get("observed_expected"),
+        prior_shift=prior_shift,
+        power=power,
+        n_certain=0 if inside is None else inside.certain,
+        n_certain_wrong=0 if inside is None else inside.wrong,
+        flags=flags,
+        segmented=segments is not None,
+        top_label=evidence.view == "confidence" if top_label is None else top_label,
+        clustered=evidence.dependent,
+    )
+
+
+def _code(
+    test: Significance | None,
+    interval: Interval | None,
+    n: int,
+    rate: float,
+    alpha: Alpha,
+    power: DetectionPower | None,
+    *,
+    rejected: bool,
+    flagged: bool,
+) -> Code:
+    if rejected:
+        slight = interval is not None and interval.high <= min(_SMALL, _SMALL_SHARE * min(rate, 1 - rate))
+        return "slightly-miscalibrated" if slight and not flagged else "miscalibrated"
+    if flagged:
+        return "miscalibrated"
+    if test is None and interval is None:
+        return "too-few-rows" if n < FEW_ROWS else "undetermined"
+    if test is not None and test.too_good is not None and test.too_good <= alpha.too_good:
+        return "too-good"
+    return "no-evidence" if power is not None and power.enough else "too-few-rows"
+
+
+def significance_of(evidence: Evidence, level: float, rng: np.random.Generator) -> Significance:
+    """The omnibus test, with as many draws as the level needs."""
+    draws = required_draws(round(1 - level, 12))  # as for the confidence set, so that both have one p-value
+    return test_of(evidence, resamples=draws, rng=rng)
+
+
+def power_of(evidence: Evidence, alpha: float, rng: np.random.Generator) -> DetectionPower:
+    """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
+    cells = evidence.cells
+    effective, clusters = float(cells.weight.sum()), None
+    if not cells.exact:
+        effective = effective if cells.squares is None else effective**2 / float(cells.squares.sum())
+    if evidence.cluster is not None:
+        clusters, one = effective_number(evidence.cluster), evidence.sample
+        # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
+        u = (one.y - one.p) * (1 if one.w is None else one.w)
+        sums = np.bincount(evidence.cluster, u)
+        effective /= max(1.0, float(sums @ sums) / max(float(u @ u), 1e-300))
+    return detection_power(cells, alpha, effective, rng, clusters)
+
+
+def prior_shift_in(estimates: Mapping[str, Estimate], inside: InsideCells, level: float) -> PriorShift:
+    """The prior shift from the limits of intercept and slope."""
+    intercept, slope = ((one.value, one.low, one.high) for one in (estimates["intercept"], estimates["slope"]))
+    return shift_of_limits(intercept, slope, level, inside.cells.weight.sum().item(), inside.certain)
+
+
+def attempted(function: Any, *arguments: Any, **options: Any) -> Any:
+    """The result without warnings; None where these rows do not allow it."""
+    try:
+        return quietly(function, *arguments, **options)
+    except InputError:
+        return None
+
+
+def _flagged_segments(segments: Segments | None) -> Flags | None:
+    if segments is None or not segments.flagged.any():
+        return None
+    i = int(np.argmax(segments.flagged))  # the costliest comes first
+    name = f"{shorten(segments.column[i], 30)} = {shorten(segments.value[i], 30)}"
+    ratio, number = float(segments.ratio[i]), int(segments.flagged.sum())
+    return Flags("segment", number, len(segments.value), name, segments.finding[i], ratio, segments.joint_pvalue)
+
+
+def _flagged_classes(classes: Iterable[ClassRow] | None) -> Flags | None:
+    rows = list(classes or ())
+    worst = worst_class(rows)
+    if worst is None:
+        return None
+    bad = [one for one in rows if one.flagged]
+    ratio = worst.share / worst.score if worst.score > 0 else math.inf
+    finding = f"{'under' if ratio > 1 else 'over'}-predicted"
+    pvalue = min(one.adjusted_pvalue or 0.0 for one in bad)
+    return Flags("class", len(bad), len(rows), shorten(worst.label, 30), finding, ratio, pvalue)

@@ -1,0 +1,315 @@
+"""The verdict on one model: what was decided, on what grounds, and both in words."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
+from trueness.results._estimate import Estimate
+from trueness.results._inference import Interval, Significance
+from trueness.results._prior_shift import PriorShift
+from trueness.results._record import Record
+
+Code: TypeAlias = Literal[
+    "miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "too-good", "undetermined"
+]
+RATIO = 1.25
+"""The factor on the frequency of the rarer label that should not be missed."""
+ENOUGH = 0.8
+"""The power at which a miscalibration counts as one that would have been noticed."""
+_UNRELATED = 0.2
+_STRENGTHS = ((0.0001, "overwhelming"), (0.001, "very strong"), (0.01, "strong"), (0.05, "clear, but not strong"))
+"""Words for the evidence, by the largest p-value that they are used for."""
+_CLEAR = 1.05
+
+
+@dataclass(frozen=True)
+class DetectionPower(Record):
+    """Probabilities with which miscalibrations that matter would have been noticed."""
+
+    ratio: float
+    """Rarer label 1.25 times as frequent as predicted, or as rare: the smaller probability of the two."""
+    error: float
+    """An l2 error as large as the tolerance."""
+    tolerance: float
+    """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
+    rows: int | None
+    """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether each of them would have been noticed with probability 0.8."""
+        return min(self.ratio, self.error) >= ENOUGH
+
+
+@dataclass(frozen=True)
+class Flags(Record):
+    """Segments, or classes, that were found to be miscalibrated."""
+
+    kind: Literal["segment", "class"]
+    flagged: int
+    """How many were flagged."""
+    total: int
+    """Out of how many."""
+    worst: str
+    """The name of the worst."""
+    finding: str
+    """What is wrong with it."""
+    ratio: float
+    """Its observed divided by expected events."""
+    pvalue: float
+    """The p-value of all of them jointly."""
+
+    @property
+    def share(self) -> str:
+        """How many of how many."""
+        return f"{self.flagged:,} of {count(self.total, 'segment') if self.kind == 'segment' else f'{self.total:,} classes'}"
+
+    @property
+    def worst_in_words(self) -> str:
+        """The worst of them, and what is wrong with it."""
+        fold = _fold(self.ratio) if self.finding.endswith("predicted") else ""
+        return (
+            f"{self.worst}, {self.finding}{fold}" if self.finding and (fold or self.kind == "segment") else self.worst
+        )
+
+    @property
+    def by(self) -> str:
+        """The test of the p-value."""
+        return "all segments jointly" if self.kind == "segment" else "all classes, adjusted"
+
+    @property
+    def strength(self) -> str:
+        """How strong the evidence is."""
+        return _strength(self.pvalue, self.by)
+
+    @property
+    def sentence(self) -> str:
+        """How many there are, and the worst."""
+        which = f"{'are' if self.flagged > 1 else 'is'} flagged, above all {self.worst_in_words}"
+        return f"{self.share} {which} ({p_value(self.pvalue)}, {self.by})"
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """Whether the scores of one model are calibrated, and the grounds for saying so."""
+
+    code: Code
+    """The decision."""
+    n: int
+    """Rows."""
+    level: float
+    """Confidence level."""
+    alpha: float
+    """The error rate at which all rows together were judged."""
+    rejected: bool
+    """Whether calibration of all rows together was rejected."""
+    rate: float
+    """Event rate."""
+    mean_score: float
+    """Mean score."""
+    test: Significance | None
+    """The omnibus test of all rows."""
+    interval: Interval | None
+    """The confidence set of the l2 error."""
+    ece: Estimate | None
+    """The expected calibration error."""
+    slope: Estimate | None
+    """The calibration slope."""
+    observed_expected: Estimate | None
+    """Observed divided by expected events."""
+    prior_shift: PriorShift | None = None
+    """One factor on the odds of all scores."""
+    power: DetectionPower | None = None
+    """Power to detect a miscalibration that matters, unless one was found."""
+    n_certain: float = 0
+    """Rows with a score of exactly 0 or 1."""
+    n_certain_wrong: float = 0
+    """Those among them whose label contradicts the score."""
+    flags: tuple[Flags, ...] = ()
+    """Segments and classes that were flagged."""
+    segmented: bool = False
+    """Whether segments were examined."""
+    top_label: bool = False
+    """Whether the scores are the largest of several classes."""
+    clustered: bool = False
+    """Whether rows of one cluster may depend on each other."""
+
+    @property
+    def headline(self) -> str:
+        """The conclusion in one sentence."""
+        if self.flags and not self.rejected:
+            where = ", and in ".join(f"{one.share}: {one.worst_in_words}" for one in self.flags)
+            return f"Not calibrated in {where}."
+        return f"{_headline(self)}."
+
+    @property
+    def certainty(self) -> str:
+        """How certain it is: the p-value, and the limits of the error."""
+        parts = _grounds(self)
+        place = int(self.rejected and self.test is not None)
+        parts[place:place] = [one.sentence if self.rejected else one.strength for one in self.flags]
+        text = "; ".join(parts)
+        return f"{text[0].upper()}{text[1:]}." if text else ""
+
+    @property
+    def sentence(self) -> str:
+        """Conclusion and certainty."""
+        return f"{self.headline} {self.certainty}".rstrip()
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def _headline(v: Verdict) -> str:
+    what = "confidences of the top label" if v.top_label else "predictions"
+    rows = "One row is" if v.n == 1 else f"{v.n:,} rows are"
+    kinds = [words for words, _ in _kinds_of_error(v)]
+    errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
+    if _impossible(v):
+        errors.insert(0, f"{_wrong_certainties(v)} (impossible if calibrated)")
+    how = f": {', and '.join(errors)}" if errors else ""
+    return {
+        "miscalibrated": f"Not calibrated{how or ': predicted and observed rates differ'}",
+        "slightly-miscalibrated": f"Slightly miscalibrated{how}",
+        "no-evidence": f"No sign of miscalibration{' of the top label or of any class' if v.top_label else ''}",
+        "too-few-rows": f"{rows} too few to tell whether the {what} are calibrated",
+        "too-good": f"Too good to be true for new rows: the labels agree with the {what} better than chance allows",
+        "undetermined": "Calibration could not be tested",
+    }[v.code]
+
+
+def _impossible(v: Verdict) -> bool:
+    """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain: no other statistic counts."""
+    return v.test is not None and v.test.contradicted > 0 and not v.test.alone
+
+
+def _wrong_certainties(v: Verdict) -> str:
+    """How many scores of exactly 0 or 1 were wrong, and of how many unless weights make these incomparable."""
+    wrong = 0 if v.test is None else v.test.contradicted
+    total = f" of {v.n_certain:,.0f}" if v.n_certain_wrong == wrong < v.n_certain else ""
+    scores = "score" if wrong == 1 and not total else "scores"
+    return f"{wrong:,}{total} {scores} of exactly 0 or 1 {'was' if wrong == 1 else 'were'} wrong"
+
+
+def _strength(pvalue: float, by: str) -> str:
+    """How strong the evidence is, in words and as the p-value of a test."""
+    words = next((words for most, words in _STRENGTHS if pvalue <= most), "weak")
+    return f"the evidence is {words} ({p_value(pvalue)}, {by})"
+
+
+def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
+    """The kinds of error whose own confidence interval shows them, in words and as a number with its limits.
+
+    The slope comes first, unless the factor of observed/expected is further from 1: that explains more of the error.
+    """
+    found, slope, ratio = [], v.slope, v.observed_expected
+    if slope is not None and not math.isnan(slope.low) and not slope.low <= 1 <= slope.high:
+        limits = _with_limits(slope)
+        limits = f"below {number(slope.high, 2)}" if slope.low == -math.inf else limits
+        limits = f"above {number(slope.low, 2)}" if slope.high == math.inf else limits
+        found.append((_slope_in_words(slope.low, slope.high), f"slope {limits}"))
+    if ratio is not None and math.isfinite(ratio.value) and not ratio.low <= 1 <= ratio.high:
+        side = "too high on average" if ratio.value < 1 else "too low on average"
+        distance = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
+        first = slope is not None and slope.value > 0 and distance > abs(math.log(slope.value))
+        found.insert(0 if first else len(found), (side, f"observed/expected {_with_limits(ratio)}"))
+    return found
+
+
+def _with_limits(found: Estimate) -> str:
+    """The value and its limits, with digits enough to show that the limits exclude 1."""
+    value, low, high = found.value, found.low, found.high
+    digits = next((d for d in (2, 3, 4) if round(low, d) > 1 or round(high, d) < 1), 5)
+    least = 0.5 * 10.0**-digits
+    one, *limits = (
+        f"{v:,.{digits}f}".replace("-", "−") if abs(v) >= least else number(v, digits) for v in (value, low, high)
+    )
+    return f"{one} ({' to '.join(limits)})"
+
+
+def _slope_in_words(low: float, high: float) -> str:
+    if low > 1:
+        return "too timid"
+    if high < 0:
+        return "the wrong way round"
+    if low <= 0 and high < _UNRELATED:
+        return "unrelated to the labels" if low > -_UNRELATED else "unrelated to the labels or the wrong way round"
+    return "too extreme"
+
+
+def _rarer_label(v: Verdict) -> str:
+    """What the rarer label is called, by the scores."""
+    names = ("wrong answers", "right answers") if v.top_label else ("non-events", "events")
+    return names[v.mean_score <= 0.5]
+
+
+def _fold(ratio: float) -> str:
+    """Observed divided by expected as a factor, unless it is close to 1 or infinite."""
+    factor = 1 / ratio if 0 < ratio < 1 else ratio
+    return f" {factor:.1f}-fold" if _CLEAR <= factor < math.inf else ""
+
+
+def _grounds(v: Verdict) -> list[str]:
+    """How certain it is: strength and p-value, limits of the error, and the power if nothing was found."""
+    test, found, flagged = v.test, v.interval, bool(v.flags)
+    if test is None and found is None:
+        return [_ece_in_words(v)]
+    how = " of all rows" if v.segmented and (v.rejected or not flagged) else ""
+    how += (" of the top label" if v.top_label else "") + (", clusters taken into account" if v.clustered else "")
+    if v.code == "too-good":
+        assert test is not None
+        assert test.too_good is not None
+        cause = "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
+        return [_strength(test.too_good, f"lower tail of the {test.method} test{how}"), cause]
+    shown, parts = v.code in ("miscalibrated", "slightly-miscalibrated"), []
+    if test is not None:
+        by = f"{test.method} test{how}"
+        within = f"labels and predictions differ no more than chance allows ({p_value(test.pvalue)}, {by})"
+        within = f"over all rows, {within}" if flagged else within
+        parts.append(_strength(test.pvalue, by) if v.rejected else within)
+    if test is not None and test.contradicted and not _impossible(v):
+        parts.append(f"{_wrong_certainties(v)}, which is possible only if they were rounded")
+    if shown:
+        parts += [limits for _, limits in _kinds_of_error(v)]
+        if v.rejected and v.prior_shift is not None and v.prior_shift.detected:
+            parts.append(f"it looks like {v.prior_shift.factor}")
+    if found is not None:
+        parts.append(_interval_in_words(found, shown=shown))
+    if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
+        parts.append(_power_in_words(v.power, _rarer_label(v)))
+    return parts
+
+
+def _ece_in_words(v: Verdict) -> str:
+    """The ECE with its limits and beside that of a calibrated model, where these are known."""
+    found = v.ece
+    if found is None:
+        return "the ECE is unknown"
+    if math.isnan(found.floor):
+        return f"the ECE is {number(found.value)}, without a reference value"
+    limits = f" ({level_percent(found.level)} {span(found.low, found.high)})" if found.bounded else ""
+    return f"the ECE is {number(found.value)}{limits}; a calibrated model would show about {number(found.floor)}"
+
+
+def _power_in_words(power: DetectionPower, what: str) -> str:
+    """What would have been noticed or, with too few rows, what could have been missed and how many are needed."""
+    ratio = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
+    error = f"a smooth error of {points(power.tolerance)[0]} points"
+    least = min(power.ratio, power.error)
+    if power.enough:
+        often = "almost always" if least > 0.995 else f"with probability {percent(least, 0)} or more"
+        return f"{ratio}, or {error}, would have been noticed {often}"
+    weakest = error if power.error <= power.ratio else ratio
+    often = "hardly ever" if least < 0.05 else f"with probability {percent(least, 0)} only"
+    needed = "" if power.rows is None else f"; about {power.rows:,} rows are needed for {percent(ENOUGH)}"
+    return f"{weakest} would be noticed {often}{needed}"
+
+
+def _interval_in_words(found: Interval, *, shown: bool) -> str:
+    """Both limits of an error that was found, or the upper one."""
+    (low, high), level = points(found.low, found.high), level_percent(found.level)
+    if not shown or found.includes_zero:
+        return f"the typical error is at most {high} points ({level} confidence)"
+    limits = f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
+    return f"the typical error {limits} points ({level} confidence)"
