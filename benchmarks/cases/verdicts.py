@@ -14,11 +14,6 @@ import numpy as np
 from benchmark import Page, case
 
 import trueness as tn
-from trueness._report.evidence import read_rows
-from trueness._report.inference import Notes, Options
-from trueness._report.summary import summarize
-from trueness._report.verdict import verdict
-from trueness._tally.rules import EqualWidth
 
 LEVEL = 0.95
 ACCUSED = ("miscalibrated", "slightly-miscalibrated")
@@ -36,12 +31,11 @@ class Outcome(NamedTuple):
 
 def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
     """The verdict and Cox's test of one model."""
-    data = read_rows(y, p, {"labels": list(range(p.shape[1]))} if p.ndim == 2 else {}).evidence("scores")
-    found = summarize(data, Options(EqualWidth(10), LEVEL, 0, intervals=False), Notes())
-    code = verdict(found, LEVEL).code
-    test = found.test
+    labels = {"labels": list(range(p.shape[1]))} if p.ndim == 2 else {}
+    found = tn.verdict(y, p, level=LEVEL, **labels)
+    code, test = found.code, found.test
     assert test is not None
-    cox = tn.calibration_test(data.tally, method="cox", seed=0).pvalue
+    cox = tn.calibration_test(y, p, method="cox", seed=0, **labels).pvalue
     accused, refuted = code in ACCUSED, cox <= 1 - LEVEL
     why = ""
     if accused and not refuted:

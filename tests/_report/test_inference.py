@@ -2,27 +2,10 @@
 
 import warnings
 
-import numpy as np
 import pytest
 
-import trueness as tn
-from trueness._report.inference import Notes, collect_warnings, draws_for_floor, draws_for_tests
+from trueness._report.inference import Notes, collect_warnings
 from trueness.errors import InputError, OneClassWarning, warn
-
-
-def test_fewer_labels_are_drawn_where_there_are_many():
-    assert draws_for_floor(10) == 999
-    assert draws_for_floor(100_000) == 200
-    assert draws_for_floor(10**9) == 39
-
-
-def test_tests_draw_enough_for_a_correction_or_not_at_all():
-    p = np.linspace(0, 1, 100)
-    tally = tn.tally(np.arange(100) % 2, p)
-    assert draws_for_tests([tally], 0.05) == 999
-    assert draws_for_tests([tally] * 100, 0.05) == 3_999
-    assert draws_for_tests([tally] * 10_000, 0.05) is None
-    assert draws_for_tests([tn.tally(np.arange(100) % 2, p, sample_weight=p + 0.1)], 0.05) is None
 
 
 def refuse():

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from trueness._report.records import (
     Answer,
     Answers,
-    ClassRow,
     Conclusion,
     Picture,
     Provenance,
@@ -24,6 +23,7 @@ from trueness._text.numbers import level_percent, number, percent, percents, poi
 from trueness._text.strings import shorten
 from trueness.infer.group._classes import worst_class
 from trueness.results import PriorShift
+from trueness.results._segments import ClassRow
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")

@@ -91,7 +91,8 @@ def _model(
 ) -> Model:
     notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
     data, groups = subject.models[name], subject.groups.get(name, {})
-    tally = data.tally
+    with collect_warnings(notes):
+        tally = data.tally  # what is unusual about the rows becomes a note
     step()
     asked = _picture(data.sums, rule, level, notes)
     if len(asked.bins) > MOST_BINS:

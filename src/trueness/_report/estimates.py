@@ -68,7 +68,7 @@ def _limits(
     data: Evidence, names: Iterable[str], options: Options, notes: Notes, *, floor: bool = False
 ) -> dict[str, Estimate]:
     """Measures of the binary problem by field, from the rows if weights or clusters require them."""
-    asked = {key: _measure(key, options.rule) for key in names}
+    asked = {key: _measure(key, options.rule, data) for key in names}
     return _ask(asked, data, options, notes, floor=floor)
 
 
@@ -85,14 +85,14 @@ def _ask(
     return notes.attempt("Intervals", lambda: estimates_of(asked, data, **same), warn=False) or {}
 
 
-def _measure(key: str, rule: BinRule) -> Any:
+def _measure(key: str, rule: BinRule, data: Evidence) -> Any:
     """A measure as `estimates` takes it."""
     measures: dict[str, Any] = {
         "ece": partial(ece, bins=rule),
         "ace": partial(ace, bins=equal_mass(rule)),
         "mce": partial(mce, bins=rule),
         "tce": partial(tce, alpha=ALPHA),
-        "rate": "prevalence",
+        "rate": "prevalence" if data.view == "binary" else "accuracy",
     }
     return measures.get(key, key)
 

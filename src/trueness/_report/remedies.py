@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,7 +216,7 @@ def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
 
 def _gain(after: Evidence, task: _Task) -> dict[str, Any]:
     """The reduction of the Brier score, compared row by row, with its interval."""
-    models = {"before": task.data, "after": after}
+    models = {"before": task.data.every_class, "after": after.every_class}
     found = task.notes.attempt("The gain of a calibrator", lambda: comparison(models, task.options, "brier"))
     if found is None:
         return {}
@@ -225,14 +226,12 @@ def _gain(after: Evidence, task: _Task) -> dict[str, Any]:
 
 def _remedy(words: str, code: str, data: Evidence, task: _Task) -> Remedy:
     scored = data.sums if data.classwise is None else data.classwise
+    interval = partial(interval_of, data, level=task.options.level, rng=generator(task.options.seed))
     return Remedy(
         name=words,
         calibrator=code,
         ece=ece(data.sums, bins=task.options.rule),
-        ece_interval=task.notes.attempt(
-            f"The confidence set of {words}",
-            lambda: interval_of(data, level=task.options.level, rng=generator(task.options.seed)),
-        ),
+        ece_interval=task.notes.attempt(f"The confidence set of {words}", interval),
         brier=brier(scored),
         log_loss=log_loss(scored),
     )

@@ -16,7 +16,7 @@ from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
-from trueness.errors import DroppedRowsWarning, InputError
+from trueness.errors import DroppedRowsWarning, InputError, quietly
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
@@ -66,7 +66,7 @@ def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: I
         raise InputError("y_true", "must hold at least one row", f"this {type(total).__name__} is empty")
     whole = Evidence.of_sums(total)
     notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
-    total = whole.sums
+    total = quietly(lambda: whole.sums)
     models = _problems(total)
     if len(models) > _MOST_CLASSES:
         worst = sorted(models, key=lambda name: -error(models[name]))[:_MOST_CLASSES]
@@ -77,7 +77,7 @@ def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: I
         for name, problem in _problems(binary_of_two_classes(part)).items():
             if name in groups:
                 groups[name][str(group) or "''"] = problem
-    counts = RowCounts(total.n, total.n, 0, float(total.weight), whole.weights, total.classes)
+    counts = RowCounts(total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes)
     evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
     return Subject(evidence, counts, _SOURCES[type(total)], total.kind, by=by or "", groups=groups, notes=tuple(notes))
 
@@ -113,7 +113,7 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
         warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
         found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
     _check_order(found)
-    notes = next(iter(found.values())).notes
+    given = next(iter(found.values()))
     found = {name: _counted(one) for name, one in found.items()}
     for name, one in found.items():
         with model_context(name):
@@ -123,10 +123,10 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
     kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
     kept[first.position] = True
     n, classes = first.position.size, first.classes
-    counts = RowCounts(kept.size, n, first.dropped, first.weight, first.weights, classes)
+    counts = RowCounts(kept.size, n, first.dropped, first.weight, given.weights, classes)
     event = _event(y_true, rows) if classes is None and not first.two_columns else first.event
     models = dict(zip(models, found.values(), strict=True))
-    return Subject(models, counts, "rows", first.view, kept, notes=notes, event=event)
+    return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event)
 
 
 def _event(y_true: Any, rows: RowOptions) -> Any:

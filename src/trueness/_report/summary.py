@@ -55,10 +55,11 @@ def summarize(
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
         inference["noise_floor"] = _ece_floor(data, tally, options, notes)
+        level, seed = options.level, options.seed
         interval = notes.attempt(
-            "The confidence set", lambda: interval_of(data, level=options.level, rng=generator(options.seed)), few
+            "The confidence set", partial(interval_of, data, level=level, rng=generator(seed)), few
         )
-        test = notes.attempt("The test", lambda: significance_of(data, options.level, generator(options.seed)))
+        test = notes.attempt("The test", partial(significance_of, data, level, generator(seed)))
         inference |= {"ece_interval": interval, "test": test}
     alpha = Alpha.of_level(options.level, segmented + (data.classwise is not None)).rejection
     if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):

@@ -10,7 +10,6 @@ from trueness._report.clusters import with_cluster_notes
 from trueness._report.measure_tables import measure_with_limits, panel_table, summary_table
 from trueness._report.records import (
     Blocks,
-    ClassRow,
     Contents,
     Model,
     Remedies,
@@ -33,6 +32,7 @@ from trueness._text.numbers import (
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Table
 from trueness.results import Comparison
+from trueness.results._segments import ClassRow
 
 Form: TypeAlias = Callable[[float], str]
 _LONGEST_RESULT = 24

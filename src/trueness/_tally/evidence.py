@@ -171,12 +171,7 @@ class Evidence:
             self.warn_one_class(self.given)
             return self.given
         assert self.rows is not None
-        if self.cluster is not None and self.view in ("binary", "confidence"):
-            # Their order depends on their content only, and weights that count rows are repetitions.
-            classes = None if self.view == "binary" else self.rows.classes
-            found = Tally(self.view, (self.clustered.cells,), classes)
-        else:
-            found = self._tally()
+        found = self._tally()
         self.warn_one_class(found)
         return found
 
@@ -275,8 +270,9 @@ class Evidence:
 
     @cached_property
     def every_class(self) -> "Evidence":
-        """The same rows, every class against the rest."""
-        return replace(self, view="classwise", given=self.classwise, memory={})
+        """The same rows, every class of a matrix against the rest."""
+        known = self.classwise
+        return self if known is None else replace(self, view="classwise", given=known, memory=self._warned)
 
     def by_class(self) -> "dict[Any, Evidence]":
         """Every class against the rest, as a binary problem of the same rows."""
@@ -286,7 +282,7 @@ class Evidence:
         for k, (label, part) in enumerate(zip(tally.classes or (), tally.parts, strict=True)):
             one = Sample((rows.y == k).view(np.uint8), rows.p[:, k], rows.w)
             known = Tally("binary", (part,)) if self.cluster is None else None
-            found[label] = replace(self, view="binary", rows=one, given=known, memory={})
+            found[label] = replace(self, view="binary", rows=one, given=known, memory=self._warned)
         return found
 
     def need_rows(self, demand: str) -> Sample:
@@ -404,7 +400,7 @@ class Evidence:
         w = rows.w[some] if weighted and rows.w is not None else None
         cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
         position = None if self.position is None else self.position[some]
-        return replace(self, rows=rows.at(some, w), cluster=cluster, position=position, memory={})
+        return replace(self, rows=rows.at(some, w), cluster=cluster, position=position, memory=self._warned)
 
     @cached_property
     def clustered(self) -> "ClusteredRows":
@@ -420,6 +416,11 @@ class Evidence:
         found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order])
         warn_few_clusters(found, "rows by `sample_weight`" if self.cluster is None else "clusters")
         return found
+
+    @property
+    def _warned(self) -> dict[Any, Any]:
+        """The memory of evidence derived from this: what has been warned about is not repeated."""
+        return {"one class": True} if "one class" in self.memory else {}
 
     def warn_one_class(self, found: Parts[Any] | None = None) -> None:
         """Warn of labels that are all equal, once."""

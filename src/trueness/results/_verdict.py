@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
+from trueness._text.strings import shorten
 from trueness.results._estimate import Estimate
 from trueness.results._inference import Interval, Significance
 from trueness.results._prior_shift import PriorShift
@@ -63,15 +64,16 @@ class Flags(Record):
     @property
     def share(self) -> str:
         """How many of how many."""
-        return f"{self.flagged:,} of {count(self.total, 'segment') if self.kind == 'segment' else f'{self.total:,} classes'}"
+        total = count(self.total, "segment") if self.kind == "segment" else f"{self.total:,} classes"
+        return f"{self.flagged:,} of {total}"
 
     @property
     def worst_in_words(self) -> str:
         """The worst of them, and what is wrong with it."""
         fold = _fold(self.ratio) if self.finding.endswith("predicted") else ""
-        return (
-            f"{self.worst}, {self.finding}{fold}" if self.finding and (fold or self.kind == "segment") else self.worst
-        )
+        clear = fold or (self.finding and self.kind == "segment")
+        worst = shorten(self.worst, 64)
+        return f"{worst}, {self.finding}{fold}" if clear else worst
 
     @property
     def by(self) -> str:

@@ -465,7 +465,11 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B}, {"cluster": CLUSTER[:-1]}, r"`cluster` must have one entry per row \(300\)"),
         ({"a": A, "b": B}, {"cluster": np.zeros(N)}, "`cluster` must name at least 2 clusters"),
         ({"a": A, "b": B}, {"cluster": [None] + [1] * (N - 1)}, "`cluster` must not have missing values"),
-        ({"a": A, "b": B}, {"sample_weight": np.full(N, 0.5)}, "`sample_weight` must be whole numbers, which count rows"),
+        (
+            {"a": A, "b": B},
+            {"sample_weight": np.full(N, 0.5)},
+            "`sample_weight` must be whole numbers, which count rows",
+        ),
         ({"a": A, "b": B}, {"kind": "confidence"}, "Model 'a': `kind='confidence'` needs a matrix"),
         ({"a": A, "b": B}, {"seed": -1}, "`seed` must be"),
         (THREE, {"method": "bootstrap", "resamples": 50}, "`resamples` must be at least 119 for 3 comparisons"),

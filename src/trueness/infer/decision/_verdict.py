@@ -14,7 +14,6 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness._text.strings import shorten
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import estimates_of
 from trueness.infer.group._classes import classes_of, worst_class
@@ -261,7 +260,7 @@ def _flagged_segments(segments: Segments | None) -> Flags | None:
     if segments is None or not segments.flagged.any():
         return None
     i = int(np.argmax(segments.flagged))  # the costliest comes first
-    name = f"{shorten(segments.column[i], 30)} = {shorten(segments.value[i], 30)}"
+    name = f"{segments.column[i]} = {segments.value[i]}"
     ratio, number = float(segments.ratio[i]), int(segments.flagged.sum())
     return Flags("segment", number, len(segments.value), name, segments.finding[i], ratio, segments.joint_pvalue)
 
@@ -275,4 +274,4 @@ def _flagged_classes(classes: Iterable[ClassRow] | None) -> Flags | None:
     ratio = worst.share / worst.score if worst.score > 0 else math.inf
     finding = f"{'under' if ratio > 1 else 'over'}-predicted"
     pvalue = min(one.adjusted_pvalue or 0.0 for one in bad)
-    return Flags("class", len(bad), len(rows), shorten(worst.label, 30), finding, ratio, pvalue)
+    return Flags("class", len(bad), len(rows), worst.label, finding, ratio, pvalue)

@@ -1,0 +1,342 @@
+"""The verdict follows from tests that hold their level, names its evidence, and is not fooled."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness.errors import TruenessWarning
+
+
+def drawn(truth, p, seed=77):
+    return (np.random.default_rng(seed).random(len(p)) < truth).astype(int)
+
+
+@pytest.fixture(scope="module")
+def base():
+    d = tn.simulate.demo(3_000)
+    return tn.verdict(d.y_true, d.y_prob)
+
+
+def limits(estimate, value, low, high):
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def logit_line(p, slope=1.0, shift=0.0):
+    return 1 / (1 + np.exp(-slope * np.log(p / (1 - p)) - shift))
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return np.random.default_rng(9).random(4_000)
+
+
+def test_scores_that_are_true_are_not_refuted(scores):
+    found = tn.verdict(drawn(0.9 * scores, 0.9 * scores), 0.9 * scores)
+    assert found.code == "no-evidence"
+    assert found.sentence.startswith(
+        "No sign of miscalibration. Labels and predictions differ no more than chance allows (p = 0."
+    )
+    assert (
+        "25 % more or 20 % fewer events than predicted, or a smooth error of 5.0 points, would have been noticed"
+        in found.sentence
+    )
+
+
+def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
+    found = tn.verdict(drawn(0.5 + 0.5 * (scores - 0.5), scores), scores)
+    assert found.code == "miscalibrated"
+    assert found.sentence.startswith(
+        "Not calibrated: the predictions are too extreme. "
+        "The evidence is overwhelming (p < 0.0001, omnibus test); slope 0."
+    )
+
+
+@pytest.mark.parametrize(("factor", "words"), [(0.7, "too high on average"), (1.3, "too low on average")])
+def test_scores_that_are_off_on_average_are_said_to_be_so(scores, factor, words):
+    p = scores / 2
+    assert words in tn.verdict(drawn(factor * p, p), p).headline
+
+
+def test_naive_bayes_on_breast_cancer_is_miscalibrated():
+    datasets = pytest.importorskip("sklearn.datasets")
+    from sklearn.model_selection import train_test_split
+    from sklearn.naive_bayes import GaussianNB
+
+    X, y = datasets.load_breast_cancer(return_X_y=True)
+    train, test, known, label = train_test_split(X, y, test_size=0.5, random_state=0)
+    p = GaussianNB().fit(train, known).predict_proba(test)[:, 1]
+    found = tn.verdict(label, p)
+    assert found.code == "miscalibrated"
+    assert found.headline.startswith("Not calibrated: the predictions are too extreme")
+    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
+
+
+@pytest.mark.parametrize(("y", "p"), [(np.ones(25, int), 1.0), (np.zeros(60, int), 1e-4)])
+def test_one_class_alone_cannot_tell(y, p):
+    found = tn.verdict(y, np.full(y.size, p))
+    assert found.code == "too-few-rows"
+    assert found.headline == f"{y.size} rows are too few to tell whether the predictions are calibrated."
+    assert "rows are needed for 80 %" in found.certainty
+
+
+def test_a_label_that_a_score_rules_out_is_called_impossible():
+    found = tn.verdict(np.r_[0, np.ones(90, int)], np.ones(91))
+    assert found.code == "miscalibrated"
+    assert found.headline.startswith(
+        "Not calibrated: 1 of 91 scores of exactly 0 or 1 was wrong (impossible if calibrated)"
+    )
+    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
+
+
+def test_labels_that_rounding_explains_are_not_called_impossible():
+    rng = np.random.default_rng(0)
+    p = np.r_[rng.uniform(0.995, 1, 2_800), rng.beta(5, 2, 7_200)]
+    y = (rng.random(p.size) < p).astype(int)
+    found = tn.verdict(y, p.round(2))
+    wrong = int((y[p.round(2) == 1] == 0).sum())
+    assert wrong > 0
+    assert found.code == "no-evidence"
+    certain = (p.round(2) == 1).sum()
+    words = f"{wrong} of {certain:,} scores of exactly 0 or 1 were wrong, which is possible only if they were rounded"
+    assert words in found.certainty
+    extreme = tn.verdict((rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2))
+    assert extreme.code == "miscalibrated"
+    assert "impossible" not in extreme.sentence
+    assert "possible only if they were rounded" in extreme.certainty
+
+
+def test_a_slope_without_an_estimate_has_one_limit():
+    p = np.linspace(0.02, 0.98, 20)
+    found = tn.verdict((p < 0.5).astype(int), p)
+    assert "the wrong way round" in found.headline
+    assert "; slope below −" in found.certainty
+    found = tn.verdict((p > 0.5).astype(int), np.where(p > 0.5, 0.9, 0.1))
+    assert "–" not in found.certainty
+
+
+def test_limits_show_that_they_exclude_one():
+    rng = np.random.default_rng(0)
+    p = rng.beta(9, 1, 200_000)
+    found = tn.verdict((rng.random(p.size) < p * 0.995).astype(int), p)
+    assert "too high on average" in found.headline
+    value = found.certainty.split("observed/expected ")[1]
+    assert float(value.split(" to ")[1].split(")")[0]) < 1
+
+
+def test_scores_fitted_on_the_same_rows_are_too_good_to_be_true(scores):
+    y = (np.random.default_rng(1).random(scores.size) < scores**2).astype(int)
+    with pytest.warns(TruenessWarning):
+        fitted = tn.IsotonicCalibration().fit(scores, y).predict(scores)
+    found = tn.verdict(y, fitted)
+    assert found.code == "too-good"
+    assert found.headline.startswith("Too good to be true for new rows: ")
+    assert found.certainty.startswith(
+        "The evidence is overwhelming (p = 0.0001, lower tail of the omnibus test); scores fitted on these very rows"
+    )
+
+
+def segmented(n, n_segments, seed, bad=None):
+    rng = np.random.default_rng(seed)
+    segment = np.arange(n) % n_segments
+    p = rng.uniform(0.05, 0.4, n)
+    y = (rng.random(n) < np.where(segment == bad, p / 2.2, p)).astype(int)
+    return y, p, np.char.add("s", segment.astype(str))
+
+
+def test_a_flagged_segment_reaches_the_headline():
+    y, p, segment = segmented(24_000, 60, 1, bad=54)
+    found = tn.verdict(y, p, by={"region": segment})
+    assert found.code == "miscalibrated"
+    assert found.headline.startswith("Not calibrated in 1 of 60 segments: region = s54, over-predicted ")
+    assert "-fold." in found.headline
+    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, all segments jointly); over all ro")
+
+
+@pytest.mark.slow
+def test_a_flagged_segment_is_named_beside_an_error_of_all_rows():
+    y, p, segment = segmented(24_000, 60, 1, bad=54)
+    found = tn.verdict(y, p**0.8, by={"region": segment})
+    assert found.headline.startswith("Not calibrated: the predictions are ")
+    assert "of 60 segments are flagged, above all region = s54, over-predicted" in found.certainty
+
+
+@pytest.mark.slow
+def test_a_flagged_class_reaches_the_headline():
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet([4, 1, 1, 1], 3_000)
+    truth = P[:, [0, 2, 1, 3]]  # the largest score is right; two others are swapped
+    truth = np.where((P.argmax(axis=1) == 0)[:, None], truth, P)
+    y = (rng.random(3_000)[:, None] >= np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+    found = tn.verdict(y, P, labels=range(4))
+    assert found.code == "miscalibrated"
+    assert found.test.pvalue > 0.05
+    assert found.headline.startswith("Not calibrated in 2 of 4 classes: ")
+    assert ", all classes, adjusted)" in found.certainty
+
+
+@pytest.mark.slow
+def test_calibrated_classes_are_not_accused():
+    rng = np.random.default_rng(2)
+    P = rng.dirichlet([1, 1, 1], 2_000)
+    y = (rng.random(2_000)[:, None] >= np.cumsum(P, axis=1)[:, :-1]).sum(axis=1)
+    found = tn.verdict(y, P, labels=range(3))
+    assert found.headline == "No sign of miscalibration of the top label or of any class."
+
+
+def test_few_rows_cannot_tell():
+    found = tn.verdict([0, 1, 0, 1, 1, 0], [0.1, 0.9, 0.4, 0.6, 0.7, 0.2])
+    assert found.code == "too-few-rows"
+    assert found.sentence.startswith("6 rows are too few to tell whether the predictions are calibrated.")
+
+
+@pytest.mark.parametrize("weight", [None, 0.7])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_very_few_rows_are_too_few(n, weight):
+    w = None if weight is None else np.full(n, weight)
+    found = tn.verdict([1, 0, 1][:n], [0.1, 0.5, 0.8][:n], sample_weight=w)
+    assert found.code == "too-few-rows"
+    assert found.sentence.startswith("One row is too few" if n == 1 else f"{n} rows are too few")
+
+
+@pytest.mark.parametrize(("n", "code"), [(150, "too-few-rows"), (1_500, "no-evidence")])
+def test_too_few_rows_is_a_matter_of_power(n, code):
+    p = np.random.default_rng(2).random(n)
+    found = tn.verdict((np.random.default_rng(4).random(n) < p).astype(int), p)
+    assert found.code == code
+    assert ("would be noticed with probability" in found.certainty) is (code == "too-few-rows")
+
+
+def test_many_rows_are_too_few_if_events_are_rare():
+    p = np.full(8_000, 0.001)
+    found = tn.verdict((np.arange(8_000) < 8).astype(int), p)
+    assert found.code == "too-few-rows"
+    assert "25 % more or 20 % fewer events than predicted would be noticed" in found.certainty
+
+
+def test_limits_agree_with_the_verdict():
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        p = rng.random(150)
+        y = (rng.random(150) < logit_line(p, shift=0.3)).astype(int)
+        test, found = tn.calibration_test(y, p, seed=0), tn.ece_interval(y, p, seed=0)
+        assert (test.pvalue <= 0.05) is not found.includes_zero
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("power", "code"), [(0.7, "miscalibrated"), (1, "no-evidence")])
+def test_fractional_weights_in_clusters_are_judged_by_the_confidence_set(scores, power, code):
+    rng = np.random.default_rng(3)
+    y = (rng.random(scores.size) < scores**power).astype(int)
+    w, cluster = rng.random(scores.size), np.arange(scores.size) // 2
+    assert tn.verdict(y, scores, sample_weight=w, cluster=cluster).code == code
+
+
+def test_two_clusters_cannot_tell(scores):
+    y = (np.random.default_rng(3).random(scores.size) < scores).astype(int)
+    found = tn.verdict(y, scores, cluster=np.arange(scores.size) % 2)
+    assert found.code == "too-few-rows"
+    assert "would be noticed hardly ever." in found.sentence
+
+
+@pytest.mark.slow
+def test_a_small_error_that_excludes_zero_is_called_slight():
+    p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
+    found = tn.verdict(drawn(p + 0.01, p), p)
+    assert found.code == "slightly-miscalibrated"
+    assert found.sentence.startswith("Slightly miscalibrated: the predictions are too low on average")
+
+
+@pytest.mark.slow
+def test_what_is_slight_depends_on_how_rare_events_are():
+    p = np.full(200_000, 0.002)
+    found = tn.verdict(drawn(0.004, p), p)  # off by 0.002: little, and yet half of all events
+    assert found.code == "miscalibrated"
+
+
+def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(base):
+    for low, high, words in ((0.1, 0.9, True), (0.1, 1.1, False)):
+        found = replace(
+            base, slope=limits(base.slope, 0.4, low, high), observed_expected=limits(base.slope, 0.7, low, high)
+        )
+        assert ("too extreme and too high on average" in found.headline) is words
+        assert ("slope 0.40 (0.10 to 0.90); observed/expected 0.70 (0.10 to 0.90)" in found.certainty) is words
+        assert found.headline.startswith("Not calibrated: ")
+
+
+def test_the_larger_error_is_named_first(base):
+    slope, ratio = limits(base.slope, 0.96, 0.93, 0.99), limits(base.slope, 0.12, 0.11, 0.13)
+    assert "too high on average and too extreme" in replace(base, slope=slope, observed_expected=ratio).headline
+
+
+@pytest.mark.parametrize(
+    ("pvalue", "words"),
+    [(2e-5, "overwhelming"), (5e-4, "very strong"), (4e-3, "strong"), (0.03, "clear, but not strong"), (0.2, "weak")],
+)
+def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
+    found = replace(base, test=replace(base.test, pvalue=pvalue))
+    assert found.certainty.startswith(f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} ")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(-0.1, 0.1, "unrelated to the labels"), (-0.4, -0.1, "the wrong way round"), (1.2, 2, "too timid")],
+)
+def test_the_slope_is_put_into_words(base, low, high, words):
+    assert words in replace(base, slope=limits(base.slope, (low + high) / 2, low, high)).headline
+
+
+def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
+    for low, words in ((0.0, "is above 0 and at most 20.0 points"), (0.01, "lies between 1.0 and 20.0 points")):
+        interval = replace(base.interval, low=low, high=0.2, includes_zero=False)
+        assert words in replace(base, interval=interval).certainty
+
+
+def test_the_verdict_of_the_report_is_that_of_the_function(base):
+    d = tn.simulate.demo(3_000)
+    assert tn.report(d.y_true, d.y_prob, intervals=False, progress=False).verdict == base.sentence == str(base)
+    assert base.sentence == f"{base.headline} {base.certainty}"
+    assert base.alpha == pytest.approx(0.049)
+
+
+def test_segments_share_the_error_rate():
+    y, p, segment = segmented(600, 3, 1)
+    assert tn.verdict(y, p, by=segment).alpha == pytest.approx(0.024)
+
+
+def test_sums_have_the_verdict_of_their_rows(base):
+    d = tn.simulate.demo(3_000)
+    assert str(tn.verdict(tn.tally(d.y_true, d.y_prob))) == str(base)
+    with pytest.raises(tn.InputError, match="`by` needs labels and scores"):
+        tn.verdict(tn.tally(d.y_true, d.y_prob), by=d.y_true)
+
+
+@pytest.mark.slow
+def test_a_pure_shift_is_rarely_said_to_be_a_slope_too():
+    rng, found = np.random.default_rng(5), []
+    for _ in range(120):
+        p = rng.random(200)
+        one = tn.verdict((rng.random(200) < logit_line(p, shift=0.5)).astype(int), p)
+        if one.code == "miscalibrated":
+            found.append("extreme" in one.headline or "timid" in one.headline)
+    assert len(found) > 60
+    assert np.mean(found) <= 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
+@pytest.mark.parametrize(("n", "runs"), [(50, 150), (300, 100), (2_000, 60)])
+@pytest.mark.parametrize("law", ["uniform", "rare", "verbal"])
+def test_calibrated_models_are_accused_in_one_of_twenty_at_most(n, runs, law):
+    rng, wrong = np.random.default_rng(n), 0
+    draw = {
+        "uniform": lambda: rng.random(n),
+        "rare": lambda: rng.beta(0.5, 30, n),
+        "verbal": lambda: rng.integers(0, 21, n) / 20,
+    }[law]
+    for run in range(runs):
+        p = draw()
+        found = tn.verdict((rng.random(n) < p).astype(int), p, by={"g": rng.integers(0, 12, n)}, seed=run)
+        wrong += found.code in ("miscalibrated", "slightly-miscalibrated", "too-good")
+    assert wrong <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
