@@ -14,9 +14,9 @@ from scipy.special import expit, logit
 
 import trueness as tn
 from trueness._tally.cells import Cells
+from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness.infer.test._exact_test import PairStatistic
-from trueness.infer.test._method import bin_starts
 from trueness.infer.test._omnibus import omnibus_power
 
 SINGLE = ("exact", "t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
