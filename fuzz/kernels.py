@@ -137,7 +137,6 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any],
 
     size = edges.size - 1
     yield "events", lambda k: stop_at_fault(k.events(p, y)), 0
-    yield "loss_sums", lambda k: stop_at_fault(k.loss_sums(p, y)), 0
     yield (
         "bin_sums",
         lambda k: filled(k.bin_sums, p, y, edges, out=table(size, 2, 5), uniform=uniform, moments=moments),
@@ -164,8 +163,7 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any],
         return (status,) if status else (status, out, ends)
 
     yield "sketch_sums", sketch, 0
-    bits = int(rng.integers(0, 47))
-    yield "residual_moments", lambda k: filled(k.residual_moments, p, y, out=table(b + 1, 4), bits=bits), 0
+    yield "residual_moments", lambda k: filled(k.residual_moments, p, y, out=table(b + 1, 4, kind=np.float64)), 1e-9
     ranks = np.unique(rng.integers(1, n + 1, min(b, n))) if n else np.empty(0, np.int64)
     yield "mass_sums", lambda k: stop_at_fault(k.mass_sums(p, y, ranks, moments=moments)), 0
     yield "cells", lambda k: stop_at_fault(k.cells(p, y)), 0
@@ -190,7 +188,7 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
         return out
 
     def moments(k: Any) -> Any:
-        out = np.zeros((2, 4, 33))
+        out = np.zeros((2, 33, 4))
         k.grid_moments(score, np.stack([count, events]).astype(np.float64), out)
         return out
 
@@ -205,14 +203,6 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     yield "outcomes", drawn, 0
     first = np.unique(start[:-1][start[:-1] < n]) if n else np.empty(0, np.int64)
     yield "residual_sums", lambda k: k.residual_sums(score, count, events, first), 0
-
-    def residuals(k: Any) -> Any:
-        out = np.zeros((33, 4), np.int64)
-        k.cell_residual_moments(score, count, events, out, 40)
-        return out
-
-    yield "cell_residual_moments", residuals, 0
-    yield "cell_loss_sums", lambda k: k.cell_loss_sums(score, count, events), 0
     yield "cell_sums", sums, 0
     yield "float_sums", lambda k: k.float_sums(sums(reference)), 0
     yield "grid_moments", moments, 1e-9
@@ -223,19 +213,6 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     yield "block_pava", lambda k: k.block_pava(count, events, least, most), 0
     corners = [np.insert(np.cumsum(one), 0, 0) for one in (count, events)]
     yield "venn_abers", lambda k: k.venn_abers(*corners, 1), 0
-    x, line = rng.normal(size=n), tuple(rng.normal(size=3))
-    single = rng.random(n) < 0.5
-
-    def line_of_rows(k: Any) -> Any:
-        odds = k.logits(np.clip(score, 1e-300, 1 - 2.0**-53))
-        own = k.row_line_sums(odds, single, *line), k.cell_line_sums(odds, count, events, *line)
-        return odds, *(np.array([(int(a) << 22) + int(b) for a, b in sums]) for sums in own)
-
-    yield "row_line_sums", line_of_rows, 0
-    yield "line_sums", lambda k: k.line_sums(x, count, events, *line), 1e-9
-    if n and 0 < events.sum() < count.sum():
-        total = float(events.sum()), float((count - events).sum())
-        yield "placement_sums", lambda k: k.placement_sums(count, events, *total, 0.5), 1e-9
 
 
 def matrix_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any], float]]:

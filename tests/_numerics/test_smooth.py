@@ -15,13 +15,13 @@ from trueness._numerics.smooth import KernelMeans
 def smooth_error(p, r):
     """The error of residuals, and its width."""
     p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
-    return smooth._smooth_error(p, lambda few: (r[few],), 1.0)
+    return smooth._fitted(lambda n_points: smooth._deposits(p, lambda few: r[few][None], n_points)[0], p.size)
 
 
 def smooth_error_at(p, r, sigma):
     """The error of residuals at a given width."""
     p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
-    (deposit,) = smooth._deposits(p, lambda few: (r[few],), smooth._enough_points(sigma))
+    (deposit,) = smooth._deposits(p, lambda few: r[few][None], smooth._enough_points(sigma))
     return smooth._Integral(smooth._cosine_series(deposit))(sigma)
 
 
@@ -185,25 +185,25 @@ def test_the_error_of_rows_is_the_integral_at_its_own_width(seed):
     assert value == pytest.approx(by_quadrature(p, (y - p) / p.size, sigma), abs=2e-7)
 
 
-@pytest.mark.parametrize(("n", "digits"), [(300, 17), (20_000, 17), (40_000, 3), (300_000, 17)])
-def test_rows_in_any_order_and_their_sums_have_the_same_error_to_the_bit(n, digits):
+@pytest.mark.parametrize(("n", "digits"), [(300, 17), (40_000, 3), (100_000, 17)])
+def test_rows_in_any_order_and_their_sums_have_the_same_error(n, digits):
     rng = np.random.default_rng(n)
     p = np.round(rng.beta(0.3, 0.4, n), digits)
     y = rng.random(n) < p**1.02
-    expected, order = smooth.smooth_error(p, None, y), rng.permutation(n)
+    expected, order = pytest.approx(smooth.smooth_error(p, None, y), rel=1e-10), rng.permutation(n)
     assert smooth.smooth_error(p[order], None, y[order]) == expected
     score, cell, w = np.unique(p, return_inverse=True, return_counts=True)
     e = np.bincount(cell, y).astype(np.int64)
     assert smooth.smooth_error(score, w, e) == expected
-    assert smooth.smooth_error(score, w.astype(float), e.astype(float)) == pytest.approx(expected, abs=2e-7)
+    assert smooth.smooth_error(score, 2.0**40 * w, 2.0**40 * e) == pytest.approx(expected.expected, abs=2e-7)
 
 
-def test_the_sums_of_the_most_rows_are_still_accurate():
-    p, w, e = np.array([0.2, 0.200001, 0.9]), np.array([2**34, 2**33, 2**33]), np.array([2**32, 2**32, 2**32])
-    whole = smooth.smooth_error(p, w, e)
-    assert whole == pytest.approx(smooth.smooth_error(p, w / 2.0**33, e / 2.0**33), abs=1e-7)
-    more = smooth.smooth_error(p, 2**20 * w, 2**20 * e)
-    assert more == pytest.approx(whole, abs=1e-7)
+def test_scores_in_single_precision_are_the_numbers_that_they_denote():
+    rng = np.random.default_rng(2)
+    p = rng.random(500).astype(np.float32)
+    y = rng.random(500) < p
+    expected = smooth.smooth_error(p.astype(np.float64), None, y.astype(int))
+    assert smooth.smooth_error(p, None, y) == expected
 
 
 def test_labels_can_be_drawn_again_and_again():

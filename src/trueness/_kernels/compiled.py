@@ -40,17 +40,21 @@ _collect_cells = bind("collect_cells", 4, c_int64, c_int64)
 _collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64)
 _cell_sums = bind("cell_sums", 5)
 _float_sums = bind("float_sums", 2)
+_residual_sums = bind("residual_sums", 5)
 _pava_counts = bind("pava_counts", 5, returns=c_int64)
 _pava_weights = bind("pava_weights", 5, returns=c_int64)
 _block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
 _top1 = bind("top1", 5, c_int64, c_int64, c_double)
 _classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
 _grid_moments = bind("grid_moments", 3)
+_residual_moments = bind("residual_moments", 3, c_int64, c_int64)
 _make_ranks_guide = bind("make_ranks_guide", 2)
 _ranks = bind("ranks", 4, c_int64, c_int64)
 _steps = bind("steps", 5, c_int64, c_int64)
 _sketch_sums = bind("sketch_sums", 4, c_int64, c_int64)
 _venn_abers = bind("venn_abers", 6, c_int64)
+_outcome_tables = bind("outcome_tables", 6)
+_outcomes = bind("outcomes", 5)
 
 
 # Every thread has a table of its own; larger ones (in bytes) are not multiplied.
@@ -86,8 +90,6 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
 
 def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
     """See :func:`trueness._kernels.reference.few_rows`."""
-    if _few_rows is None:
-        return reference.few_rows(p, y, edges, uniform=uniform, moments=moments)
     n_bins, events = edges.size - 1, c_int64()
     table, columns = np.zeros((n_bins, 2, 5), np.int64), np.empty((n_bins, 6))
     status = call_quick(_few_rows, (p, y, edges, table, columns), uniform, moments, byref(events))
@@ -297,8 +299,6 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
 
 def float_sums(table: Ints) -> Floats:
     """See :func:`trueness._kernels.reference.float_sums`."""
-    if _float_sums is None:
-        return reference.float_sums(table)
     sums = np.empty((len(table), 6))
     call(_float_sums, (table, sums))
     return sums
@@ -349,6 +349,20 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
     """See :func:`trueness._kernels.reference.grid_moments`."""
     call(_grid_moments, (p, columns, table))
+
+
+def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
+    """See :func:`trueness._kernels.reference.residual_moments`."""
+    rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
+    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
+
+    def work(i: int) -> int:
+        return int(call(_residual_moments, (p, y, tables[i]), *rows[i]))
+
+    status = every_fault(in_threads(work, len(rows)))
+    for own in tables[1:]:
+        table += own
+    return status
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
@@ -446,15 +460,8 @@ def _first_cells(pieces: list[Array]) -> list[int]:
     return [0, *np.cumsum(numbers).tolist()]
 
 
-_residual_sums = bind("residual_sums", 5)
-_outcome_tables = bind("outcome_tables", 6)
-_outcomes = bind("outcomes", 5)
-
-
 def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
     """See :func:`trueness._kernels.reference_cells.residual_sums`."""
-    if _residual_sums is None:
-        return reference.residual_sums(score, weight, events, first)
     sums = np.empty((7, first.size))
     call(_residual_sums, (score, weight, events, first, sums))
     return sums
@@ -462,8 +469,6 @@ def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Flo
 
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
     """See :func:`trueness._kernels.reference_draws.outcome_tables`."""
-    if _outcome_tables is None:
-        return reference.outcome_tables(trials, odds, mode, low, start)
     cdf = np.empty(start[-1])
     call(_outcome_tables, (trials, odds, mode, low, start, cdf))
     return cdf
@@ -471,36 +476,6 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
 
 def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray[np.int32]:
     """See :func:`trueness._kernels.reference_draws.outcomes`."""
-    if _outcomes is None:
-        return reference.outcomes(words, thresholds, start, low)
     found = np.empty(words.shape, np.int32)
     call(_outcomes, (words, thresholds, start, low, found))
     return found
-
-
-_residual_moments = bind("residual_moments", 3, c_int64, c_int64, c_int64)
-_cell_residual_moments = bind("cell_residual_moments", 4, c_int64)
-
-
-def residual_moments(p: Scores, y: Labels, table: Ints, bits: int) -> int:
-    """See :func:`trueness._kernels.reference_residuals.residual_moments`."""
-    if _residual_moments is None:
-        return reference.residual_moments(p, y, table, bits)
-    rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
-    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
-
-    def work(i: int) -> int:
-        return int(call(_residual_moments, (p, y, tables[i]), *rows[i], bits))
-
-    status = every_fault(in_threads(work, len(rows)))
-    for own in tables[1:]:
-        table += own
-    return status
-
-
-def cell_residual_moments(score: Floats, weight: Ints, events: Ints, table: Ints, bits: int) -> None:
-    """See :func:`trueness._kernels.reference_residuals.cell_residual_moments`."""
-    if _cell_residual_moments is None:
-        reference.cell_residual_moments(score, weight, events, table, bits)
-    else:
-        call(_cell_residual_moments, (score, weight, events, table), bits)

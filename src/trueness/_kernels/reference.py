@@ -17,18 +17,11 @@ from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT,
 from trueness._kernels.reference_cells import cell_sums, float_sums, grid_moments, residual_sums
 from trueness._kernels.reference_draws import outcome_tables, outcomes
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
-from trueness._kernels.reference_lines import cell_line_sums, logits, row_line_sums
-from trueness._kernels.reference_logistic import line_sums, placement_sums
-from trueness._kernels.reference_losses import cell_loss_sums, loss_sums
-from trueness._kernels.reference_residuals import cell_residual_moments, residual_moments
 from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_derivatives
 
 __all__ = [
     "bin_sums",
     "block_pava",
-    "cell_line_sums",
-    "cell_loss_sums",
-    "cell_residual_moments",
     "cell_sums",
     "cells",
     "classwise_sums",
@@ -37,19 +30,14 @@ __all__ = [
     "float_sums",
     "grid_moments",
     "grouped_bin_sums",
-    "line_sums",
     "logit_tops",
-    "logits",
-    "loss_sums",
     "mass_sums",
     "outcome_tables",
     "outcomes",
     "pava",
-    "placement_sums",
     "ranks",
     "residual_moments",
     "residual_sums",
-    "row_line_sums",
     "sketch_sums",
     "softmax",
     "softmax_derivatives",
@@ -297,6 +285,28 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
             _add_parts(table, cell, y[rows], p[rows], moments=True)
             np.minimum.at(ends[:, 0], cell, _without_minus_zero(p[rows]))
             np.maximum.at(ends[:, 1], cell, _without_minus_zero(p[rows]))
+    return status
+
+
+def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
+    r"""Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_cells.grid_moments` sums a column.
+
+    Parameters
+    ----------
+    p, y
+        As for :func:`bin_sums`.
+    table : array of float64, shape (n + 1, 4)
+        Added to: [cell, power 0 .. 3]. The compiled sums may differ from these by rounding.
+
+    Returns
+    -------
+    int
+        Status: BAD_SCORE, BAD_LABEL.
+    """
+    status = faults(p, y)
+    if not status:
+        score = p.astype(np.float64)
+        grid_moments(score, (y - score)[None], table[None])
     return status
 
 

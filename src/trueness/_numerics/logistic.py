@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trueness import _kernels
-from trueness._kernels import line_sums as line_sums_of
-from trueness._kernels.fixed import HI_SCALE, LO_SCALE
-from trueness._kernels.grid import GRID_CELLS, grid_edges
-from trueness.typing import Bools, Floats, Ints, Numbers
+from trueness._kernels.fixed import fixed_value
+from trueness._kernels.grid import GRID_CELLS
+from trueness.typing import Bools, Floats, Numbers
 
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
@@ -30,8 +29,10 @@ _NO_CURVATURE, _MODEST = 1e-6, 5.0
 _BLOCK = 2**13
 # More cells than this are first fitted in about as many pools of neighbours, which leaves a Newton step or two.
 _POOLS, _MAX_FULL_STEPS, _NEARLY_CONVERGED = 4096, 6, 1e-7
-# The same for whole numbers of rows in the cells of a grid, whose log-odds are off by 1e-6; the bits of their sums.
-_MANY_ROWS, _MOST_EXACT, _CLOSE_TO_GRID, _LINE_BITS = 2**15, 2**35, 1e-6, (44, 34, 44, 36, 26)
+# As many rows are first fitted in the cells of a grid, and are not sorted.
+_MANY_ROWS = 2**15
+# Beyond these log-odds the exponential would overflow.
+_MOST_LOG_ODDS = 700.0
 # With less information than this per row, most expected events are whole, and sums of what remains would be rounded.
 _LITTLE = 1e-5
 
@@ -93,14 +94,11 @@ def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = Fals
     few = line_pools(x, w, e, _POOLS)
     if few is None:
         return None
-    return _refined(few, lambda *line: line_sums(x, w, e, *line), _NEARLY_CONVERGED, fixed_slope)
+    return _refined(few, lambda *line: line_sums(x, w, e, *line), fixed_slope)
 
 
 def _refined(
-    few: tuple[Floats, Floats, Floats],
-    sums: Callable[[float, float, float], tuple[Floats, Floats]],
-    converged: float,
-    fixed_slope: bool,
+    few: tuple[Floats, Floats, Floats], sums: Callable[[float, float, float], tuple[Floats, Floats]], fixed_slope: bool
 ) -> tuple[float, float] | None:
     """Slope and intercept by Newton's method, from the fit to `few` pools on; None where that may be inaccurate.
 
@@ -125,27 +123,35 @@ def _refined(
         intercept, slope, moved = intercept + lift, slope + turn, max(abs(lift), abs(turn) * scale)
         if moved > _NEAR:
             return None
-        if moved <= converged * (1 + abs(intercept)):  # steps shrink quadratically: the next is no step at all
+        if moved <= _NEARLY_CONVERGED * (1 + abs(intercept)):  # steps shrink quadratically: the next is no step at all
             return slope, intercept - slope * centre
     return None
 
 
 def line_sums(
-    x: Floats, w: Numbers, e: Numbers, slope: float, intercept: float, centre: float = 0.0
+    x: Floats, w: Numbers | None, e: NDArray[Any], slope: float, intercept: float, centre: float = 0.0
 ) -> tuple[Floats, Floats]:
     r"""Score and Fisher information of the intercept and slope of a logistic regression, in one pass.
 
     :math:`\sum (e - w q)\,(1, x - c)` and :math:`\sum w q (1 - q)\,(1, x - c)(1, x - c)^\top`, where
-    :math:`\mathrm{logit}\,q = a + b (x - c)`.
+    :math:`\mathrm{logit}\,q = a + b (x - c)`; a weight of None is 1 for each row.
 
     >>> residual, information = line_sums(np.zeros(1), np.array([4.0]), np.array([3.0]), 1.0, 0.0)
     >>> residual.tolist(), information.tolist()
     ([1.0, 0.0], [[1.0, 0.0], [0.0, 0.0]])
     """
-    kind = np.int64 if w.dtype.kind == e.dtype.kind == "i" else np.float64
-    weight: Numbers = np.ascontiguousarray(w, dtype=kind)  # type: ignore[assignment]  # one of the two kinds
-    events: Numbers = np.ascontiguousarray(e, dtype=kind)  # type: ignore[assignment]  # likewise
-    sums = line_sums_of(np.ascontiguousarray(x), weight, events, slope, intercept, centre)
+    sums = np.zeros(5)
+    for i in range(0, x.size, _BLOCK):
+        some = slice(i, i + _BLOCK)
+        z = x[some] - centre
+        eta = np.clip(slope * z + intercept, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+        odds_against = np.exp(-eta)
+        q = 1 / (1 + odds_against)
+        expected = q if w is None else w[some] * q
+        residual = e[some] - expected
+        spread = expected * (odds_against * q)
+        bent = spread * z
+        sums += residual.sum(), residual @ z, spread.sum(), bent.sum(), bent @ z
     return sums[:2], sums[[[2, 3], [3, 4]]]
 
 
@@ -155,7 +161,12 @@ def logits(p: NDArray[Any]) -> Floats:
     >>> logits(np.array([0.0, 0.25, 0.5, 1.0])).round(6).tolist()
     [-inf, -1.098612, 0.0, inf]
     """
-    return _kernels.logits(np.ascontiguousarray(p))
+    found = np.empty(p.size)
+    with np.errstate(divide="ignore"):
+        for i in range(0, p.size, _BLOCK):
+            score = p[i : i + _BLOCK].astype(np.float64, copy=False)
+            np.subtract(np.log(score), np.log1p(-score), out=found[i : i + _BLOCK])
+    return found
 
 
 def line_of_scores(
@@ -163,62 +174,35 @@ def line_of_scores(
 ) -> tuple[float, float]:
     """The line of :func:`recalibration_line` on the log-odds of scores strictly between 0 and 1, ascending if weighted.
 
-    A weight of None means rows with labels, in any order. Without weights, or with whole ones, rows and sums of equal
-    scores give the same bits. With `fixed_slope` the slope is 1 and the intercept that of
+    A weight of None means rows with labels, in any order. With `fixed_slope` the slope is 1 and the intercept that of
     :func:`recalibration_shift`.
 
     >>> p, y = np.array([0.25, 0.75, 0.75, 0.25, 0.25]), np.array([0, 1, 0, 1, 0])
     >>> line_of_scores(p, None, y) == line_of_scores(np.array([0.25, 0.75]), np.array([3, 2]), np.array([1, 1]))
     True
     """
-    line = _line_of_many_rows(score, weight, events, fixed_slope)
-    if line is not None:
-        return line
     if weight is None:
+        if score.size >= _MANY_ROWS and (line := _line_of_many_rows(score, events, fixed_slope)):
+            return line
         _, score, weight, events = _kernels.cells(score, events)
     x = logits(score)
     return (1.0, recalibration_shift(x, weight, events)) if fixed_slope else recalibration_line(x, weight, events)
 
 
-def _line_of_many_rows(
-    score: NDArray[Any], weight: Numbers | None, events: NDArray[Any], fixed_slope: bool
-) -> tuple[float, float] | None:
-    """Slope and intercept from whole-number sums; None where rows are few, weights real or the fit not known good."""
-    if weight is not None and weight.dtype.kind != "i":
-        return None
-    if not _MANY_ROWS <= (score.size if weight is None else int(weight.sum())) <= _MOST_EXACT:
-        return None
-    score, x = np.ascontiguousarray(score), logits(score)
+def _line_of_many_rows(score: NDArray[Any], label: NDArray[Any], fixed_slope: bool) -> tuple[float, float] | None:
+    """Slope and intercept of unsorted rows: the fit to the cells of a grid, and a few Newton steps on all rows.
 
-    def sums(slope: float, intercept: float, centre: float) -> tuple[Floats, Floats]:
-        if weight is None:
-            halves = _kernels.row_line_sums(x, events, slope, intercept, centre)
-        else:
-            w, e = _whole(weight), _whole(events)
-            halves = _kernels.cell_line_sums(x, w, e, slope, intercept, centre)
-        found = np.array([((a << 22) + b) / (1 << k) for (a, b), k in zip(halves.tolist(), _LINE_BITS, strict=True)])
-        return found[:2], found[[[2, 3], [3, 4]]]
-
-    return _refined(_grid_pools(score, weight, events), sums, _CLOSE_TO_GRID, fixed_slope)
-
-
-def _grid_pools(score: NDArray[Any], weight: Numbers | None, events: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
-    """Log-odds, weight and events of the cells of the grid; the log-odds are those of the mean score."""
+    None where that is not known to be accurate.
+    """
     table = np.zeros((GRID_CELLS, 2, 5), np.int64)
-    if weight is None:
-        _kernels.sketch_sums(score, events, table, np.tile([np.inf, -np.inf], (GRID_CELLS, 1)))
-    else:
-        start = np.append(np.searchsorted(score, grid_edges()[:-1]), score.size)
-        _kernels.cell_sums(score, _whole(weight), _whole(events), start, table)
+    _kernels.sketch_sums(score, label, table, np.tile([np.inf, -np.inf], (GRID_CELLS, 1)))
     table = table[table[:, :, 0].any(axis=1)]
     n, high, low = table[:, :, :3].sum(axis=1).T
-    mean = (high / HI_SCALE + low / (HI_SCALE * LO_SCALE)) / n
     # Whole numbers cut what is below 2⁻⁵³.
-    return logits(np.clip(mean, 2.0**-54, 1 - 2.0**-53)), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
-
-
-def _whole(column: NDArray[Any]) -> Ints:
-    return np.ascontiguousarray(column, np.int64)
+    mean = np.clip(fixed_value(high, low) / n, 2.0**-54, 1 - 2.0**-53)
+    few = logits(mean), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
+    x = logits(score)
+    return _refined(few, lambda *line: line_sums(x, None, label, *line), fixed_slope)
 
 
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
@@ -358,9 +342,11 @@ def bounded_logistic(X: Floats, weight: Floats, events: Floats, start: Floats, b
     bounded : array of bool, shape (k,)
         Which coefficients must not be negative.
 
-    Notes ----- The caller must know that the estimate exists. Projected Newton method with step halving (Bertsekas,
-    Projected Newton methods for optimization problems with simple constraints, SIAM Journal on Control and
-    Optimization 20, 1982).
+    Notes
+    -----
+    The caller must know that the estimate exists. Projected Newton method with step halving (Bertsekas, Projected
+    Newton methods for optimization problems with simple constraints, SIAM Journal on Control and Optimization 20,
+    1982).
 
     Examples
     --------

@@ -16,10 +16,11 @@ from scipy.fft import dct
 from scipy.special import ndtr
 
 from trueness import _kernels
-from trueness.typing import Floats, Ints
+from trueness.typing import Floats
 
-_Columns: TypeAlias = Callable[[slice], tuple[Floats, ...]]
-"""The columns of a slice of the scores, computed on demand so that none as long as the scores is kept."""
+_Columns: TypeAlias = Callable[[slice], NDArray[Any]]
+"""Columns of a slice of the scores, one per row of the array; computed on demand so that none as long as the scores
+is kept."""
 
 # Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of the step.
 _POINTS_PER_SIGMA = 40
@@ -35,8 +36,6 @@ _NEGLIGIBLE = 1e-10
 _SAME, _STEPS = 1e-11, 100
 # exp(−x²/2) is below 1e-19 from here on: added to what is kept, it would be lost to rounding.
 _VANISHED = 9.5
-# Whole weights up to this sum have exact sums of residuals, in units of 2⁻²⁶ or less.
-_MOST_EXACT = 2**35
 # For a curve that is drawn: the narrowest kernel, and the share of the weight that a kernel must reach.
 _NARROWEST, _FAINT = 1e-3, 1e-6
 
@@ -54,8 +53,7 @@ def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) 
     -------
     value, sigma : float
         Equal within 1e-9; both 0 if all residuals are 0. The error of the value is below 1e-6. No array as long as
-        the scores is made on the way. Without weights, or with whole ones, the same bits for rows and for the sums of
-        equal scores, in any order.
+        the scores is made on the way.
 
     Notes
     -----
@@ -81,32 +79,26 @@ def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) 
     (0.95, 0.95)
     """
     p, e = np.asarray(score), np.asarray(events)  # rows may be float32
-    w = None if weight is None else np.asarray(weight)
-    total = p.size if w is None else float(w.sum())
-    if total <= _MOST_EXACT and (w is None or w.dtype.kind == e.dtype.kind == "i"):
-        # The sum of 2ᵇ-fold residuals fits 64 bits, and each of them 50.
-        bits = min(62 - int(total).bit_length(), 50)
-        return _fitted(lambda n_points: _exact_deposit(p, w, e, n_points, bits) / total, int(total))
-    assert w is not None
-    return _smooth_error(p, lambda few: (e[few] - w[few] * p[few],), total)
+    if weight is None:
+        return _fitted(lambda n_points: _deposit_of_rows(p, e, n_points) / p.size, p.size)
+    w = np.asarray(weight)
+    total = float(w.sum())
+    # Whole weights count rows: the same grid as for the rows themselves.
+    n_rows = total if w.dtype.kind == "i" else p.size
+
+    def residual(few: slice) -> Floats:
+        return np.asarray((e[few] - w[few] * p[few])[None])
+
+    return _fitted(lambda n_points: _deposits(p, residual, n_points)[0] / total, n_rows)
 
 
-def _smooth_error(p: Floats, residual: _Columns, total: float) -> tuple[float, float]:
-    return _fitted(lambda n_points: _deposits(p, residual, n_points)[0] / total, p.size)
+def _deposit_of_rows(p: NDArray[Any], y: NDArray[Any], n_points: int) -> Floats:
+    table = np.zeros((n_points + 1, 4))
+    _kernels.residual_moments(p, y, table)
+    return _spread(table.T, n_points)
 
 
-def _exact_deposit(p: NDArray[Any], w: Ints | None, e: NDArray[Any], n_points: int, bits: int) -> Floats:
-    """The deposit of whole numbers, which is the same for any order of the rows."""
-    table = np.zeros((n_points + 1, 4), np.int64)
-    if w is None:
-        _kernels.residual_moments(p, e, table, bits)
-    else:
-        weight, events = (np.ascontiguousarray(column, np.int64) for column in (w, e))
-        _kernels.cell_residual_moments(np.ascontiguousarray(p, np.float64), weight, events, table, bits)
-    return _spread(table.T.astype(np.float64, order="C") * 2.0**-bits, n_points)
-
-
-def _fitted(deposit_on: Callable[[int], Floats], n_rows: int) -> tuple[float, float]:
+def _fitted(deposit_on: Callable[[int], Floats], n_rows: float) -> tuple[float, float]:
     """The error and its width, from the residuals' deposit on a number of midpoints."""
     deposit = deposit_on(_FEWEST if n_rows <= _BLOCK else _FINE)
     sigma = mass = float(np.sum(np.abs(deposit)))
@@ -152,7 +144,7 @@ class KernelMeans:
         self.total = float(np.asarray(w, np.float64).sum())
         self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FINE)) ** 2)
         self.place: Floats = (np.arange(n_points) + 0.5) / n_points
-        density, self._scores = self._smooth(lambda few: (w[few], w[few] * self.p[few]))
+        density, self._scores = self._smooth(lambda few: np.stack([w[few], w[few] * self.p[few]]))
         self.density = np.maximum(density, 0)
 
     def scores(self) -> Floats:
@@ -162,7 +154,7 @@ class KernelMeans:
     def labels(self, events: ArrayLike) -> Floats:
         """The mean label at each place, from the weight of the events at each score."""
         e = np.asarray(events)
-        return self._mean(*self._smooth(lambda few: (e[few],)))
+        return self._mean(*self._smooth(lambda few: e[few][None]))
 
     def _mean(self, sums: Floats) -> Floats:
         blank = self.density < _FAINT / self.sigma
@@ -255,17 +247,17 @@ def _cosine_series(deposit: Floats) -> Floats:
     return np.asarray(dct(deposit) / 2)
 
 
-def _deposits(p: Floats, columns: _Columns, n_points: int) -> list[Floats]:
+def _deposits(p: NDArray[Any], columns: _Columns, n_points: int) -> list[Floats]:
     """Spread the columns of each score over its four nearest midpoints, by cubic interpolation.
 
     With two points the kernel would widen, by an amount that depends on where a score lies in the grid and
     matters where positive and negative residuals nearly cancel.
     """
-    table = np.zeros((len(columns(slice(0))), 4, n_points + 1))
+    table = np.zeros((len(columns(slice(0))), n_points + 1, 4))
     for i in range(0, p.size, _BLOCK):
         few = slice(i, i + _BLOCK)
-        _kernels.grid_moments(np.ascontiguousarray(p[few]), np.array(columns(few), dtype=np.float64), table)
-    return [_spread(moments, n_points) for moments in table]
+        _kernels.grid_moments(np.ascontiguousarray(p[few]), np.ascontiguousarray(columns(few), np.float64), table)
+    return [_spread(moments.T, n_points) for moments in table]
 
 
 def _spread(moments: Floats, n_points: int) -> Floats:

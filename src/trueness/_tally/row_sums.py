@@ -1,7 +1,7 @@
 """Passes over the rows of a sample that sum them in bins, or in cells of equal score."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth, midpoints, refuse_uncovered
 from trueness.errors import InputError
-from trueness.typing import Floats, Ints
+from trueness.typing import Bools, Floats, Ints
 
 _CHUNK = 1 << 16
 _FEW = 1 << 12  # up to this many rows and edges are summed by one call, during which no other Python thread runs
@@ -201,3 +201,40 @@ def as_float(p: NDArray[Any]) -> NDArray[Any]:
         return p
     wanted = np.float32 if p.dtype.kind == "f" and p.dtype.itemsize <= 4 else np.float64
     return np.require(p, dtype=wanted, requirements=["C", "A"])
+
+
+class UnsortedRows(NamedTuple):
+    """Checked rows without weights in the order in which they came, for measures that need no order."""
+
+    score: NDArray[Any]
+    """The score of each row, float32 or float64."""
+    events: NDArray[Any]
+    """The label of each row."""
+    totals: Totals
+    """Rows, weight and events, as of :class:`~trueness._tally.cells.Cells`."""
+    weight: None = None  # each row weighs 1, and no array says so
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.score.size
+
+    def at(self, kept: Bools) -> "UnsortedRows":
+        """Some of the rows."""
+        label = self.events[kept]
+        return _unsorted(self.score[kept], label, int(np.count_nonzero(label)))
+
+
+def unsorted_rows(sample: Sample) -> UnsortedRows:
+    """The rows of a sample without weights; every value is checked here."""
+    events = events_of_rows(sample)
+    return _unsorted(*native_rows(sample), events)
+
+
+def no_rows() -> UnsortedRows:
+    """What :func:`unsorted_rows` would return for no rows."""
+    return _unsorted(np.zeros(0), np.zeros(0, np.int64), 0)
+
+
+def _unsorted(score: NDArray[Any], label: NDArray[Any], events: int) -> UnsortedRows:
+    return UnsortedRows(score, label, Totals(score.size, score.size, events))

@@ -13,11 +13,10 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, with_probabilities
-from trueness._tally.row_sums import bins_of_rows, cells_of_rows
+from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, no_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
-from trueness._tally.unsorted import Rows, rows_of
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -149,7 +148,7 @@ def as_tally(
 
 def as_rows_or_cells(
     y_true: ArrayLike | Tally | Sketch, y_prob: ArrayLike | None, options: RowOptions
-) -> Parts[Rows] | Tally:
+) -> Parts[UnsortedRows] | Tally:
     """Unsorted rows for a measure that needs no order; the sums per distinct score where rows are weighted or summed.
 
     Warnings as of :func:`as_tally`.
@@ -158,9 +157,9 @@ def as_rows_or_cells(
         return as_tally(y_true, y_prob, options)
     sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
     if sample.w is not None:
-        found: Parts[Rows] | Tally = tally_of(sample, kind)
+        found: Parts[UnsortedRows] | Tally = tally_of(sample, kind)
     else:
-        found = Parts(*_parts(sample, kind, rows_of, Rows.empty, False))
+        found = Parts(*_parts(sample, kind, unsorted_rows, no_rows, False))
     _give_warnings(found, 0)
     return found
 

@@ -6,7 +6,6 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from trueness._numerics.placements import placement_sums
 from trueness._tally.cells import Cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.tally import Tally
@@ -96,5 +95,6 @@ def placements(cells: Cells, block: int = _BLOCK) -> Iterator[tuple[slice, Place
 
 def area(cells: Cells) -> float:
     """The mean placement of events, which is that of non-events; nan if a class is absent."""
-    sums = placement_sums(cells.weight, cells.events)
-    return math.nan if sums is None else min(float(sums[0]) / float(cells.totals.events), 1.0)
+    total = float(cells.totals.events)
+    parts = [float(found.events @ found.below) for _, found in placements(cells)]
+    return min(sum(parts) / total, 1.0) if parts else math.nan

@@ -8,9 +8,9 @@ import numpy as np
 
 from trueness._numerics.logistic import line_of_scores
 from trueness._tally.cells import Cells
+from trueness._tally.row_sums import UnsortedRows
 from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, as_tally, takes_rows
 from trueness._tally.tally import Binned, Parts, Tally
-from trueness._tally.unsorted import Rows
 from trueness.errors import CertainScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
@@ -83,7 +83,7 @@ def calibration_intercept(
     0.0
     """
 
-    def fit(part: Cells | Rows) -> float:
+    def fit(part: Cells | UnsortedRows) -> float:
         return line_of_scores(part.score, part.weight, part.events, fixed_slope=True)[1]
 
     return _estimate(y_true, y_prob, rows, fit, "intercept")
@@ -93,42 +93,29 @@ def _estimate(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None,
     rows: RowOptions,
-    fit: Callable[[Cells | Rows], float],
+    fit: Callable[[Cells | UnsortedRows], float],
     name: str,
 ) -> float:
     found = as_rows_or_cells(y_true, y_prob, rows)
-    parts = [_inside(part) for part in found.parts]
-    certain = sum(part.certain for part in parts)
-    if certain:
+    parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
+    if any(certain):
         total = sum(float(part.totals.weight) for part in found.parts)
-        warn(left_out(total, certain, sum(part.wrong for part in parts)), CertainScoresWarning)
-    inside = Parts(found.kind, tuple(part.cells for part in parts), found.classes)
+        warn(left_out(total, sum(certain), sum(wrong)), CertainScoresWarning)
+    inside = Parts(found.kind, parts, found.classes)
     value = inside.average(fit) if any(part.size for part in inside.parts) else math.nan
     if math.isnan(value):
         warn(f"The {name} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
     return float(value)
 
 
-def _inside(part: Cells | Rows) -> "InsideCells | InsideRows":
-    return inside_rows(part) if isinstance(part, Rows) else inside_cells(part)
-
-
-class InsideRows(NamedTuple):
-    """As :class:`InsideCells`."""
-
-    cells: Rows
-    certain: float
-    wrong: float
-
-
-def inside_rows(rows: Rows) -> InsideRows:
-    """Set the scores of exactly 0 and 1 apart."""
-    p, y = rows.score, rows.events
-    if rows.size == 0 or (p.min() > 0 and p.max() < 1):
-        return InsideRows(rows, 0, 0)
+def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, float]:
+    if isinstance(part, Cells):
+        return inside_cells(part)
+    p = part.score
+    if part.size == 0 or (p.min() > 0 and p.max() < 1):
+        return part, 0, 0
     kept = (p > 0) & (p < 1)
-    certain, wrong = p.size - int(np.count_nonzero(kept)), int(np.count_nonzero(~kept & (p != y)))
-    return InsideRows(rows.at(kept), certain, wrong)
+    return part.at(kept), int(np.count_nonzero(~kept)), int(np.count_nonzero(~kept & (p != part.events)))
 
 
 class InsideCells(NamedTuple):

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
 
-from trueness._numerics.placements import placement_sums
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.measure._auc import area, placements
@@ -92,20 +91,16 @@ class _Spread(NamedTuple):
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
     # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
-    sums, freedom = np.zeros((2, 3)), math.inf
-    if cells.exact:
-        _, weight, events = cells.totals
-        distances = placement_sums(cells.weight, cells.events, auc)
-        assert distances is not None  # there is an area
-        sums[:] = [(events, events, distances[1]), (weight - events, weight - events, distances[2])]
-    else:
-        assert cells.squares is not None
-        assert cells.event_squares is not None
-        for some, found in placements(cells):
-            squares = cells.event_squares[some], cells.squares[some] - cells.event_squares[some]
-            each = zip(found[:2], squares, found[2:], strict=True)
-            sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
-        freedom = max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
+    sums = np.zeros((2, 3))
+    # Rows that count alike, or as often as a whole weight says, weigh 1 each.
+    event_squares, squares = (cells.events, cells.weight) if cells.exact else (cells.event_squares, cells.squares)
+    assert event_squares is not None
+    assert squares is not None
+    for some, found in placements(cells):
+        of_class = event_squares[some], squares[some] - event_squares[some]
+        each = zip(found[:2], of_class, found[2:], strict=True)
+        sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
+    freedom = math.inf if cells.exact else max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
     (of_events, events), (of_others, others) = (
         _class_variance(total, squares, distance, auc) for total, squares, distance in sums.tolist()
     )

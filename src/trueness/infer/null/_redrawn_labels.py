@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
-from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables
+from trueness._numerics.binomial import MOST_OUTCOMES, binomial_outcomes, binomial_tables
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import View, parts_of

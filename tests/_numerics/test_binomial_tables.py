@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from trueness._numerics.inversion import MOST_OUTCOMES, binomial_outcomes, binomial_tables
+from trueness._numerics.binomial import MOST_OUTCOMES, binomial_outcomes, binomial_tables
 
 
 def test_a_number_is_the_first_outcome_whose_threshold_exceeds_the_uniform_one():
