@@ -13,14 +13,24 @@ LEVELS = {"plain": 0, "avx2": 1, "avx512": 2}
 def kernels(request):
     if request.param == "reference":
         yield reference
-        return
+    else:
+        yield from compiled_for(request.param)
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def compiled_kernels(request):
+    yield from compiled_for(request.param)
+
+
+def compiled_for(level):
+    """The compiled kernels, while no wider vectors are used than those of the level."""
     if not library.available():
         pytest.skip("the compiled kernels were not built")
     choose_vectors = library.bind("choose_vectors", 0, ctypes.c_int)
     highest = max(LEVELS.values())
-    if choose_vectors(LEVELS[request.param]) != LEVELS[request.param]:
+    if choose_vectors(LEVELS[level]) != LEVELS[level]:
         choose_vectors(highest)
-        pytest.skip(f"this machine has no {request.param}")
+        pytest.skip(f"this machine has no {level}")
     yield compiled
     choose_vectors(highest)
 

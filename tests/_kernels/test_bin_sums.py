@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness._kernels import BAD_LABEL, BAD_SCORE, OUTSIDE_EDGES, reference
+from trueness._kernels import BAD_LABEL, BAD_SCORE, OUTSIDE_EDGES
 
-LABEL_TYPES = ["bool", "uint8", "int8", "int32", "int64", "float32", "float64"]
 TINY = np.nextafter(0, 1)
 rows = st.lists(st.tuples(st.floats(0, 1, allow_subnormal=True), st.booleans()))
 
@@ -54,27 +53,6 @@ def test_edges_may_be_anywhere(kernels, rows, inner):
     assert np.array_equal(sums(kernels, p, y, edges), by_hand(p, y, edges))
 
 
-@pytest.mark.parametrize("n_bins", [1, 2, 10, 15, 300, 2000])
-def test_it_equals_the_reference_for_any_number_of_rows_and_bins(kernels, n_bins):
-    for n in 0, 1, 2, 7, 255, 256, 511, 512, 513, 4095, 5000, 40_000:
-        p, y = data(n)
-        for scores in p, p.astype(np.float32), p**9, np.round(p, 2):
-            expected = sums(reference, scores, y, width(n_bins), uniform=True)
-            for uniform in True, False:
-                assert np.array_equal(sums(kernels, scores, y, width(n_bins), uniform=uniform), expected)
-                without = sums(kernels, scores, y, width(n_bins), uniform=uniform, moments=False)
-                assert np.array_equal(without[..., :3], expected[..., :3])
-                assert not without[..., 3:].any()
-
-
-@pytest.mark.parametrize("label_type", LABEL_TYPES)
-def test_labels_may_be_of_any_type(kernels, label_type):
-    for n in 6, 6000:
-        p, y = data(n)
-        expected = sums(reference, p, y, width(10), uniform=True)
-        assert np.array_equal(sums(kernels, p, y.astype(label_type), width(10), uniform=True), expected)
-
-
 @pytest.mark.parametrize("n", [20, 6000])
 def test_all_scores_may_be_the_same_and_extreme(kernels, n):
     y = np.arange(n) % 3 == 0
@@ -83,20 +61,6 @@ def test_all_scores_may_be_the_same_and_extreme(kernels, n):
         expected = one_row[0] * np.sum(~y) + one_row[1] * np.sum(y)
         for uniform in True, False:
             assert np.array_equal(sums(kernels, np.full(n, score), y, width(10), uniform=uniform), expected)
-
-
-def test_edges_crowded_in_one_place_are_told_apart(kernels):
-    p, y = data(20_000)
-    p = p**30
-    edges = np.concatenate(([0], np.unique(p)[50:350], [0.5, 1]))
-    assert np.array_equal(sums(kernels, p, y, edges), sums(reference, p, y, edges))
-
-
-def test_edges_need_not_reach_zero_and_one(kernels):
-    p, y = data(10_000)
-    p = 0.25 + p / 2
-    edges = np.array([0.25, 0.3, 0.6, p.max()])
-    assert np.array_equal(sums(kernels, p, y, edges), sums(reference, p, y, edges))
 
 
 def test_the_sums_are_added_to_the_table(kernels):
@@ -130,7 +94,7 @@ def around_every_edge(n_bins, dtype):
 @pytest.mark.parametrize("uniform", [True, False])
 def test_scores_at_and_beside_every_edge_are_placed_as_by_binary_search(kernels, dtype, uniform):
     # Many bins: one table per number of bins shows a misplaced score by its count and by its sums.
-    for n_bins in range(1, 1001):
+    for n_bins in (*range(1, 100), 128, 255, 256, 300, 999, 1000):
         edges, p = width(n_bins), around_every_edge(n_bins, dtype)
         if n_bins % 3 == 0 or n_bins < 30:
             p = np.tile(p, 1 + max(4096, 8 * n_bins) // p.size)  # enough rows for the fast paths
@@ -208,7 +172,7 @@ def test_minus_zero_as_a_label_is_zero(kernels):
 
 
 def test_the_rows_are_never_copied(kernels):
-    p, y = data(1_000_000)
+    p, y = data(500_000)
     table = np.zeros((15, 2, 5), np.int64)
     tracemalloc.start()
     try:
@@ -218,34 +182,10 @@ def test_the_rows_are_never_copied(kernels):
         tracemalloc.stop()
 
 
-def test_threads_give_the_same_sums(three_threads):
-    p, y = data(10_000)
-    for uniform in True, False:
-        expected = sums(reference, p, y, width(10), uniform=uniform)
-        assert np.array_equal(sums(three_threads, p, y, width(10), uniform=uniform), expected)
-    y[-1] = 7
-    table = np.zeros((10, 2, 5), np.int64)
-    assert three_threads.bin_sums(p, y, width(10), table, uniform=True, moments=False) == BAD_LABEL
-
-
-def test_millions_of_rows_give_the_sums_of_their_parts(kernels):
-    n = 5_000_001
-    p, y = data(n)
-    y = y.astype(np.uint8)
-    whole = sums(kernels, p, y, width(10), uniform=True, moments=False)
-    part = [
-        sums(kernels, p[rows], y[rows], width(10), uniform=True, moments=False)
-        for rows in (slice(0, 2_000_000), slice(2_000_000, n))
-    ]
-    assert np.array_equal(whole, part[0] + part[1])
-    assert whole[..., 0].sum() == n
-
-
 @pytest.mark.parametrize("edges", [width(10), np.array([0, 0.1, 0.7, 1])], ids=["width", "edges"])
-@pytest.mark.parametrize("label", LABEL_TYPES)
-def test_sums_of_groups_are_the_sums_of_each_group(kernels, edges, label):
-    p, y = data(20_000)
-    y, group = y.astype(label), np.random.default_rng(1).integers(0, 7, p.size).astype(np.uint16)
+def test_sums_of_groups_are_the_sums_of_each_group(kernels, edges):
+    p, y = data(5_000)
+    group = np.random.default_rng(1).integers(0, 7, p.size).astype(np.uint16)
     uniform = edges.size == 11
     table = np.zeros((8, edges.size - 1, 2, 5), np.int64)
     assert kernels.grouped_bin_sums(p, y, group, edges, table, uniform=uniform) == 0

@@ -1,8 +1,5 @@
 import numpy as np
-import pytest
 from scipy.stats import binom
-
-from trueness._kernels import reference
 
 
 def tables(kernels, trials, odds, mode, low, size):
@@ -25,19 +22,3 @@ def test_words_select_outcomes_by_the_thresholds_below_them(kernels):
     found = kernels.outcomes(words, thresholds, start, np.array([7, 40, 0]))
     # Words that are equal to a threshold are undecided: minus one, minus the thresholds below.
     assert found.tolist() == [[7, 7, -1, 9, 10], [40] * 5, [0, 0, 0, 0, -1]]
-
-
-@pytest.mark.parametrize("draws", [0, 1, 63, 64, 500])
-def test_it_equals_the_reference_to_the_bit(kernels, draws):
-    rng = np.random.default_rng(draws)
-    n, p, low = rng.integers(0, 300, 40), rng.random(40), rng.integers(0, 3, 40)
-    low = np.minimum(low, n)
-    size, mode = n - low, np.maximum(np.floor((n + 1) * p), low)
-    arguments = n, p / (1 - p), mode, low
-    expected = tables(reference, *arguments, size)
-    found = tables(kernels, *arguments, size)
-    assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-    start = np.concatenate([[0], np.cumsum(size)])
-    whole = np.minimum(np.concatenate(found), 65535).astype(np.uint16)
-    words = rng.integers(0, 1 << 16, (40, draws), dtype=np.uint16)
-    assert np.array_equal(kernels.outcomes(words, whole, start, low), reference.outcomes(words, whole, start, low))

@@ -5,11 +5,10 @@ from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64])
-@pytest.mark.parametrize("n", [0, 1, 511, 513, 5000])
-def test_labels_of_one_are_counted(kernels, dtype, n):
-    rng = np.random.default_rng(n)
-    y = (rng.random(n) < 0.3).astype(dtype)
-    assert kernels.events(rng.random(n), y) == (0, int(y.sum()))
+def test_labels_of_one_are_counted(kernels, dtype):
+    for n in 0, 1, 511, 513, 5000:
+        y = np.random.default_rng(n).integers(0, 2, n).astype(dtype)
+        assert kernels.events(np.full(n, 0.5), y) == (0, int(y.sum()))
 
 
 @pytest.mark.parametrize("n", [1, 600])

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from trueness._kernels import BAD_LABEL, BAD_SCORE, OUTSIDE_EDGES, compiled, library, reference
+from trueness._kernels import BAD_LABEL, BAD_SCORE, OUTSIDE_EDGES, reference
 
-LABEL_TYPES = ["bool", "uint8", "int8", "int32", "int64", "float32", "float64"]
 rows = st.lists(st.tuples(st.floats(0, 1, allow_subnormal=True), st.booleans()))
 tables = st.integers(0, 12).flatmap(lambda n: arrays(np.int64, (n, 2, 5), elements=st.integers(0, 2**61)))
 
@@ -51,17 +50,6 @@ def test_few_rows_have_the_sums_of_the_kernel_for_many(kernels, rows, n_bins, mo
         same(kernels.few_rows(p, y, width(n_bins), uniform=uniform, moments=moments), expected)
 
 
-@pytest.mark.parametrize("label_type", LABEL_TYPES)
-@pytest.mark.parametrize("n", [0, 1, 9, 600, 5000])
-def test_it_equals_the_reference_for_every_type_and_size(kernels, label_type, n):
-    rng = np.random.default_rng(n)
-    for score_type in np.float32, np.float64:
-        p, y = rng.random(n).astype(score_type), rng.integers(0, 2, n).astype(label_type)
-        for edges in width(1), width(10), width(700), np.array([0, 1e-9, 0.3, 1]):
-            options = {"uniform": edges.size != 4, "moments": n % 2 == 0}
-            same(kernels.few_rows(p, y, edges, **options), reference.few_rows(p, y, edges, **options))
-
-
 @pytest.mark.parametrize(
     ("p", "y", "edges", "status"),
     [
@@ -76,10 +64,3 @@ def test_it_equals_the_reference_for_every_type_and_size(kernels, label_type, n)
 def test_every_fault_is_found(kernels, p, y, edges, status):
     arrays = np.array(p), np.array(y), np.array(edges, dtype=float)
     assert kernels.few_rows(*arrays, uniform=False, moments=True)[0] == status
-
-
-@pytest.mark.skipif(not library.available(), reason="the compiled kernels were not built")
-def test_what_is_no_capsule_of_an_array_is_an_error_and_not_a_crash():
-    numbers = [True, False, compiled.byref(compiled.c_int64())]
-    with pytest.raises((ValueError, SystemError)):
-        compiled._few_rows(library._STRUCT_IN_ADDRESS, *[object()] * 5, *numbers)

@@ -2,15 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from trueness._kernels import BAD_LABEL, BAD_SCORE, reference
+from trueness._kernels import BAD_LABEL, BAD_SCORE
 
-SHAPES = [
-    *((0, 3), (1, 1), (1, 2), (900, 2), (500, 3), (300, 4), (300, 5), (90, 10), (40, 15), (40, 16), (40, 17)),
-    *((30, 130), (20, 1000), (9, 1023), (9, 1024), (9, 1025), (5, 2048), (3, 5000)),
-]
+SHAPES = [(1, 1), (900, 2), (300, 4), (40, 15), (40, 17), (9, 1023), (9, 1025), (3, 5000), (2, 200_000)]
 
 
 def logits(n, n_classes, dtype=np.float64, scale=3.0, seed=0):
@@ -30,33 +25,8 @@ def probabilities(kernels, Z, y):
     return P
 
 
-def same_bits(found, expected):
-    for a, b in zip(found, expected, strict=True):
-        assert np.asarray(a).dtype == np.asarray(b).dtype
-        assert np.array_equal(a, b)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("scale", [1e-17, 1e-3, 3.0, 400.0])
-def test_every_kind_gives_the_bits_of_numpys(kernels, shape, dtype, scale):
-    Z, y = logits(*shape, dtype, scale)
-    same_bits(kernels.logit_tops(Z, y), reference.logit_tops(Z, y))
-    assert np.array_equal(probabilities(kernels, Z, y), probabilities(reference, Z, y))
-
-
-@given(rows=st.lists(st.lists(st.floats(allow_nan=False, max_value=1.7e308), min_size=4, max_size=4), max_size=20))
-def test_every_kind_gives_the_bits_of_numpys_whatever_the_logits(kernels, rows):
-    Z = np.array(rows, float).reshape(-1, 4)
-    Z = Z[~np.isneginf(Z).all(axis=1)]
-    y = np.arange(len(Z)) % 4
-    same_bits(kernels.logit_tops(Z, y), reference.logit_tops(Z, y))
-    assert np.array_equal(probabilities(kernels, Z, y), probabilities(reference, Z, y))
-
-
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape[0]] + [(2, 200_000)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("scale", [0.1, 3.0, 200.0])
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 3.0), (np.float32, 0.1), (np.float64, 200.0)])
 def test_softmax_is_right_to_fourteen_digits(kernels, shape, dtype, scale):
     Z, y = logits(*shape, dtype, scale)
     difference = Z.astype(np.float64) - Z.max(axis=1, keepdims=True)  # rounded, as any softmax in float64 has it
@@ -68,7 +38,7 @@ def test_softmax_is_right_to_fourteen_digits(kernels, shape, dtype, scale):
     np.testing.assert_allclose(P[~normal], expected[~normal].astype(float), rtol=0, atol=1e-313)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 16, 17, 100, 3000])
+@pytest.mark.parametrize("n_classes", [2, 3, 17, 1100])
 def test_the_top_label_is_the_first_with_the_largest_probability(kernels, n_classes):
     for scale in 1e-17, 1e-16, 1e-15, 1.0:
         for dtype in np.float64, np.float32:
@@ -80,7 +50,7 @@ def test_the_top_label_is_the_first_with_the_largest_probability(kernels, n_clas
             assert np.array_equal(1 / total, P.max(axis=1))
 
 
-@pytest.mark.parametrize("n_classes", [3, 64, 65, 200, 2000])
+@pytest.mark.parametrize("n_classes", [3, 65, 2000])
 def test_a_tie_goes_to_the_smallest_class(kernels, n_classes):
     Z = np.zeros((4, n_classes))
     Z[1, [n_classes // 2, n_classes - 1]] = 7
@@ -101,9 +71,8 @@ def test_far_logits_have_probability_zero_and_near_ones_never_do(kernels):
     assert P[1].tolist() == [1, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("shape", [(1, 2), (700, 3), (90, 200), (3, 3000)])
-@pytest.mark.parametrize("place", [(0, 0), (0, -1), (-1, 0), (-1, -1)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("shape", "dtype"), [((1, 2), np.float64), ((700, 3), np.float32), ((3, 3000), np.float64)])
+@pytest.mark.parametrize("place", [(0, -1), (-1, 0)])
 def test_faults_are_found_anywhere(kernels, shape, place, dtype):
     for bad in np.nan, -np.nan, np.inf:
         Z, y = logits(*shape, dtype)
@@ -127,33 +96,3 @@ def test_some_columns_are_those_of_the_whole(kernels):
     some = np.empty((40, 7))
     kernels.softmax(Z[:, 20:27].copy(), top, total, some)
     assert np.array_equal(some, P[:, 20:27])
-
-
-def test_threads_give_the_same(three_threads):
-    for shape in (2, 3), (1000, 4), (300, 100):
-        Z, y = logits(*shape)
-        same_bits(three_threads.logit_tops(Z, y), reference.logit_tops(Z, y))
-        assert np.array_equal(probabilities(three_threads, Z, y), probabilities(reference, Z, y))
-
-
-def test_arrays_of_another_form_are_refused(three_threads):
-    Z, y = logits(9, 5)
-    for arrays in (
-        (Z[0], y),
-        (Z, y[:-1]),
-        (Z, y.astype(np.int32)),
-        (Z.astype(np.float16), y),
-        (Z[:, ::2], y),
-        (Z[:, :0].copy(), y),
-    ):
-        with pytest.raises(TypeError, match="a kernel got arrays"):
-            three_threads.logit_tops(*arrays)
-    one = np.ones(9)
-    for arrays in (
-        (Z, one[:-1], one, Z.copy()),
-        (Z, one, one[:-1], Z.copy()),
-        (Z, one, one, np.empty((9, 4))),
-        (Z, one, one, np.empty((9, 5), np.float32)),
-    ):
-        with pytest.raises(TypeError, match="a kernel got arrays"):
-            three_threads.softmax(*arrays)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness._kernels import BAD_LABEL, BAD_SCORE, compiled, library, reference
+from trueness._kernels import BAD_LABEL, BAD_SCORE, reference
 
 
 def moments(kernels, p, columns, n):
@@ -27,17 +27,6 @@ def test_moments_are_sums_of_powers_of_the_place_in_a_cell(kernels, rows, n):
     np.testing.assert_allclose(moments(kernels, p, r, n), expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("n_columns", [1, 3])
-@pytest.mark.parametrize("n", [1, 16, 16384])
-def test_any_number_of_scores_in_any_order_gives_the_sums_of_the_reference(kernels, n_columns, n):
-    rng = np.random.default_rng(n_columns)
-    for m in 0, 1, 511, 512, 1000:
-        for p in rng.random(m), np.sort(rng.random(m)), np.round(rng.random(m), 1), np.ones(m):
-            columns = rng.standard_normal((n_columns, m))
-            expected = moments(reference, p, columns, n)
-            np.testing.assert_allclose(moments(kernels, p, columns, n), expected, rtol=1e-12, atol=1e-12)
-
-
 def test_the_sums_are_added_to_the_table(kernels):
     p, columns = np.linspace(0, 1, 100), np.ones((2, 100))
     table = np.zeros((2, 9, 4))
@@ -59,21 +48,7 @@ def test_the_moments_of_rows_are_those_of_their_residuals(kernels, kind, label):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
 
-def test_rows_in_threads_have_the_same_sums(three_threads):
-    rng = np.random.default_rng(1)
-    p, y = rng.random(5000), rng.integers(0, 2, 5000)
-    expected = residual_moments(reference, p, y, 64)[1]
-    np.testing.assert_allclose(residual_moments(three_threads, p, y, 64)[1], expected, rtol=1e-12, atol=1e-12)
-
-
 def test_bad_rows_are_reported(kernels):
     p, y = np.array([0.5, 0.25]), np.array([0, 1])
     assert residual_moments(kernels, np.append(p, np.nan), np.append(y, 1), 8)[0] == BAD_SCORE
     assert residual_moments(kernels, np.append(p, 1.5), np.append(y, 2), 8)[0] == BAD_SCORE | BAD_LABEL
-
-
-@pytest.mark.skipif(not library.available(), reason="the compiled kernels were not built")
-@pytest.mark.parametrize("p", [-1.0, 2.0, np.nan, np.inf])
-def test_scores_outside_the_unit_interval_write_nothing_outside_the_table(p):
-    with pytest.raises(TypeError, match="other types, sizes or layouts"):
-        moments(compiled, [p], [[1.0]], 8)

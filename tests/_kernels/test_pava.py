@@ -2,12 +2,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
-
-from trueness._kernels import reference
 
 cells = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)).map(lambda c: (c[0], min(c))), min_size=1)
 labels = st.lists(st.integers(0, 1), min_size=2, max_size=60)
@@ -37,19 +34,6 @@ def test_means_increase_strictly(kernels, cells):
     starts = kernels.pava(weight, events)
     means = [Fraction(int(e), int(w)) for e, w in zip(sums(events, starts), sums(weight, starts), strict=True)]
     assert all(a < b for a, b in pairwise(means))
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.float64])
-@pytest.mark.parametrize("n", [0, 1, 2, 3000])
-def test_it_equals_the_reference(kernels, dtype, n):
-    rng = np.random.default_rng(0)
-    for size in 2, 10, 10**9:
-        weight = rng.integers(1, size, n)
-        events = rng.integers(0, weight + 1)
-        pair = weight.astype(dtype), events.astype(dtype)
-        starts = kernels.pava(*pair)
-        assert starts.dtype == np.int64
-        assert np.array_equal(starts, reference.pava(*pair))
 
 
 def test_whole_numbers_are_compared_exactly(kernels):
@@ -125,21 +109,6 @@ def test_with_ties_the_limits_hold_up_to_one_group(kernels, cells, data):
     sizes = sums(count, starts)
     assert sizes.min() >= n_min
     assert sizes.max() < n_max + n_min + count.max()
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 5, 3000])
-@pytest.mark.parametrize("largest", [1, 3, 400])
-def test_block_pava_equals_the_reference(kernels, n, largest):
-    rng = np.random.default_rng(n)
-    for _ in range(20):
-        count = rng.integers(1, largest + 1, n)
-        events = rng.binomial(count, np.linspace(0.2, 0.8, n))
-        total = int(count.sum())
-        n_min = int(rng.integers(1, max(2, total // 4)))
-        n_max = int(rng.integers(n_min, 4 * n_min + 1))
-        starts = kernels.block_pava(count, events, n_min, n_max)
-        assert starts.dtype == np.int64
-        assert np.array_equal(starts, reference.block_pava(count, events, n_min, n_max))
 
 
 def test_a_group_above_the_limit_is_its_own_block(kernels):

@@ -26,11 +26,6 @@ def test_crowded_and_many_edges_are_found_too(kernels, n, k):
     assert np.array_equal(kernels.ranks(edges, p)[1], np.searchsorted(edges, p, "right"))
 
 
-def test_threads_share_the_scores(three_threads):
-    edges, p = np.array([0.2, 0.5]), np.linspace(0, 1, 101)
-    assert np.array_equal(three_threads.ranks(edges, p)[1], np.searchsorted(edges, p, "right"))
-
-
 @pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, np.inf])
 def test_a_bad_score_is_reported(kernels, bad):
     assert kernels.ranks(np.array([0.5]), np.array([0.1, bad]))[0] == BAD_SCORE
@@ -47,11 +42,6 @@ def test_steps_are_the_values_at_the_ranks(kernels, dtype, k):
     assert status == 0
     assert found.dtype == np.float64
     assert np.array_equal(found, values[np.searchsorted(edges, p, "right")])
-
-
-def test_threads_share_the_steps(three_threads):
-    edges, values, p = np.array([0.2, 0.5]), np.array([0.1, 0.4, 0.7]), np.linspace(0, 1, 101)
-    assert np.array_equal(three_threads.steps(edges, values, p)[1], values[np.searchsorted(edges, p, "right")])
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, np.inf])
