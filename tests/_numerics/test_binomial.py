@@ -1,15 +1,12 @@
-import functools
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from trueness._numerics import binomial
 from trueness._numerics.binomial import _at_most, _Side, binomial_rejections
 
-ALPHAS = [0.001, 0.01, 0.05, 0.1, 0.5]
+ALPHAS = [0.001, 0.05, 0.5]
 HOLES = [(1, 30), (1, 31), (2, 34), (2, 35)]
 
 
@@ -65,33 +62,9 @@ def assert_decisions_are_scipys(cases, alpha):
     np.testing.assert_array_equal(binomial_rejections(*bins_of(cases), alpha), reference)
 
 
-@functools.cache
-def small_cases(n_random):
-    rng = np.random.default_rng(0)
-    counts = [(k, n) for n in range(1, 41) for k in range(n + 1)]
-    cases = [(k, n, np.unique(np.concatenate([rng.random(n_random), special_scores(k, n)]))) for k, n in counts]
-    return cases, np.concatenate([scipy_pvalues(*case) for case in cases])
-
-
-@pytest.mark.slow
-def test_the_pvalue_is_scipys_for_all_small_counts():
-    cases, reference = small_cases(4)
-    ours = np.concatenate([pvalue(k, n, scores) for k, n, scores in cases])
-    np.testing.assert_allclose(ours, reference, rtol=1e-11, atol=1e-300)
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.slow
-@pytest.mark.parametrize("n_random", [4, 60])
-def test_decisions_are_scipys_for_all_small_counts(alpha, n_random):
-    cases, reference = small_cases(n_random)
-    np.testing.assert_array_equal(binomial_rejections(*bins_of(cases), alpha), reference <= alpha)
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("sizes", [(1, 2, 3, 7, 16, 40), pytest.param(range(1, 41), marks=pytest.mark.slow)])
-def test_decisions_are_scipys_right_at_the_ends_of_what_is_accepted(alpha, sizes):
-    counts = [(k, n) for n in sizes for k in range(n + 1)][:: 1 if len(sizes) == 40 else 2]
+def test_decisions_are_scipys_right_at_the_ends_of_what_is_accepted(alpha):
+    counts = [(k, n) for n in (1, 2, 3, 7, 16, 40) for k in range(0, n + 1, 1 + n // 8)]
     assert_decisions_are_scipys(around_changes(counts, alpha), alpha)
 
 
@@ -105,16 +78,15 @@ def test_decisions_are_scipys_around_holes():
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_decisions_are_scipys_for_large_counts(alpha):
     rng = np.random.default_rng(int(alpha * 1000))
-    n = (10 ** rng.uniform(2, 6, 16)).astype(int)
-    k = rng.binomial(n, np.where(rng.random(16) < 0.7, rng.random(16), 8 / n))
+    n = (10 ** rng.uniform(2, 6, 8)).astype(int)
+    k = rng.binomial(n, np.where(rng.random(8) < 0.7, rng.random(8), 8 / n))
     counts = list(zip(k.tolist(), n.tolist(), strict=True))
     spread = np.sqrt((k + 1) * (n - k + 1) / n) / n
-    scores = np.sort(np.clip((k / n)[:, None] + spread[:, None] * rng.normal(0, 3, (16, 8)), 0, 1), axis=1)
+    scores = np.sort(np.clip((k / n)[:, None] + spread[:, None] * rng.normal(0, 3, (8, 8)), 0, 1), axis=1)
     assert_decisions_are_scipys([(*c, s) for c, s in zip(counts, scores, strict=True)], alpha)
     assert_decisions_are_scipys(around_changes(counts, alpha), alpha)
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     n=st.integers(1, 10**6),
     share=st.floats(0, 1),
@@ -125,8 +97,8 @@ def test_decisions_are_scipys_for_any_counts_scores_and_level(n, share, scores, 
     assert_decisions_are_scipys([(round(n * share), n, np.sort(scores))], alpha)
 
 
-@pytest.mark.parametrize("n_bins", [1, 7, 20, 5_000])
-@pytest.mark.parametrize("alpha", [1e-9, 0.01, 0.05, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("n_bins", [1, 20, 5_000])
+@pytest.mark.parametrize("alpha", [1e-9, 0.05, 0.999])
 def test_whole_ranges_are_decided_as_each_score_would_be(n_bins, alpha):
     rng = np.random.default_rng(n_bins)
     m = 20_000
@@ -141,42 +113,15 @@ def test_whole_ranges_are_decided_as_each_score_would_be(n_bins, alpha):
     np.testing.assert_array_equal(binomial_rejections(k, n, starts, scores, alpha), values <= alpha)
 
 
-def test_scipy_is_rarely_asked(monkeypatch):
-    asked = []
-    original = binomial._Search._decide_by_scipy
-
-    def counted(self, index, bin_):
-        asked.append(index.size)
-        return original(self, index, bin_)
-
-    monkeypatch.setattr(binomial._Search, "_decide_by_scipy", counted)
-    scores = np.sort(np.random.default_rng(0).random(50_000))
-    starts = np.arange(0, 50_000, 5_000)
-    binomial_rejections(np.arange(250, 5_000, 500), np.full(10, 5_000), starts, scores, 0.05)
-    assert sum(asked) == 0
-
-
 def test_a_score_on_the_very_level_is_decided_by_scipy():
     assert binomtest(1, 1, 0.05).pvalue == 0.05
     assert binomial_rejections([1, 1], [1, 1], [0, 1], [0.05, 0.05], 0.05).tolist() == [True, True]
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 5), (5, 5), (3, 10), (49, 98)])
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (5, 5), (49, 98)])
 def test_a_score_equal_to_the_rate_is_accepted(k, n):
     assert pvalue(k, n, k / n) == 1
     assert binomial_rejections([k], [n], [0], [k / n], 0.999).tolist() == [False]
-
-
-def test_impossible_rates_are_rejected():
-    assert binomial_rejections([1, 1], [2, 2], [0, 1], [0.0, 1.0], 1e-9).tolist() == [True, True]
-
-
-def test_mirrored_counts_have_mirrored_pvalues():
-    rng = np.random.default_rng(1)
-    n = rng.integers(1, 1000, 2000)
-    k = rng.binomial(n, rng.random(2000))
-    p = rng.integers(0, 2**20 + 1, 2000) / 2**20
-    np.testing.assert_allclose(pvalue(k, n, p), pvalue(n - k, n, 1 - p), rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("n", [10**6, 10**7])
@@ -186,12 +131,6 @@ def test_the_pvalue_is_scipys_for_large_counts(n):
         k = int(n * rate)
         scores = np.clip(rate + np.sqrt(rate * (1 - rate) / n) * rng.normal(0, 2, 20), 0, 1)
         np.testing.assert_allclose(pvalue(k, n, scores), scipy_pvalues(k, n, scores), rtol=1e-9)
-
-
-def test_arguments_are_broadcast():
-    values = pvalue([[0], [3]], 10, [0.1, 0.3, 0.5])
-    assert values.shape == (2, 3)
-    assert values[1, 1] == 1
 
 
 def test_at_level_one_everything_is_rejected():

@@ -44,32 +44,7 @@ def test_a_tail_falls_from_one_to_zero(tail):
     assert (value[x < 37] > 0).all()
 
 
-@pytest.mark.parametrize("tail", TAILS)
-def test_the_shape_of_the_argument_is_kept(tail):
-    assert tail(2.0).shape == ()
-    assert tail(np.full((2, 3), 0.5)).shape == (2, 3)
-    assert tail([]).shape == (0,)
-    assert np.isnan(tail(np.nan))
-
-
 @given(st.floats(0, 30))
 def test_the_range_lies_between_the_largest_distance_and_twice_it(x):
     distance, twice, whole = largest_distance_sf(x), largest_distance_sf(x / 2), range_sf(x)
     assert distance - 1e-15 <= whole <= twice + 1e-15
-
-
-@pytest.mark.slow
-def test_random_walks_agree():
-    rng = np.random.default_rng(0)
-    walks, steps = 20_000, 4_000
-    high, low, place = np.zeros(walks), np.zeros(walks), np.zeros(walks)
-    for _ in range(steps):
-        place += rng.standard_normal(walks) / np.sqrt(steps)
-        np.maximum(high, place, out=high)
-        np.minimum(low, place, out=low)
-    # A walk misses the peaks between its steps, by about 0.58 of a step each.
-    missed = 0.5826 / np.sqrt(steps)
-    for x in (1.0, 1.7, 2.5):
-        expected = largest_distance_sf(x)
-        assert np.mean(np.maximum(high, -low) + missed > x) == pytest.approx(expected, abs=5 * np.sqrt(0.25 / walks))
-        assert np.mean(high - low + 2 * missed > x) == pytest.approx(range_sf(x), abs=5 * np.sqrt(0.25 / walks))

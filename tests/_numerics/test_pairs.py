@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from trueness._numerics.pairs import influence, log_null_variance, null_moments, null_variance, pair_mean, pair_sums
 
-# ------------------------------------------------------------------------------- the oracle: loops over pairs
-
 
 def dot(a, b):
     return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
@@ -150,9 +148,6 @@ def test_many_sets_of_sums_at_once():
     assert pair_mean(n, s, q) == pytest.approx([float(pair_mean(n, a, b)) for a, b in zip(s, q, strict=True)])
 
 
-# -------------------------------------------------------------------------------- calibration, label by label
-
-
 def every_labelling(z, groups):
     """Each vector of labels with its probability, and T of it."""
     k = z.shape[1]
@@ -225,13 +220,7 @@ def test_values_known_by_hand(arguments, value):
     assert null_variance(*arguments) == pytest.approx(value, rel=1e-14)
 
 
-def test_the_integrand_is_the_squared_norm_of_the_covariance_of_a_label():
-    z = np.array([0.5, 0.2])
-    c = np.diag(z) - np.outer(z, z)
-    assert integrand(z) == pytest.approx((c**2).sum(), rel=1e-14)
-
-
-@pytest.mark.parametrize("K", range(2, 11))
+@pytest.mark.parametrize("K", [2, 3, 10])
 def test_one_score_is_an_integral_over_a_segment(K):
     x, w = np.polynomial.legendre.leggauss(8)
     low = 1 / K
@@ -241,7 +230,7 @@ def test_one_score_is_an_integral_over_a_segment(K):
     assert null_variance(K, 1, "reachable") == pytest.approx(value, rel=1e-13)
 
 
-@pytest.mark.parametrize("K", range(3, 11))
+@pytest.mark.parametrize("K", [3, 4, 10])
 @pytest.mark.parametrize("support", ["published", "reachable"])
 def test_two_scores_by_quadrature(K, support):
     x, w = np.polynomial.legendre.leggauss(12)
@@ -258,13 +247,13 @@ def test_two_scores_by_quadrature(K, support):
     assert null_variance(K, 2, support) == pytest.approx(2 * total, rel=1e-10)
 
 
-@pytest.mark.parametrize("K", range(3, 13))
+@pytest.mark.parametrize("K", [3, 5, 12])
 def test_the_reachable_values_of_two_scores_are_a_polynomial_in_one_over_the_classes(K):
     value = 2 / 45 - 1 / (30 * K) - 1 / (30 * K**2) - 2 / (9 * K**3) + 4 / (15 * K**4) - 4 / (15 * K**5)
     assert null_variance(K, 2, "reachable") == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("K", range(4, 13))
+@pytest.mark.parametrize("K", [4, 6, 12])
 def test_the_reachable_values_of_three_scores_are_a_polynomial_in_one_over_the_classes(K):
     value = 2 / 315 - 1 / (90 * K) - 4 / (315 * K**2) - 1 / (28 * K**3) + 3 / (140 * K**4) - 3 / (70 * K**5)
     assert null_variance(K, 3, "reachable") == pytest.approx(value, rel=1e-12)
@@ -286,32 +275,13 @@ def monte_carlo(K, k, support, n):
     return 2 * volume * inside * integrand(z)
 
 
-def agrees_with_monte_carlo(K, k, support, n):
-    values = monte_carlo(K, k, support, n)
-    error = values.std() / math.sqrt(n)
+@pytest.mark.parametrize(("K", "k"), [(2, 2), (4, 4), (4, 3), (6, 4), (10, 4), (10, 3)])
+@pytest.mark.parametrize("support", ["published", "reachable"])
+def test_closed_forms_agree_with_monte_carlo(K, k, support):
+    values = monte_carlo(K, k, support, 20_000)
+    error = values.std() / math.sqrt(values.size)
     assert abs(values.mean() - null_variance(K, k, support)) < 5 * error
 
 
-CASES = [(K, k) for K, k in itertools.product(range(2, 11), range(1, 5)) if k <= K]
-
-
-@pytest.mark.parametrize(("K", "k"), CASES)
-@pytest.mark.parametrize("support", ["published", "reachable"])
-def test_closed_forms_agree_with_monte_carlo(K, k, support):
-    agrees_with_monte_carlo(K, k, support, 20_000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("K", "k"), CASES)
-@pytest.mark.parametrize("support", ["published", "reachable"])
-def test_closed_forms_agree_with_much_monte_carlo(K, k, support):
-    agrees_with_monte_carlo(K, k, support, 2_000_000)
-
-
-@pytest.mark.parametrize(("K", "k"), [case for case in CASES if 1 < case[1] < case[0]])
-def test_what_can_be_reached_is_less_than_what_is_printed(K, k):
-    assert 0 < null_variance(K, k, "reachable") < null_variance(K, k)
-
-
 def test_no_number_of_classes_is_too_large():
-    assert all(math.isfinite(log_null_variance(1000, k, "reachable")) for k in (2, 500, 999, 1000))
+    assert all(math.isfinite(log_null_variance(1000, k, "reachable")) for k in (2, 999, 1000))

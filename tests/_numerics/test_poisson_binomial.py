@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr
 from scipy.stats import binom
 
 from trueness._numerics import poisson_binomial
@@ -60,9 +59,9 @@ def test_the_central_interval_cuts_off_no_more_than_it_may(p, level):
     assert pmf[high:].sum() > tail - 1e-12
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.05, 0.002])
+@pytest.mark.parametrize("scale", [1.0, 0.02])
 def test_the_law_of_three_moments_is_at_most_one_count_off(scale, monkeypatch):
-    p = np.random.default_rng(1).random(50_000) * scale
+    p = np.random.default_rng(1).random(10_000) * scale
     one = np.ones(p.size, dtype=np.int64)
     assert p.size * distribution(p, one).pmf.size  # within reach of the exact law
     for level in (0.8, 0.95, 0.995):
@@ -113,13 +112,3 @@ def test_impossible_counts_have_no_tail():
     found = tails(np.array([0.0, 1.0, 0.5]), np.array([1, 1, 2]), np.array([0, 1, 2]))
     assert found.of(np.array([1, 0, 3])).tolist() == [0.0, 0.0, 0.0]
     assert found.of(np.array([0, 1, 1])).tolist() == [1.0, 1.0, 1.0]
-
-
-def test_pooled_probabilities_hardly_change_tails():
-    p = np.random.default_rng(0).random(60_000)
-    large = tails(p, np.ones(p.size, dtype=np.int64), np.array([0]))
-    mean, deviation = p.sum(), np.sqrt((p * (1 - p)).sum())
-    for z in (-3, -1, 0.5, 2, 4):
-        k = round(mean + z * deviation)
-        near = 2 * min(ndtr((k + 0.5 - mean) / deviation), ndtr((mean - k + 0.5) / deviation))
-        assert large.of(np.array([k]))[0] == pytest.approx(near, rel=0.01)

@@ -7,7 +7,7 @@ from scipy import stats
 from trueness._numerics.proportions import clopper_pearson, jeffreys, t_rejections, wilson
 
 INTERVALS = [clopper_pearson, jeffreys, wilson]
-LEVELS = [0.5, 0.9, 0.95, 0.999]
+LEVELS = [0.5, 0.95]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -40,8 +40,7 @@ def test_wilsons_low_end_keeps_its_digits_for_few_events(k):
     assert n * (k / n - low) ** 2 == pytest.approx(z**2 * low * (1 - low), rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 13, 30])
-@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(("n", "level"), [(1, 0.8), (5, 0.95), (13, 0.8), (30, 0.95)])
 def test_the_exact_interval_covers_every_rate(n, level):
     k = np.arange(n + 1)
     low, high = clopper_pearson(k, n, level)
@@ -58,13 +57,6 @@ def test_the_ends_enclose_the_rate(interval, n, share, level):
     low, high = interval(n * share, n, level)
     assert 0 <= low <= share * (1 + 1e-9)
     assert share * (1 - 1e-9) <= high <= 1
-
-
-@given(n=st.integers(1, 10**6), k=st.integers(0, 10**6), level=st.floats(0.5, 0.999))
-def test_jeffreys_encloses_the_rate_of_whole_counts(n, k, level):
-    k %= n + 1
-    low, high = jeffreys(k, n, level)
-    assert 0 <= low <= k / n <= high <= 1
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
@@ -89,18 +81,12 @@ def test_no_trial_gives_nan(interval):
     assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, False]
 
 
-@pytest.mark.parametrize("interval", INTERVALS)
-def test_counts_are_broadcast(interval):
-    low, high = interval([[0], [1]], [1, 2, 3], 0.9)
-    assert low.shape == high.shape == (2, 3)
-
-
 def labels(k, n):
     return np.repeat([1.0, 0.0], [k, n - k])
 
 
-@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.4])
-@pytest.mark.parametrize(("k", "n"), [(1, 2), (2, 3), (3, 10), (49, 50), (700, 2000)])
+@pytest.mark.parametrize("alpha", [0.001, 0.4])
+@pytest.mark.parametrize(("k", "n"), [(1, 2), (3, 10), (700, 2000)])
 def test_decisions_are_scipys(k, n, alpha):
     scores = np.linspace(0, 1, 57)
     pvalues = np.array([stats.ttest_1samp(labels(k, n), p).pvalue for p in scores])
@@ -139,8 +125,3 @@ def test_the_variance_in_place_of_the_deviation_rejects_more():
     slip = t_rejections([k], [n], [0], scores, 0.05, deviation="variance")
     np.testing.assert_array_equal(slip, pvalues <= 0.05)
     assert slip.sum() > t_rejections([k], [n], [0], scores, 0.05).sum()
-
-
-def test_no_score_gives_no_decision():
-    assert t_rejections([], [], [], [], 0.05).tolist() == []
-    assert t_rejections([0], [0], [0], [], 0.05).tolist() == []

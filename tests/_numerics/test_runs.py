@@ -41,10 +41,3 @@ def test_every_run_of_every_partition_has_its_sum(case):
     for first, rows in zip(partitions, runs.rows, strict=True):
         expected = [part.sum(axis=0) for part in np.split(values, first[1:])]
         np.testing.assert_array_equal(sums[rows], expected)
-
-
-@given(nested())
-def test_no_sum_is_made_twice(case):
-    size, partitions = case
-    runs = NestedRuns(size, partitions)
-    assert runs.nodes == size + sum(left.size for _, left, _ in runs.steps) == size + (size - partitions[0].size)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from trueness._numerics import softmax as home
@@ -36,14 +36,6 @@ def test_the_optimum_is_that_of_a_plain_search(shape, weighted):
     assert found.verdict == "optimum"
     assert found.value == pytest.approx(plain.x, rel=1e-6)
     assert abs(slope(found.value, Z, y, w)) < 1e-8 * w.sum()
-
-
-@pytest.mark.parametrize("scale", [0.3, 2.0, 20.0])
-def test_the_search_ends_only_at_the_optimum(scale):
-    for seed in range(8):
-        Z, y = drawn(80, 4, beta=3 / scale, scale=scale, seed=seed)
-        zero = brentq(slope, 1e-3, 200, args=(Z, y, np.ones(80)), xtol=1e-14, rtol=1e-14)
-        assert inverse_temperature(Z, y).value == pytest.approx(zero, rel=1e-10)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(3, 60), k=st.integers(2, 6), scale=st.sampled_from([1e-3, 1.0, 300.0]))
@@ -127,24 +119,8 @@ def test_logits_that_say_less_than_nothing_are_nearly_ignored():
     assert found == (1e-6, "reversed")  # the deviations from the row's mean are ±1
 
 
-def test_logits_that_say_nothing_are_nearly_ignored():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        z = rng.standard_normal(3)
-        found = inverse_temperature(np.tile(z, (3, 1)), np.arange(3))  # each class as often as any other
-        assert found.value == pytest.approx(1e-6 / z.std(), rel=1e-6)
-        assert found.verdict == "reversed"
-
-
 def test_equal_logits_leave_the_temperature_at_one():
     assert inverse_temperature(np.full((3, 4), 1e200), np.array([0, 1, 2])) == (1.0, "constant")
-
-
-def test_one_class_alone_has_no_optimum_or_a_finite_one():
-    Z, _ = drawn(30, 3)
-    found = inverse_temperature(Z, np.zeros(30, np.int64))
-    assert np.isfinite(found.value)
-    assert found.value > 0
 
 
 @given(seed=st.integers(0, 10**6), temperature=st.sampled_from([1e-300, 0.3, 1.0, 7.0, 1e6, 1e300]))

@@ -43,8 +43,3 @@ def test_a_line_is_numpys():
 def test_neighbours_too_close_for_a_slope():
     x, y = np.array([0.0, 5e-324]), np.array([0.0, 1.0])
     assert interpolate(x, y, np.array([0.0, 5e-324, 0.5])).tolist() == [0, 1, 1]
-
-
-def test_edges_that_are_no_vector_are_refused():
-    with pytest.raises(AssertionError, match="edges are a vector"):
-        ranks(np.array(0.5), np.array([0.5]))

@@ -40,16 +40,3 @@ def test_certain_scores_have_certain_events(correlation):
     never, always = (OneFactor(np.array([p]), np.array([1.0]), correlation) for p in (0.0, 1.0))
     assert (never.at_most(0, 10), always.at_least(10, 10)) == (1, 1)
     assert max(never.at_least(1, 10), always.at_most(9, 10)) < 1e-18
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("correlation", [0.0, 0.15])
-def test_tails_of_events_that_follow_the_model_have_their_level(correlation):
-    runs, rng = 2000, np.random.default_rng(5)
-    law = OneFactor(np.array([0.03]), np.array([1.0]), correlation)
-    rates = law.rate(rng.standard_normal(runs)) if correlation else np.full(runs, 0.03)
-    events = rng.binomial(200, rates)
-    amber = {k: law.at_least(k, 200) <= 0.05 for k in np.unique(events).tolist()}
-    share = np.mean([amber[k] for k in events.tolist()])
-    assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
-    assert share > 0.02
