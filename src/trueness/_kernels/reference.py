@@ -97,14 +97,7 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
 
 
 def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
-    r"""Count and sum the scores of each bin and label in one call: for few rows, calls cost more than sums.
-
-    The compiled kernel keeps the GIL.
-
-    Parameters
-    ----------
-    p, y, edges, uniform, moments
-        As for :func:`bin_sums`.
+    """The sums of :func:`bin_sums` in one call, which keeps the GIL: for few rows, calls cost more than sums.
 
     Returns
     -------
@@ -123,21 +116,9 @@ def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: boo
 
 
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
-    r"""Count and sum the scores of each group, bin and label, in whole numbers.
+    """The sums of :func:`bin_sums`, with moments, of each of G groups: added to `table`, of shape (G, B, 2, 5).
 
-    Parameters
-    ----------
-    p, y, edges, uniform
-        As for :func:`bin_sums`.
-    group : array of uint16, shape (n,)
-        The number of each row's group, below G.
-    table : array of int64, shape (G, B, 2, 5)
-        Added to: for each group what :func:`bin_sums` adds, with moments.
-
-    Returns
-    -------
-    int
-        Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
+    `group` has the number of each row's group, below G.
     """
     status = 0
     n_bins = edges.size - 1
@@ -152,20 +133,7 @@ def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: I
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:
-    r"""Number of events; scores and labels are checked on the way.
-
-    Parameters
-    ----------
-    p, y
-        As for :func:`bin_sums`.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE, BAD_LABEL.
-    events : int
-        Labels that are 1.
-    """
+    """Status (BAD_SCORE, BAD_LABEL) and the number of labels that are 1, for rows as of :func:`bin_sums`."""
     return faults(p, y), int(np.count_nonzero(y == 1))
 
 
@@ -260,21 +228,10 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
 
 
 def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
-    r"""Count and sum the scores of each cell of the grid and label, in whole numbers.
+    """The sums of :func:`bin_sums`, with moments, of each cell of :mod:`trueness._kernels.grid`.
 
-    Parameters
-    ----------
-    p, y
-        As for :func:`bin_sums`.
-    table : array of int64, shape (GRID_CELLS, 2, 5)
-        Added to, as by :func:`bin_sums` with moments; the cells are those of :mod:`trueness._kernels.grid`.
-    ends : array of float64, shape (GRID_CELLS, 2)
-        Widened: the least and the greatest score of each cell. Without rows, inf and -inf.
-
-    Returns
-    -------
-    int
-        Status: BAD_SCORE, BAD_LABEL.
+    They are added to `table`, of shape (GRID_CELLS, 2, 5). `ends`, of shape (GRID_CELLS, 2), is widened to the least
+    and the greatest score of each cell; without rows they are inf and -inf. Status: BAD_SCORE, BAD_LABEL.
     """
     status = 0
     for rows in _chunks(p.size):
@@ -289,19 +246,9 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
 
 
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
-    r"""Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_cells.grid_moments` sums a column.
+    """Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_cells.grid_moments` sums a column.
 
-    Parameters
-    ----------
-    p, y
-        As for :func:`bin_sums`.
-    table : array of float64, shape (n + 1, 4)
-        Added to: [cell, power 0 .. 3]. The compiled sums may differ from these by rounding.
-
-    Returns
-    -------
-    int
-        Status: BAD_SCORE, BAD_LABEL.
+    They are added to `table`, of shape (n + 1, 4): [cell, power 0 .. 3]. Status: BAD_SCORE, BAD_LABEL.
     """
     status = faults(p, y)
     if not status:
