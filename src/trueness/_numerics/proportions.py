@@ -110,20 +110,10 @@ def t_rejections(
 ) -> Bools:
     r"""Which of the scores in a bin a two-sided t test on the bin's labels rejects as its rate.
 
-    Parameters
-    ----------
-    k, n : array-like, shape (B,)
-        Events and rows of each bin; real numbers are allowed, such as effective counts.
-    starts : array-like of int, shape (B,)
-        Where the scores of each bin begin; those of the last bin end with `scores`.
-    scores : array-like of float, shape (m,)
-        Scores in [0, 1].
-    alpha : float
-        Level of the test.
-    deviation : {'standard', 'variance'}, default 'standard'
-        The divisor of the difference. 'variance' reproduces the code published with the test-based calibration error.
-        It is not a test of level `alpha`: it takes :math:`r (1 - r)` for :math:`s`, and rejects everything where that
-        is 0.
+    Arguments as of :func:`~trueness._numerics.binomial.binomial_rejections`; `k` and `n` may be real numbers, such as
+    effective counts. `deviation` is the divisor of the difference. 'variance' reproduces the code published with the
+    test-based calibration error. It is not a test of level `alpha`: it takes :math:`r (1 - r)` for :math:`s`, and
+    rejects everything where that is 0.
 
     Notes
     -----

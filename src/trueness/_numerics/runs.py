@@ -37,12 +37,7 @@ class NestedRuns:
     (`np.add.reduceat` along the first axis walks through memory column by column; adding pairs of whole rows is many
     times faster.)
 
-    Parameters
-    ----------
-    size : int
-        Number of entries.
-    partitions : sequence of int arrays
-        Where the runs of each partition begin, the coarsest partition first.
+    `partitions` are where the runs of each begin among `size` entries, the coarsest partition first.
     """
 
     def __init__(self, size: int, partitions: Sequence[Ints]) -> None:

@@ -105,7 +105,7 @@ def _fitted(deposit_on: Callable[[int], Floats], n_rows: float) -> tuple[float, 
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
     while True:
-        value, sigma = _fixed_point(_Integral(_cosine_series(deposit)), sigma)
+        value, sigma = _fixed_point(_Integral(deposit), sigma)
         enough = _enough_points(sigma)
         if enough <= deposit.size:
             return value, sigma
@@ -216,10 +216,13 @@ def _fixed_point(integral: _Integral, sigma: float) -> tuple[float, float]:
 
 
 class _Integral:
-    """Integral of the absolute value of the blurred residuals as a function of the kernel's width."""
+    r"""Integral of the absolute value of the blurred residuals as a function of the kernel's width.
 
-    def __init__(self, series: Floats) -> None:
-        self.series, self.k = series, np.arange(series.size)
+    `series` has the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints.
+    """
+
+    def __init__(self, deposit: Floats) -> None:
+        self.series, self.k = dct(deposit) / 2, np.arange(deposit.size)
 
     def __call__(self, sigma: float) -> float:
         n_points = min(_enough_points(sigma, _FEWEST_VALUES), self.series.size)
@@ -240,11 +243,6 @@ def _integral_of_absolute_value(f: Floats) -> float:
     a, b = size[kink], size[kink + 1]
     excess = a * b / (a + b) - (a + b) / 6
     return float((np.sum(size) - np.sum(excess)) / f.size)
-
-
-def _cosine_series(deposit: Floats) -> Floats:
-    r"""Coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints."""
-    return np.asarray(dct(deposit) / 2)
 
 
 def _deposits(p: NDArray[Any], columns: _Columns, n_points: int) -> list[Floats]:

@@ -16,7 +16,7 @@ def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
     >>> ranks(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.9])).tolist()
     [0, 1, 2]
     """
-    status, out = _kernels.ranks(_vector(edges), _contiguous(p))
+    status, out = _kernels.ranks(edges, _contiguous(p))
     assert status == 0, "scores were checked before"
     return out
 
@@ -27,14 +27,9 @@ def steps(edges: Floats, values: Floats, p: NDArray[Any]) -> Floats:
     >>> steps(np.array([0.5]), np.array([0.1, 0.8]), np.array([0.49, 0.5, 1.0])).tolist()
     [0.1, 0.8, 0.8]
     """
-    status, out = _kernels.steps(_vector(edges), values, _contiguous(p))
+    status, out = _kernels.steps(edges, values, _contiguous(p))
     assert status == 0, "scores were checked before"
     return out
-
-
-def _vector(edges: Floats) -> Floats:
-    assert edges.ndim == 1, "edges are a vector; the compiled loop does not check"
-    return edges
 
 
 def _contiguous(p: NDArray[Any]) -> NDArray[Any]:
