@@ -220,6 +220,11 @@ def test_values_known_by_hand(arguments, value):
     assert null_variance(*arguments) == pytest.approx(value, rel=1e-14)
 
 
+def test_the_integrand_is_the_squared_norm_of_the_covariance_of_a_label():
+    z = np.array([0.5, 0.2])
+    assert integrand(z) == pytest.approx(((np.diag(z) - np.outer(z, z)) ** 2).sum(), rel=1e-14)
+
+
 @pytest.mark.parametrize("K", [2, 3, 10])
 def test_one_score_is_an_integral_over_a_segment(K):
     x, w = np.polynomial.legendre.leggauss(8)
