@@ -12,6 +12,7 @@ import trueness as tn
 def test_log_loss_of_certain_and_correct_scores_is_zero():
     assert tn.log_loss([0, 1], [0.0, 1.0]) == 0
     assert str(tn.log_loss([0, 1], [0.0, 1.0])) == "0.0"
+    assert tn.log_loss([0, 1], [0.0, 0.5]) == tn.log_loss([0, 1], [0.5, 1.0]) == math.log(2) / 2
 
 
 def test_log_loss_keeps_digits_near_the_ends():

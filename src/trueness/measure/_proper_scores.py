@@ -158,4 +158,4 @@ def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[An
                 return math.inf
             low, high = np.maximum(p, _ABOVE_0), np.minimum(p, _BELOW_1)  # logarithms that are multiplied by 0
         total -= float(e @ np.log(low) + others @ np.log1p(-high))
-    return total + 0.0  # not −0
+    return total
