@@ -104,7 +104,7 @@ EXPORT int venn_abers(const array *corner_weight, const array *corner_events, co
                       const array *without, const array *counts, const array *hull, int64_t unit)
 {
     const int64_t m = length_of(hull) - 1;
-    if (m < 0 || !is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
+    if (m < 0 || unit < 1 || !is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
         !is_output(with_event, 'i', 8, 3 * m) || !is_output(without, 'i', 8, 3 * m) ||
         !is_output(counts, 'i', 8, 2) || !is_output(hull, 'i', 8, m + 1))
         return WRONG_ARRAY;
