@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from trueness.infer import ece_interval as ece_interval
     from trueness.infer import equivalence_test as equivalence_test
     from trueness.infer import estimate as estimate
+    from trueness.infer import gate as gate
     from trueness.infer import grade_table as grade_table
     from trueness.infer import monotone_band as monotone_band
     from trueness.infer import noise_floor as noise_floor
@@ -132,6 +133,8 @@ if TYPE_CHECKING:
     from trueness.results import Difference as Difference
     from trueness.results import Estimate as Estimate
     from trueness.results import EstimationError as EstimationError
+    from trueness.results import Finding as Finding
+    from trueness.results import Gate as Gate
     from trueness.results import Grade as Grade
     from trueness.results import GradeTable as GradeTable
     from trueness.results import Guarantee as Guarantee
@@ -171,7 +174,7 @@ _HOMES = {
     ),
     "infer": (
         "calibration_series calibration_test compare cumulative_walk curve_band ece_interval equivalence_test estimate "
-        "grade_table monotone_band noise_floor panel prior_shift reliability_bands segments validation_size verdict"
+        "gate grade_table monotone_band noise_floor panel prior_shift reliability_bands segments validation_size verdict"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",
@@ -195,8 +198,8 @@ _HOMES = {
         "validate validity_band validity_curve validity_runs"
     ),
     "results": (
-        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError Grade "
-        "GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability "
+        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
+        "Finding Gate Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability "
         "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns "
         "Verdict Walk"
     ),

@@ -1,5 +1,6 @@
 """Names of bins and of bin rules."""
 
+import re
 from typing import Any
 
 _FEW_EDGES = 12  # named one by one
@@ -44,9 +45,7 @@ def rule_in_words(rule: Any) -> str:
 
 
 def _edges_in_words(rule: Any) -> str:
-    if isinstance(rule, str):
-        return "given edges"
-    edges = list(rule.edges)
+    edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rule))) if isinstance(rule, str) else list(rule.edges)
     n = len(edges) - 1
     which = f"the edges {', '.join(f'{edge:g}' for edge in edges)}" if n <= _FEW_EDGES else "given edges"
     return f"{n:,} bin{'' if n == 1 else 's'} between {which}"

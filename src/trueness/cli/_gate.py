@@ -1,6 +1,8 @@
 """``trueness gate``."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -17,7 +19,8 @@ from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
-    from trueness.cli._gate_limits import Criterion, Data, Limits, Verdict
+    from trueness._tally.evidence import Evidence
+    from trueness.results import Finding, Gate
 
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
 _FAILED = 1
@@ -76,16 +79,16 @@ def command(**options: Any) -> None:
     if options.pop("groups"):
         raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     target = Target.pop_from(options)
-    gate = Gate.from_options(options)
+    gate = Bounds.from_options(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by and not request.cluster):
             subjects = list(_from_stream(data, gate, asked=stream is not None))
         else:
-            subjects = list(_from_rows(data.rows().validate(), gate))
+            subjects = list(_from_rows(data.rows().validate()))
     choice = data.choice
     notes = [f"Data: {data.source.name}, labels {choice.label!r}."]
-    _deliver(gate.findings(subjects), gate, choice.about(data.source.name), notes, target)
+    _deliver(gate.judge(subjects), subjects, gate, choice.about(data.source.name), notes, target)
 
 
 @click.command("gate")
@@ -102,17 +105,17 @@ def gate(**options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options)
     bins = options["bins"]
-    judged = Gate.from_options(options)
+    judged = Bounds.from_options(options)
     sums, total = _sums.read_total(options["files"], target.path)
     judged = judged._replace(rule=judged.rule if bins else _sums.own_bins(total))
     names = [name for name, _ in sums]
     about = {"sources": names, **total.about, "by": total.by}
-    subjects = list(_from_sums(total, judged, in_groups=options["groups"]))
+    subjects = list(_from_sums(total, in_groups=options["groups"]))
     first = f"{_sums.file_names(names)}: {total.n:,} rows; labels {total.about.get('label')!r}"
     notes = [f"{first}, scores {total.about.get('score')!r}."]
-    if total.bins == "sketch" and judged.bounds["l2"] is not None:
+    if total.bins == "sketch" and judged.bounds["max_l2"] is not None:
         notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
-    _deliver(judged.findings(subjects), judged, about, notes, target)
+    _deliver(judged.judge(subjects), subjects, judged, about, notes, target)
 
 
 class Subject(NamedTuple):
@@ -120,29 +123,12 @@ class Subject(NamedTuple):
 
     group: Group
     model: str
-    data: "Data"
+    data: "Evidence"
     context: Any
     """A function that returns the context in which errors and warnings are worded."""
 
 
-class Finding(NamedTuple):
-    """One quantity of one model in one group."""
-
-    subject: Subject
-    criterion: "Criterion"
-    limits: "Limits | None"
-    level: float
-    verdict: "Verdict"
-
-    @property
-    def sentence(self) -> str:
-        """What was judged against what, and the outcome."""
-        outcome = {"exceeded": "fails", "not exceeded": "passes", "too good": "not certified", "unknown": "not passed"}
-        code = outcome.get(self.verdict.code, self.verdict.code)
-        return f"{self.criterion.words} {self.criterion.demand}: {self.verdict.reason} → {code}"
-
-
-class Gate(NamedTuple):
+class Bounds(NamedTuple):
     """The bounds, and whether they must be shown to be kept."""
 
     bounds: dict[str, float | None]
@@ -152,63 +138,57 @@ class Gate(NamedTuple):
     rule: Any
 
     @classmethod
-    def from_options(cls, options: dict[str, Any]) -> "Gate":
+    def from_options(cls, options: dict[str, Any]) -> "Bounds":
         """Read the options, of which at least one must be a bound."""
-        bounds = {name: options[key] for name, key in (("ece", "max_ece"), ("l2", "max_l2"), ("oe", "oe_within"))}
+        bounds = {name: options[name] for name in ("max_ece", "max_l2", "oe_within")}
         if all(bound is None for bound in bounds.values()):
             raise click.UsageError("Give at least one bound: --max-ece, --max-l2 or --oe-within.")
-        if options["bins"] is not None and bounds["ece"] is None:
+        if options["bins"] is not None and bounds["max_ece"] is None:
             raise click.UsageError("--bins needs --max-ece.")
         rule = opt.bin_rule(options["bins"] or "10")
         return cls(bounds, options["require"], options["level"], options["seed"], rule)
 
-    @property
-    def criteria(self) -> "list[Criterion]":
-        from trueness.cli._gate_limits import Criterion
+    def judge(self, subjects: Sequence[Subject]) -> "Gate":
+        """The gate of the library, with its errors and warnings worded for each subject."""
+        from trueness.infer.decision._gate import checked_bounds, gate_of
 
-        names: Any = self.bounds.items()
-        return [
-            Criterion(name, bound, self.rule if name == "ece" else None) for name, bound in names if bound is not None
-        ]
+        named = {(str(one.group), one.model): one for one in subjects}
 
-    def findings(self, subjects: Sequence[Subject]) -> list[Finding]:
-        """Judge every quantity of every subject.
+        @contextmanager
+        def about(names: tuple[str, str]) -> Iterator[None]:
+            one = named[names]
+            with one.context() as warned:
+                yield
+            warning(*warned, about=one.group.name(one.model))
 
-        To certify all of them, each is tested at the level itself (an intersection-union test); to fail for any of
-        them, the error rate is divided by their number (Bonferroni).
-        """
-        from trueness.cli._gate_limits import judge
-
-        number = len(subjects) * len(self.criteria)
-        level = self.level if self.require else round(1 - (1 - self.level) / number, 12)
-        found = []
-        for subject in subjects:
-            with subject.context() as warned:
-                for one in self.criteria:
-                    limits = one.limits(subject.data, level, require=self.require)
-                    verdict = judge(one, limits, subject.data, level, require=self.require, alone=self.level)
-                    found.append(Finding(subject, one, limits, level, verdict))
-            warning(*warned, about=subject.group.name(subject.model))
-        return found
+        bounds = checked_bounds(**self.bounds, bins=self.rule)
+        evidence = {names: one.data for names, one in named.items()}
+        same: Any = {"require": self.require, "level": self.level, "seed": self.seed}
+        return gate_of(evidence, bounds, **same, about=about)
 
 
-def _from_rows(rows: Rows, gate: Gate) -> Iterator[Subject]:
-    from trueness.cli._gate_limits import Data
+def _from_rows(rows: Rows) -> Iterator[Subject]:
+    from trueness._tally.evidence import Evidence
 
     rows.warn_of_dropped()
-    importance = rows.weight_type == "importance"
-    if importance:
+    if rows.weight_type == "importance":
         note(IMPORTANCE)
     groups = rows.groups()
     first = groups[0][0]
     for group, part in groups:
         for model in rows.choice.models:
-            with part.about(model, group=group):
+            with part.about(model, group=group) as warned:
                 one = part.arguments(model)
-                data = Data(one.y_true, one.y_prob, dict(one.rows), part.cluster, importance, gate.seed)
-                data, sentence = data.as_binary()
-            if sentence and group is first:
-                note(f"{model.name}: {sentence}")
+                weight_type: Any = rows.weight_type
+                data = Evidence.of(
+                    *(one.y_true, one.y_prob, one.rows),
+                    kind="confidence",
+                    cluster=part.cluster,
+                    weight_type=weight_type,
+                )
+            warning(*warned, about=group.name(model.name))
+            if data.note and group is first:
+                note(f"{model.name}: {data.note}")
             yield Subject(group, model.name, data, _context(part, model, group))
 
 
@@ -216,8 +196,8 @@ def _context(part: Rows, model: Model, group: Group) -> Any:
     return lambda: part.about(model, group=group)
 
 
-def _from_stream(data: Dataset, gate: Gate, *, asked: bool) -> Iterator[Subject]:
-    from trueness.cli._gate_limits import Data
+def _from_stream(data: Dataset, gate: Bounds, *, asked: bool) -> Iterator[Subject]:
+    from trueness._tally.evidence import Evidence
 
     total = _sums.stream_sums(data, _tally, _lattice(gate), asked=asked)
     if any(sums.binned for sums in total.values()):
@@ -228,19 +208,19 @@ def _from_stream(data: Dataset, gate: Gate, *, asked: bool) -> Iterator[Subject]
     for name, sums in total.items():
         (one,) = sums.parts.values()
         warning(*sums.warnings, about=name)
-        yield Subject(Group(), name, Data(one, seed=gate.seed), _stream_context(data, name))
+        yield Subject(Group(), name, Evidence.of_sums(one), _stream_context(data, name))
 
 
 def _stream_context(data: Dataset, name: str) -> Any:
     return lambda: data.about(name)
 
 
-def _lattice(gate: Gate) -> Any:
+def _lattice(gate: Bounds) -> Any:
     """Fine bins whose edges include those of the ECE, if these are fixed."""
     import numpy as np
 
     fine, own = tn.EqualWidth(_LATTICE).fixed_edges, gate.rule.fixed_edges
-    if gate.bounds["ece"] is None:
+    if gate.bounds["max_ece"] is None:
         return tn.EqualWidth(_LATTICE)
     return gate.rule if own is None else tn.Edges(np.union1d(fine, own).tolist())
 
@@ -254,8 +234,8 @@ def _tally(rows: Rows, model: Model) -> ModelSums:
     return ModelSums({"one": binary_of_two_classes(tn.tally(one.y_true, one.y_prob, **one.rows, **kind))}, one.remark)
 
 
-def _from_sums(total: "tn.Accumulator", gate: Gate, *, in_groups: bool) -> Iterator[Subject]:
-    from trueness.cli._gate_limits import Data
+def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
+    from trueness._tally.evidence import Evidence
     from trueness.cli._messages import reword_messages, wording
 
     if in_groups and not total.by:
@@ -265,8 +245,7 @@ def _from_sums(total: "tn.Accumulator", gate: Gate, *, in_groups: bool) -> Itera
         parts = [(Group(total.by, key), sums) for key, sums in total.groups.items()]
     for group, sums in parts:
         for name, one in _problems(sums, str(total.about.get("score") or "scores")):
-            data = Data(one, seed=gate.seed)
-            yield Subject(group, name, data, lambda: reword_messages(wording()))
+            yield Subject(group, name, Evidence.of_sums(one), lambda: reword_messages(wording()))
 
 
 def _problems(sums: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -283,17 +262,25 @@ def _problems(sums: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _deliver(
-    findings: Sequence[Finding], gate: Gate, about: dict[str, Any], notes: Sequence[str], target: Target
+    found: "Gate",
+    subjects: Sequence[Subject],
+    gate: Bounds,
+    about: dict[str, Any],
+    notes: Sequence[str],
+    target: Target,
 ) -> None:
     """Print the findings, and exit with 1 unless all pass."""
-    target.deliver(_output(findings, gate, about, notes))
-    if not all(one.verdict.passed for one in findings):
+    target.deliver(_output(found, subjects, gate, about, notes))
+    if not found.passed:
         raise click.exceptions.Exit(_FAILED)
 
 
-def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], notes: Sequence[str]) -> Output:
+def _output(
+    found: "Gate", subjects: Sequence[Subject], gate: Bounds, about: dict[str, Any], notes: Sequence[str]
+) -> Output:
+    groups = {(str(one.group), one.model): one.group for one in subjects}
     columns = [
-        *group_columns([one.subject.group.by for one in findings if one.subject.group.by][:1]),
+        *group_columns([one.group.by for one in subjects if one.group.by][:1]),
         Column("model", "model", "name"),
         Column("n", "rows", "count"),
         Column("quantity", "judged", "text", forms="data"),
@@ -307,74 +294,64 @@ def _output(findings: Sequence[Finding], gate: Gate, about: dict[str, Any], note
         Column("verdict", "verdict"),
         Column("passed", "passed", forms="data"),
     ]
-    lines = [_line(one) for one in findings]
-    failed = [one for one in findings if not one.verdict.passed]
-    shown = failed or (findings if len(findings) <= _SHOWN else [])
-    sentences = [_named_sentence(one, findings) for one in shown[:_SHOWN]]
+    lines = [_line(one, groups[one.group, one.model]) for one in found.findings]
+    failed = [one for one in found.findings if not one.passed]
+    shown = failed or (found.findings if len(lines) <= _SHOWN else [])
+    sentences = [f"{_name(one, groups)}{one.sentence}." for one in shown[:_SHOWN]]
     if len(shown) > _SHOWN:
         sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
-    notes = [
-        *notes,
-        _limits_in_words(findings, gate, named=bool(shown)),
-        *([_TOP] if findings[0].subject.data.top else []),
-    ]
-    share = f"{len(failed)} of {len(findings)}"
-    unknown = all(one.verdict.code == "unknown" for one in failed)
+    top = any(one.data.view == "confidence" for one in subjects)
+    notes = [*notes, _limits_in_words(found, named=bool(shown)), *([_TOP] if top else [])]
+    share = f"{len(failed)} of {len(lines)}"
+    unknown = all(one.outcome == "unknown" for one in failed)
     outcome = (
         "Passed." if not failed else f"Not passed: {share} cannot be determined." if unknown else f"Failed: {share}."
     )
     data = {
         "data": about,
-        "gate": {
-            **{key: gate.bounds[name] for name, key in (("ece", "max_ece"), ("l2", "max_l2"), ("oe", "oe_within"))},
-            "require": gate.require,
-            "level": gate.level,
-            "passed": not failed,
-        },
+        "gate": {**gate.bounds, "require": gate.require, "level": gate.level, "passed": not failed},
         "findings": [
             {
                 **{key: value for key, value in line.items() if key != "judged"},
                 "level": one.level,
                 "reason": one.sentence,
             }
-            for line, one in zip(lines, findings, strict=True)
+            for line, one in zip(lines, found.findings, strict=True)
         ],
     }
     return Output(Table(columns, lines, [*notes, *sentences, outcome]), data)
 
 
-def _limits_in_words(findings: Sequence[Finding], gate: Gate, *, named: bool) -> str:
+def _limits_in_words(found: "Gate", *, named: bool) -> str:
     """The level of the limits and, unless sentences that follow name them, the bins of the ECE."""
-    bins = [f"{one.words}. " for one in gate.criteria if one.quantity == "ece" and not named]
-    level, together = (f"{100 * value:.4g} %" for value in (findings[0].level, gate.level))
-    joint = "" if level == together else f", so that all {len(findings)} hold together with {together}"
-    limits = f"{''.join(bins)}Limits are one-sided, each with {level} confidence{joint}."
-    if not gate.require:
+    first = found.findings[0]
+    bins = f"{first.words}. " if first.quantity == "ece" and not named else ""
+    each = max(one.level for one in found.findings)
+    level, together = (f"{100 * value:.4g} %" for value in (each, found.level))
+    joint = "" if level == together else f", so that all {len(found.findings)} hold together with {together}"
+    limits = f"{bins}Limits are one-sided, each with {level} confidence{joint}."
+    if not found.require:
         return limits
-    return f"{limits} p: equivalence test of each bound, certified if p ≤ {1 - gate.level:.4g}."
+    return f"{limits} p: equivalence test of each bound, certified if p ≤ {1 - found.level:.4g}."
 
 
-def _named_sentence(one: Finding, findings: Sequence[Finding]) -> str:
-    """The sentence of a finding, with its model and group if there are several."""
-    names = {other.subject.group.name(other.subject.model) for other in findings}
-    name = f"{one.subject.group.name(one.subject.model)}: " if len(names) > 1 else ""
-    return f"{name}{one.sentence}."
+def _name(one: "Finding", groups: dict[tuple[str, str], Group]) -> str:
+    """The model and group of a finding, if there are several."""
+    return f"{groups[one.group, one.model].name(one.model)}: " if len(groups) > 1 else ""
 
 
-def _line(one: Finding) -> dict[str, Any]:
-    subject, limits, criterion = one.subject, one.limits, one.criterion
+def _line(one: "Finding", group: Group) -> dict[str, Any]:
+    known = not math.isnan(one.estimate)
     return {
-        **subject.group.entry(),
-        "model": subject.model,
-        "n": None if limits is None else limits.n,
-        "quantity": criterion.quantity,
-        "judged": f"{criterion.name} {criterion.demand}",
-        "bins": None if criterion.rule is None else repr(criterion.rule),
-        "bound": criterion.bound,
-        "estimate": None if limits is None else limits.estimate,
-        "low": None if limits is None else limits.low,
-        "high": None if limits is None else limits.high,
-        "pvalue": one.verdict.pvalue,
-        "verdict": one.verdict.code,
-        "passed": one.verdict.passed,
+        **group.entry(),
+        "model": one.model,
+        "n": one.n if known else None,
+        "quantity": one.quantity,
+        "judged": f"{one.name} {one.demand}",
+        "bins": one.bins or None,
+        "bound": one.bound,
+        **{key: getattr(one, key) if known else None for key in ("estimate", "low", "high")},
+        "pvalue": one.pvalue,
+        "verdict": one.outcome,
+        "passed": one.passed,
     }

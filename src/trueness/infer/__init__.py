@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trueness.infer.band._monotone_band import monotone_band
     from trueness.infer.band._reliability_bands import reliability_bands
     from trueness.infer.comparison._compare import compare
+    from trueness.infer.decision._gate import gate
     from trueness.infer.decision._verdict import verdict
     from trueness.infer.group._grades import grade_table
     from trueness.infer.group._prior_shift import prior_shift
@@ -35,6 +36,7 @@ __all__ = [
     "ece_interval",
     "equivalence_test",
     "estimate",
+    "gate",
     "grade_table",
     "monotone_band",
     "noise_floor",
@@ -61,6 +63,7 @@ __getattr__, __dir__ = lazily(
         "band._monotone_band": "monotone_band",
         "null._noise_floor": "noise_floor",
         "_panel": "panel",
+        "decision._gate": "gate",
         "decision._verdict": "verdict",
         "group._prior_shift": "prior_shift",
         "group._segments": "segments",

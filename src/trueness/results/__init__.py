@@ -4,6 +4,7 @@ from trueness.results._bins import Bands, Bin, BinTable, EstimationError, Histog
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, Reliability, Walk
 from trueness.results._estimate import Estimate
+from trueness.results._gate import Finding, Gate
 from trueness.results._grades import Grade, GradeTable
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
 from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
@@ -29,7 +30,9 @@ __all__ = [
     "Difference",
     "Estimate",
     "EstimationError",
+    "Finding",
     "Flags",
+    "Gate",
     "Grade",
     "GradeTable",
     "Guarantee",

@@ -304,19 +304,10 @@ def smallest_alpha(keeps: Callable[[float], bool]) -> float:
 
 def finest(evidence: Evidence) -> Evidence:
     """Fine bins as cells with the mean score of their rows; anything else unchanged."""
-    tally = cells_at_their_mean(evidence.given) if isinstance(evidence.given, Binned) else None
-    return evidence if tally is None else replace(evidence, given=tally)
-
-
-def cells_at_their_mean(binned: Binned) -> Tally | None:
-    """Fine bins as cells with the mean score of their rows; None if the bins are coarse."""
-    bins = binned.parts[0]
-    if bins.size < _FINE or not bins.whole:
-        return None
-    some = bins.count > 0
-    weight, events = (np.rint(sums[some]).astype(np.int64) for sums in (bins.weight, bins.events))
-    cells = Cells(bins.score[some], bins.count[some], weight, events)
-    return Tally(binned.kind, (cells,), binned.classes)
+    sums = evidence.given
+    if not isinstance(sums, Binned) or sums.parts[0].size < _FINE or not sums.parts[0].whole:
+        return evidence
+    return replace(evidence, given=Tally(sums.kind, evidence.cells_at_means, sums.classes))
 
 
 def _checked_margin(within: Any) -> float:

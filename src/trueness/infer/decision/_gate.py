@@ -1,0 +1,281 @@
+"""A gate: calibration errors compared with bounds, by confidence limits and not by estimates."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import Seed, check_seed, generator
+from trueness._input.segment_columns import read_by
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError, quietly
+from trueness.infer.interval._ece_interval import checked_level, interval_of
+from trueness.infer.limits._ece import ece_limits_of
+from trueness.infer.limits._observed_expected import observed_expected_interval
+from trueness.infer.test._equivalence import TOO_GOOD, finest, margin, omnibus_of, too_good_of
+from trueness.results._gate import Finding, Gate, Quantity
+from trueness.typing import ArrayLike, RowOptions
+
+_HIGHEST = 0.9999
+"""The highest level of a confidence set of the l2 error."""
+_FEW_ROWS = 20
+_GROSS_FACTOR, _GROSS_ERROR = 2.0, 0.25
+"""Limits that allow the bound times this, and an error of at least this, show nothing."""
+Names: TypeAlias = tuple[str, str]
+"""The names of a group and of a model, each perhaps empty."""
+
+
+class Bound(NamedTuple):
+    """A quantity and how far it may go."""
+
+    quantity: Quantity
+    bound: float
+    rule: BinRule
+    """The bins of the ECE."""
+
+
+class _Limits(NamedTuple):
+    """A quantity, and limits that hold with the level of the gate, each on its own."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+@partial(takes_rows, kind="confidence")
+def gate(
+    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    *,
+    max_ece: float | None = None,
+    max_l2: float | None = None,
+    oe_within: float | None = None,
+    require: bool = False,
+    bins: BinsLike = 10,
+    by: Any = None,
+    cluster: ArrayLike | None = None,
+    level: float = 0.95,
+    seed: Seed = 0,
+    **rows: Unpack[RowOptions],
+) -> Gate:
+    """Decide whether calibration errors keep their bounds.
+
+    Each bound is compared with confidence limits, not with the estimate, which varies by chance. All models, groups and
+    quantities must pass.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), or sums
+        Labels, or sums in place of labels and scores.
+    y_prob : array-like or dict of array-likes
+        Scores, or the scores of each model by name.
+    max_ece : float, optional
+        The largest ECE allowed, in the bins of `bins`.
+    max_l2 : float, optional
+        The largest l2 calibration error allowed.
+    oe_within : float, optional
+        How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1.
+    require : bool, default False
+        Pass only what is shown to keep its bound, by :func:`equivalence_test`. By default a quantity fails if it is
+        shown to exceed its bound, or if there are too few rows to notice even a gross excess.
+    bins : int, sequence of edges or bin rule, default 10
+        Bins of the ECE; rules that depend on the labels are refused.
+    by : array-like, mapping of columns or frame, optional
+        Columns that divide the rows into groups, each of which must pass.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    level : float, default 0.95
+        Confidence level of the one-sided limits, at least 0.75. Each limit that certifies a quantity has this level;
+        the limits that fail one have it jointly, over all models, groups and quantities.
+    seed : int or numpy.random.Generator, default 0
+        For redrawn labels.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Gate
+        `passed`, and `findings` with one record for each model, group and quantity: estimate, limits, bound, `outcome`
+        ('not exceeded', 'exceeded', 'certified', 'not certified', 'too good' or 'unknown') and the reason in words.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> data = tn.simulate.demo()
+    >>> found = tn.gate(data.y_true, data.y_prob, max_ece=0.03)
+    >>> found.passed
+    False
+    >>> print(found.findings[0])
+    ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0390 > 0.03 → fails.
+    """
+    check_seed(seed)
+    bounds = checked_bounds(max_ece, max_l2, oe_within, bins)
+    level = checked_level(level)
+    if level < 0.75:
+        raise InputError("level", "must be at least 0.75 for a gate", f"got {level!r}")
+    models = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
+    if isinstance(y_true, Tally | Sketch | Binned):
+        if by is not None:
+            raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
+        found = {"": Evidence.of(y_true, y_prob, rows)}
+    else:
+        found = Evidence.several(y_true, models, rows, kind="confidence", cluster=cluster, argument="y_prob")
+    subjects = dict(_groups(found, by, y_true))
+    return gate_of(subjects, bounds, require=require, level=level, seed=seed)
+
+
+def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tuple[Names, Evidence]]:
+    """Every group of every model."""
+    first = next(iter(models.values()))
+    if by is None:
+        yield from (((("", name)), one) for name, one in models.items())
+        return
+    assert first.position is not None
+    kept = np.zeros(first.position.size + first.dropped, dtype=bool)
+    kept[first.position] = True
+    for column in read_by(by, y_true, kept):
+        for code, value in enumerate(column.values):
+            some = np.flatnonzero(column.code == code)
+            yield from (((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items())
+
+
+def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10) -> tuple[Bound, ...]:
+    """The bounds, of which there must be one at least."""
+    rule = blind_to_labels(as_rule(bins))
+    given: dict[Quantity, tuple[str, Any]] = {
+        "ece": ("max_ece", max_ece),
+        "l2": ("max_l2", max_l2),
+        "oe": ("oe_within", oe_within),
+    }
+    for argument, value in given.values():
+        real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if value is not None and not (real and 0 <= value <= 1):
+            raise InputError(argument, "must lie in [0, 1]", f"got {value!r}")
+    found = tuple(Bound(key, float(value), rule) for key, (_, value) in given.items() if value is not None)
+    if not found:
+        raise InputError("", "A gate needs a bound: `max_ece`, `max_l2` or `oe_within`")
+    return found
+
+
+def gate_of(
+    subjects: Mapping[Names, Evidence],
+    bounds: Sequence[Bound],
+    *,
+    require: bool = False,
+    level: float = 0.95,
+    seed: Seed = 0,
+    about: Callable[[Names], AbstractContextManager[Any]] = lambda names: nullcontext(),  # noqa: ARG005  # a caller's
+) -> Gate:
+    """Judge every quantity of every subject, as :func:`gate`; `about` is the context in which one is judged.
+
+    To certify all of them, each is tested at the level itself (an intersection-union test); to fail for any of them,
+    the error rate is divided by their number (Bonferroni).
+    """
+    each = level if require else round(1 - (1 - level) / (len(subjects) * len(bounds)), 12)
+    judge = partial(finding_of, require=require, level=each, alone=level, seed=seed)
+    findings = []
+    for names, one in subjects.items():
+        with about(names):
+            findings += [judge(one, bound, names) for bound in bounds]
+    notes = dict.fromkeys(note for one in subjects.values() for note in one.notes)
+    return Gate(tuple(findings), require, level, tuple(notes))
+
+
+def finding_of(
+    evidence: Evidence,
+    bound: Bound,
+    names: Names = ("", ""),
+    *,
+    require: bool,
+    level: float,
+    alone: float,
+    seed: Seed = 0,
+) -> Finding:
+    """Compare limits with the bound.
+
+    To certify, the whole interval must keep the bound, and labels must not agree with the scores too well: this is
+    :func:`trueness.equivalence_test`, whose p-value is then at most 1 − level. Otherwise the quantity passes unless the
+    whole interval lies beyond the bound, or limits of the level `alone`, that of a single quantity, show that a gross
+    violation could have been missed.
+    """
+    quantity, most, rule = bound
+    limits = _limits(evidence, bound, level, require, seed)
+    made = partial(Finding, *names, quantity, _bins_in_words(bound), most)
+    if limits is None:
+        return made(evidence.sums.n, math.nan, math.nan, math.nan, level, "unknown")
+    numbers = limits.n, limits.estimate, limits.low, limits.high
+    least, largest = (1 - most, 1 + most) if quantity == "oe" else (-math.inf, most)
+    beyond = limits.low > largest or limits.high < least
+    keeps = least <= limits.low and limits.high <= largest
+    if not require:
+        if not (beyond or keeps) and _undecided(bound, limits):
+            own = limits if level == alone else _limits(evidence, bound, alone, False, seed)
+            if own is not None and _undecided(bound, own):
+                return made(own.n, own.estimate, own.low, own.high, alone, "unknown")
+        return made(*numbers, level, "exceeded" if beyond else "not exceeded")
+    pvalue = quietly(margin, evidence, quantity, most, rule).pvalue  # the limits have given the warnings
+    if not keeps:
+        return made(*numbers, level, "not certified", pvalue)
+    test = omnibus_of(evidence, generator(seed))
+    too_good = too_good_of(evidence, test)
+    if too_good is not None and too_good <= TOO_GOOD:
+        return made(*numbers, level, "too good", 1.0, too_good)
+    contradicted, possible = (0, False) if test is None else (test.contradicted, bool(test.alone))
+    return made(*numbers, level, "certified", pvalue, None, contradicted, possible)
+
+
+def _bins_in_words(bound: Bound) -> str:
+    return repr(bound.rule) if bound.quantity == "ece" else ""
+
+
+def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed: Seed) -> _Limits | None:
+    """The limits that the gate compares with the bound; None if the sums do not give them."""
+    if bound.quantity == "ece":
+        if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
+            raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")
+        found = ece_limits_of(evidence, bins=bound.rule, level=level, rng=generator(seed))
+        return _Limits(found.estimate, found.low, found.high, found.n)
+    if bound.quantity == "l2":
+        return _l2(evidence, level, seed)
+    # To certify a range takes one test on each side, both at the full level; to leave it on either side, half each.
+    part = evidence.one
+    assert part is not None
+    evidence.require_one("a gate")
+    rows = evidence.clustered if evidence.dependent else None
+    ratio = observed_expected_interval(part, 2 * level - 1 if require else level, rows)
+    return _Limits(ratio.value, ratio.low, ratio.high, evidence.n)
+
+
+def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
+    """The l2 error; None for sums of few bins. Zero is decided by the test at the level itself, not at twice it."""
+    evidence = finest(evidence)
+    if isinstance(evidence.given, Binned):
+        return None
+    two_sided = 2 * level - 1
+    if two_sided > _HIGHEST:
+        # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
+        both = interval_of(evidence, rng=generator(seed))
+        return _Limits(both.estimate, ece_limits_of(evidence, level=level, rng=generator(seed)).low, 1.0, both.n)
+    both = interval_of(evidence, level=two_sided, rng=generator(seed))
+    low, high = both.hull
+    if low > 0 and interval_of(evidence, level=level, rng=generator(seed)).includes_zero:
+        low = 0.0
+    return _Limits(both.estimate, low, high, both.n)
+
+
+def _undecided(bound: Bound, limits: _Limits) -> bool:
+    """Whether the data could hardly have shown a gross violation: limits neither keep the bound nor exclude one."""
+    most = bound.bound
+    if limits.n < _FEW_ROWS:
+        return True
+    if bound.quantity == "oe":
+        return limits.low < (1 - most) / _GROSS_FACTOR or limits.high > (1 + most) * _GROSS_FACTOR
+    return limits.high > max(most * _GROSS_FACTOR, _GROSS_ERROR)

@@ -1,0 +1,136 @@
+"""The outcome of a gate: every quantity beside its bound, and whether all pass."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from trueness._text.bins import rule_in_words
+from trueness._text.numbers import count, number, p_value
+from trueness.results._record import Record
+
+Quantity: TypeAlias = Literal["ece", "l2", "oe"]
+Outcome: TypeAlias = Literal["certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"]
+_NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
+_WORDS = {"ece": "ECE", "l2": "l2 calibration error", "oe": "observed/expected"}
+_ARROWS = {"exceeded": "fails", "not exceeded": "passes", "too good": "not certified", "unknown": "not passed"}
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """One quantity of one model in one group, with limits that hold each with confidence `level`."""
+
+    group: str
+    """The group; empty for all rows."""
+    model: str
+    """The model; empty if it has no name."""
+    quantity: Quantity
+    bins: str
+    """The bins of the ECE, as Python writes them; empty for other quantities."""
+    bound: float
+    """How large the quantity may be; for observed/expected how far it may be from 1."""
+    n: int
+    """Rows."""
+    estimate: float
+    low: float
+    high: float
+    level: float
+    outcome: Outcome
+    pvalue: float | None = None
+    """That of the equivalence test, if the bound had to be shown to be kept."""
+    too_good: float | None = None
+    """The p-value for labels that agree with the scores better than chance allows, where that decided."""
+    contradicted: int = 0
+    """Labels that contradict a score of exactly 0 or 1, if the bound is certified all the same."""
+    possible: bool = False
+    """Whether rounding may have made these scores 0 or 1."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the quantity passes."""
+        return self.outcome in ("certified", "not exceeded")
+
+    @property
+    def name(self) -> str:
+        """The quantity in a table."""
+        return _NAMES[self.quantity]
+
+    @property
+    def demand(self) -> str:
+        """The bound."""
+        return f"within 1 ± {self.bound:g}" if self.quantity == "oe" else f"≤ {self.bound:g}"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest value allowed."""
+        return (1 - self.bound, 1 + self.bound) if self.quantity == "oe" else (-math.inf, self.bound)
+
+    @property
+    def words(self) -> str:
+        """The quantity in full."""
+        return f"ECE in {rule_in_words(self.bins)}" if self.quantity == "ece" else _WORDS[self.quantity]
+
+    @property
+    def reason(self) -> str:
+        """Why it passes or not."""
+        if self.outcome == "too good":
+            return f"too good to be true for new rows: {p_value(self.too_good or 0.0)} (lower tail)"
+        if math.isnan(self.estimate):
+            return "cannot be determined from sums of bins"
+        if self.outcome == "unknown":
+            return f"cannot be determined from {count(self.n, 'row')}: {self._comparison(lower=False)}"
+        least, most = self.ends
+        beyond = self.low > most or self.high < least
+        if self.pvalue is None:
+            return self._comparison(lower=True)
+        if self.outcome == "not certified":
+            return f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
+        return f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)}){self._impossible()}"
+
+    @property
+    def sentence(self) -> str:
+        """What was judged against what, and the outcome."""
+        return f"{self.words} {self.demand}: {self.reason} → {_ARROWS.get(self.outcome, self.outcome)}"
+
+    def _comparison(self, *, lower: bool) -> str:
+        """The limits beside the bound, in words."""
+        percent = f"{100 * self.level:.4g} %"
+        if self.quantity == "oe":
+            low, high = (f"{end:.3g}" for end in self.ends)
+            return f"{percent} limits {self.low:.3f} to {self.high:.3f}, allowed {low} to {high}"
+        limit, side = (self.low, "lower") if lower else (self.high, "upper")
+        return f"{side} {percent} limit {number(limit)} {'>' if limit > self.bound else '≤'} {self.bound:g}"
+
+    def _impossible(self) -> str:
+        """A remark on labels that contradict certain scores: an error may be small and yet the certainty wrong."""
+        n = self.contradicted
+        if n == 0:
+            return ""
+        if self.possible:
+            return f", although {count(n, 'label')} contradict{'s' * (n == 1)} a score of exactly 0 or 1"
+        return f", although {n:,} {'label is' if n == 1 else 'labels are'} impossible under a score of exactly 0 or 1"
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, [self.group, self.model]))
+        return f"{where}: {self.sentence}." if where else f"{self.sentence}."
+
+
+@dataclass(frozen=True)
+class Gate(Record):
+    """Whether calibration errors keep their bounds, for every model, group and quantity."""
+
+    _columns = ("findings",)
+
+    findings: tuple[Finding, ...]
+    require: bool
+    """Whether the bounds had to be shown to be kept."""
+    level: float
+    """Confidence level of all limits together, or of each that certifies."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether all findings pass."""
+        return all(one.passed for one in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.findings), *self.notes, "Passed." if self.passed else "Not passed."])
