@@ -174,7 +174,8 @@ _HOMES = {
     ),
     "infer": (
         "calibration_series calibration_test compare cumulative_walk curve_band ece_interval equivalence_test estimate "
-        "gate grade_table monotone_band noise_floor panel prior_shift reliability_bands segments validation_size verdict"
+        "gate grade_table monotone_band noise_floor panel prior_shift reliability_bands segments "
+        "validation_size verdict"
     ),
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",
@@ -199,7 +200,8 @@ _HOMES = {
     ),
     "results": (
         "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
-        "Finding Gate Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel PriorShift Reliability "
+        "Finding Gate Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel "
+        "PriorShift Reliability "
         "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns "
         "Verdict Walk"
     ),

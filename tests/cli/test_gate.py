@@ -306,7 +306,7 @@ def test_wrong_usage_is_not_a_failed_gate(call, words):
 
 
 def test_a_mistake_of_ours_is_not_a_failed_gate(fails, monkeypatch):
-    monkeypatch.setattr(tn, "ece_interval", lambda *_, **__: 1 / 0, raising=False)
+    monkeypatch.setattr("trueness.infer.decision._gate.interval_of", lambda *_, **__: 1 / 0)
     message = fails("gate", "--demo", "--max-l2", "0.5")
     assert message.startswith("This is a bug in trueness, not a problem with your data: ZeroDivisionError")
 

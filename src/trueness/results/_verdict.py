@@ -34,7 +34,7 @@ class DetectionPower(Record):
     """An l2 error as large as the tolerance."""
     tolerance: float
     """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
-    rows: int | None
+    rows_needed: int | None
     """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
 
     @property
@@ -304,7 +304,7 @@ def _power_in_words(power: DetectionPower, what: str) -> str:
         return f"{ratio}, or {error}, would have been noticed {often}"
     weakest = error if power.error <= power.ratio else ratio
     often = "hardly ever" if least < 0.05 else f"with probability {percent(least, 0)} only"
-    needed = "" if power.rows is None else f"; about {power.rows:,} rows are needed for {percent(ENOUGH)}"
+    needed = "" if power.rows_needed is None else f"; about {power.rows_needed:,} rows are needed for {percent(ENOUGH)}"
     return f"{weakest} would be noticed {often}{needed}"
 
 

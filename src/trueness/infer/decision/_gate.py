@@ -114,7 +114,7 @@ def gate(
     >>> found.passed
     False
     >>> print(found.findings[0])
-    ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0390 > 0.03 → fails.
+    ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0383 > 0.03 → fails.
     """
     check_seed(seed)
     bounds = checked_bounds(max_ece, max_l2, oe_within, bins)

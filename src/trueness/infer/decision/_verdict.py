@@ -106,7 +106,7 @@ def verdict(
     >>> data = tn.simulate.demo()
     >>> found = tn.verdict(data.y_true, data.y_prob)
     >>> found.code, found.headline
-    ('miscalibrated', 'Not calibrated: the predictions are too extreme.')
+    ('miscalibrated', 'Not calibrated: the predictions are too extreme and too high on average.')
     """
     level = checked_level(level)
     check_drawn_level(level, "a verdict")

@@ -1,0 +1,109 @@
+"""A gate judges by limits that hold, over all models, groups and quantities together."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    p = rng.beta(1, 2, 2_000)
+    y = (rng.random(p.size) < p**1.3).astype(int)
+    return y, p, rng.choice(["a", "b"], p.size)
+
+
+def test_a_bound_between_the_limits_passes_unless_it_must_be_shown(rows):
+    y, p, _ = rows
+    (one,) = tn.gate(y, p, max_ece=0.9).findings
+    assert 0 < one.low < one.estimate < one.high
+    assert one.estimate == pytest.approx(tn.ece(y, p))
+    between = (one.low + one.high) / 2
+    assert tn.gate(y, p, max_ece=between).findings[0].outcome == "not exceeded"
+    shown = tn.gate(y, p, max_ece=between, require=True).findings[0]
+    assert (shown.outcome, shown.passed) == ("not certified", False)
+    assert shown.pvalue == pytest.approx(tn.equivalence_test(y, p, within=between, criterion="ece").pvalue)
+    assert tn.gate(y, p, max_ece=one.high + 1e-9, require=True).passed
+    assert tn.gate(y, p, max_ece=one.low / 2).findings[0].outcome == "exceeded"
+
+
+def test_the_l2_error_is_judged_by_the_one_sided_limits_of_its_interval(rows):
+    y, p, _ = rows
+    (one,) = tn.gate(y, p, max_l2=0.5, level=0.9).findings
+    both = tn.ece_interval(y, p, level=0.8, seed=0)
+    assert (one.estimate, one.high) == (both.estimate, both.high)
+    assert one.low == (0 if tn.ece_interval(y, p, level=0.9, seed=0).includes_zero else both.hull[0])
+
+
+def test_all_models_groups_and_quantities_share_the_error_rate(rows):
+    y, p, g = rows
+    found = tn.gate(y, {"m": p, "n": p**1.3}, max_ece=0.05, oe_within=0.2, by={"g": g})
+    assert len(found.findings) == 8
+    assert {one.level for one in found.findings if one.outcome != "unknown"} == {1 - 0.05 / 8}
+    assert {(one.group, one.model) for one in found.findings} == {(f"g = {v}", m) for v in "ab" for m in "mn"}
+    assert found.to_frame().shape[0] == 8
+    some = found.findings[0]
+    ratio = next(one for one in found.findings if (one.quantity, one.group, one.model) == ("oe", "g = a", "m"))
+    assert some.n == (g == "a").sum()
+    assert ratio.estimate == pytest.approx(y[g == "a"].sum() / p[g == "a"].sum())
+    assert ratio.ends == (0.8, 1.2)
+
+
+def test_few_rows_do_not_pass(rows):
+    y, p, _ = rows
+    found = tn.gate(y[:15], p[:15], max_ece=0.05)
+    assert found.findings[0].outcome == "unknown"
+    assert "cannot be determined from 15 rows" in str(found)
+    assert str(found).endswith("Not passed.")
+
+
+def test_labels_that_agree_too_well_are_not_certified():
+    p = np.repeat([0.25, 0.5, 0.75], 400)
+    y = np.concatenate([np.arange(400) < 400 * v for v in (0.25, 0.5, 0.75)]).astype(int)
+    (one,) = tn.gate(y, p, max_ece=0.2, require=True).findings
+    assert one.outcome == "too good"
+    assert "too good to be true for new rows" in one.reason
+
+
+def test_sums_clusters_and_two_columns_are_judged_like_rows(rows):
+    y, p, _ = rows
+    plain = tn.gate(y, p, max_ece=0.05, max_l2=0.05, oe_within=0.1)
+    assert tn.gate(tn.tally(y, p), max_ece=0.05, max_l2=0.05, oe_within=0.1).findings == plain.findings
+    two = tn.gate(y, np.column_stack([1 - p, p]), max_ece=0.05, max_l2=0.05, oe_within=0.1)
+    assert [one.low for one in two.findings] == pytest.approx([one.low for one in plain.findings], abs=1e-12)
+    assert "The two columns of scores are one binary problem" in two.notes[0]
+    (once,) = tn.gate(y, p, oe_within=0.1).findings
+    (twice,) = tn.gate(
+        np.repeat(y, 2), np.repeat(p, 2), cluster=np.repeat(np.arange(y.size), 2), oe_within=0.1
+    ).findings
+    assert twice.high - twice.low > 0.95 * (once.high - once.low)
+    coarse = tn.gate(tn.binned(y, p), max_l2=0.05)
+    assert coarse.findings[0].reason == "cannot be determined from sums of bins"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "A gate needs a bound"),
+        ({"max_ece": 1.5}, r"`max_ece` must lie in \[0, 1\]; got 1.5"),
+        ({"max_ece": 0.1, "level": 0.6}, "`level` must be at least 0.75"),
+        ({"max_ece": 0.1, "bins": tn.Isotonic()}, "`bins`"),
+        ({"max_ece": 0.1, "seed": -1}, "`seed`"),
+    ],
+)
+def test_bad_arguments_are_named(rows, options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.gate(*rows[:2], **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quantity", ["max_ece", "max_l2", "oe_within"])
+def test_a_gate_fails_a_model_at_its_bound_in_one_of_twenty_at_most(quantity):
+    rng, runs, failed = np.random.default_rng(8), 200, 0
+    for _ in range(runs):
+        p = rng.uniform(0.2, 0.8, 600)
+        y = (rng.random(p.size) < p + 0.05).astype(int)
+        bound = 0.05 / 0.5 if quantity == "oe_within" else 0.05
+        failed += tn.gate(y, p, **{quantity: bound}).findings[0].outcome == "exceeded"
+    assert failed <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
