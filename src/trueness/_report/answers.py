@@ -283,10 +283,10 @@ def _best(fixes: Remedies | None) -> Remedy | None:
 def _action(facts: Facts) -> Answer:
     question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
     power = facts.summary.power
-    if code == "too-few-rows" and power is not None and power.rows is not None:
-        more = max(0, power.rows - facts.summary.n)
+    if code == "too-few-rows" and power is not None and power.rows_needed is not None:
+        more = max(0, power.rows_needed - facts.summary.n)
         detail = f"{_round(more)} more, to notice an error that matters. Until then, leave the scores as they are."
-        return Answer(question, f"Collect about {_round(power.rows)} rows", detail, {"rows": power.rows})
+        return Answer(question, f"Collect about {_round(power.rows_needed)} rows", detail, {"rows": power.rows_needed})
     if code in _ADVICE:
         command = facts.provenance.commands.get(facts.name, "") if code == "undetermined" else ""
         return Answer(question, *_ADVICE[code], {}, command)

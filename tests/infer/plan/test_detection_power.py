@@ -53,8 +53,8 @@ def test_power_grows_with_rows_and_their_number_is_about_right():
     assert found[40].error < found[200].error < found[1_000].error
     assert not found[200].enough
     assert found[1_000].enough
-    assert found[1_000].rows is None
-    assert 0.7 <= power_of(rng.random(found[200].rows)).error <= 0.95
+    assert found[1_000].rows_needed is None
+    assert 0.7 <= power_of(rng.random(found[200].rows_needed)).error <= 0.95
 
 
 def test_rows_that_are_worth_less_have_less_power():
@@ -71,7 +71,7 @@ def test_the_tolerance_is_half_of_a_rare_rate():
 def test_certain_scores_are_contradicted_by_one_label():
     found = detection_power(cells_of(np.ones(25), np.ones(25, int)), 0.05, 25, np.random.default_rng(0))
     assert found.error == pytest.approx(1 - 0.95**25)
-    assert found.rows == 32
+    assert found.rows_needed == 32
 
 
 def test_a_million_distinct_scores_take_no_time():
@@ -106,7 +106,7 @@ def test_clusters_cost_rows_by_the_squared_ratio_of_normal_and_student_quantiles
 def test_signs_of_five_clusters_cannot_reject_at_5_percent_and_those_of_six_can():
     p = np.full(100_000, 0.3)
     five, six = (detection_power(cells_of(p), 0.05, p.size, np.random.default_rng(0), clusters=g) for g in (5, 6))
-    assert (five.ratio, five.error, five.rows) == (0, 0, None)
+    assert (five.ratio, five.error, five.rows_needed) == (0, 0, None)
     assert six.ratio > 0.9
 
 
@@ -131,7 +131,7 @@ def test_constant_scores_have_the_power_of_the_omnibus_test_at_alternatives_by_h
     found = detection_power(cells, alpha, 120, np.random.default_rng(3))
     assert (found.ratio, found.error, found.tolerance) == (min(powers[:2]), powers[2], 0.05)
     quantiles = stats.norm.isf(alpha / 2) + stats.norm.ppf(0.8)
-    assert found.rows == two_digits_of(1.5 * quantiles**2 * 0.24 / 0.05**2)
+    assert found.rows_needed == two_digits_of(1.5 * quantiles**2 * 0.24 / 0.05**2)
 
 
 def test_the_strength_is_the_noncentrality_of_the_score_test_of_shift_and_slope():
@@ -202,7 +202,7 @@ def test_certain_scores_have_the_tolerance_of_their_rarer_label():
     found = detection_power(cells_of(p, p.astype(int)), 0.05, 100, np.random.default_rng(0))
     assert found.tolerance == pytest.approx(0.01)
     assert found.ratio == found.error == pytest.approx(1 - 0.99**100)
-    assert found.rows == 161  # 0.99^160 is above 0.2, and 0.99^161 below
+    assert found.rows_needed == 161  # 0.99^160 is above 0.2, and 0.99^161 below
     more = detection_power(cells_of(np.ones(40), np.ones(40, int)), 0.05, 40, np.random.default_rng(0))
     assert (more.rows, more.tolerance) == (None, 0.05)
 
