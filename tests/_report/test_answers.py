@@ -118,7 +118,7 @@ def test_few_rows_ask_for_more():
     rng = np.random.default_rng(0)
     p = rng.random(40)
     found = tn.report((rng.random(40) < p).astype(int), p)
-    action, rows = answers(found)["action"], found.to_dict()["models"][0]["summary"]["power"]["rows"]
+    action, rows = answers(found)["action"], found.to_dict()["models"][0]["summary"]["power"]["rows_needed"]
     assert action["numbers"] == {"rows": rows}
     assert action["phrase"] == f"Collect about {round(rows, -1)} rows"
 

@@ -92,7 +92,7 @@ def test_the_rows_needed_do_not_depend_on_the_unit_of_the_weights():
     needed = []
     for weight in (1, 0.5, 2.5):
         cells = tn.tally(np.arange(400) % 2, p, sample_weight=np.full(400, weight)).parts[0]
-        needed.append(detection_power(cells, 0.05, 400, np.random.default_rng(0)).rows)
+        needed.append(detection_power(cells, 0.05, 400, np.random.default_rng(0)).rows_needed)
     assert needed[0] == needed[1] == needed[2] > 400
 
 
@@ -204,7 +204,7 @@ def test_certain_scores_have_the_tolerance_of_their_rarer_label():
     assert found.ratio == found.error == pytest.approx(1 - 0.99**100)
     assert found.rows_needed == 161  # 0.99^160 is above 0.2, and 0.99^161 below
     more = detection_power(cells_of(np.ones(40), np.ones(40, int)), 0.05, 40, np.random.default_rng(0))
-    assert (more.rows, more.tolerance) == (None, 0.05)
+    assert (more.rows_needed, more.tolerance) == (None, 0.05)
 
 
 def test_signs_of_five_clusters_can_reject_at_one_in_sixteen():
