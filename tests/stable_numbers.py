@@ -2,7 +2,7 @@
 
 Other tests say why a number is right; those that use this module notice that a number has moved, with any option. The
 answers are in `stable_numbers.json` beside the tests of a package, a call in a line. If some change on purpose, run
-`python tests/stable_numbers.py`, perhaps with names of functions: the difference belongs in the review, and in the CHANGELOG under *Fixed*.
+`python tests/stable_numbers.py`, perhaps with names of functions: the difference belongs in the review.
 """
 
 import json

@@ -19,6 +19,10 @@ LEVEL = 0.95
 ACCUSED = ("miscalibrated", "slightly-miscalibrated")
 
 
+UNITS = {"neighbours": 1 / 15, "forest": 0.01, "extra-trees": 0.01}
+"""Votes of 15 neighbours, and of 100 trees."""
+
+
 class Outcome(NamedTuple):
     name: str
     n: int
@@ -32,7 +36,8 @@ class Outcome(NamedTuple):
 def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
     """The verdict and Cox's test of one model."""
     labels = {"labels": list(range(p.shape[1]))} if p.ndim == 2 else {}
-    found = tn.verdict(y, p, level=LEVEL, **labels)
+    unit = UNITS.get(name.split(".")[1], 2.0**-24)  # scores are stored as 32-bit floats
+    found = tn.verdict(y, p, level=LEVEL, rounded_to=unit, **labels)
     code, test = found.code, found.test
     assert test is not None
     cox = tn.calibration_test(y, p, method="cox", seed=0, **labels).pvalue

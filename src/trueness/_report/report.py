@@ -112,6 +112,7 @@ def report(
     by: Any = None,
     crossed: int = 1,
     cluster: ArrayLike | None = None,
+    rounded_to: float | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
     intervals: bool = True,
@@ -143,6 +144,9 @@ def report(
         patient). Confidence sets, tests, comparisons and gains take clusters into account, and no calibrator is
         measured on a cluster that it was fitted on. Noise floors, the TCE, and the intervals and flags of bins do not;
         the report says which.
+    rounded_to : float, optional
+        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels that contradict a
+        score of exactly 0 or 1 are then possible.
     bins : int, sequence of edges or bin rule, optional
         As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules that depend on the
         labels are refused. The page lets the reader switch to other bins.
@@ -192,10 +196,10 @@ def report(
     True
     """
     if isinstance(y_true, Parts | Accumulator):
-        if y_prob is not None or by is not None or cluster is not None or rows:
+        if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows:
             raise InputError(
                 "y_true",
-                "must be labels if `y_prob`, `by`, `cluster` or an option of rows is passed",
+                "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed",
                 f"got a {type(y_true).__name__}",
                 remedy="Sums stand in place of labels and scores.",
             )
@@ -219,6 +223,7 @@ def report(
         by=by,
         crossed=crossed,
         cluster=cluster,
+        rounded_to=rounded_to,
         bins=bins,
         level=level,
         intervals=intervals,
@@ -237,6 +242,7 @@ def report_rows(
     by: Any = None,
     crossed: int = 1,
     cluster: ArrayLike | None = None,
+    rounded_to: float | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
     intervals: bool = True,
@@ -249,7 +255,7 @@ def report_rows(
     rule = _rule(10 if bins is None else bins)
     options = Options(rule, _level(level), _seed(seed), intervals=_intervals(intervals))
     callback, heading = reporter(progress), _text("title", title)
-    subject = read_rows(y_true, y_prob, rows, cluster)
+    subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
     assert subject.kept is not None
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     origin = replace(origin, event=_label_text(subject.event), arguments=_fit_arguments(subject, rows), cluster=own)

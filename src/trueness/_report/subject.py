@@ -102,7 +102,9 @@ def kept_bins(sums: Any) -> BinRule | None:
     return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)
 
 
-def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None) -> Subject:
+def read_rows(
+    y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None, rounded_to: float | None = None
+) -> Subject:
     """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
     if "kind" in rows:
         raise InputError("kind", "is not accepted: the report of a matrix shows the top label and every class")
@@ -114,7 +116,7 @@ def read_rows(y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = N
         found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
     _check_order(found)
     given = next(iter(found.values()))
-    found = {name: _counted(one) for name, one in found.items()}
+    found = {name: _counted(one.rounded(rounded_to)) for name, one in found.items()}
     for name, one in found.items():
         with model_context(name):
             bins_of_rows(one.sample, EqualWidth(1))  # checks every value, so that nothing after needs to

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import checked_fraction
 from trueness._input.columns import Column, column
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
@@ -64,6 +65,8 @@ class Evidence:
     """Whether two columns, or two classes, became the binary problem of the second."""
     event: Any = None
     """The class of the second of two columns."""
+    rounded_to: float | None = None
+    """The unit to which scores were rounded, if the caller says so: those of exactly 0 and 1 may be others."""
     notes: tuple[str, ...] = ()
     """What was decided about the rows, in sentences."""
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -123,7 +126,7 @@ class Evidence:
         weight_type: WeightType = "auto",
         argument: str = "models",
     ) -> "dict[str, Evidence]":
-        """Read the rows that several models scored; a row that misses a value in any model is dropped for all.
+        """Read the rows that several models scored; a row with a missing value in any model is dropped for all.
 
         `y_true` holds the labels of all models, or labels by model. `argument` is the name of `models` in messages.
         """
@@ -158,7 +161,7 @@ class Evidence:
             view, notes = "binary", (two_columns_in_words(first.classes or ()),)
             samples = {name: binary_of_two_columns(one) for name, one in samples.items()}
         return {
-            name: cls(view, sample, None, codes, weight_type, position, dropped, two, events.get(name), notes)
+            name: cls(view, sample, None, codes, weight_type, position, dropped, two, events.get(name), notes=notes)
             for name, sample in samples.items()
         }
 
@@ -171,6 +174,7 @@ class Evidence:
             self.warn_one_class(self.given)
             return self.given
         assert self.rows is not None
+        _ = self.in_clusters  # warns of few clusters
         found = self._tally()
         self.warn_one_class(found)
         return found
@@ -391,6 +395,10 @@ class Evidence:
                 raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")
             return self.at(np.repeat(np.arange(w.size), w.astype(np.int64)), weighted=False)
         return self if w.all() else self.at(np.flatnonzero(w))
+
+    def rounded(self, unit: float | None) -> "Evidence":
+        """The same, with scores that were rounded to multiples of a unit."""
+        return self if unit is None else replace(self, rounded_to=checked_fraction(unit, "rounded_to"))
 
     def at(self, some: NDArray[Any], *, weighted: bool = True) -> "Evidence":
         """Some of the rows, perhaps repeated, with or without their weights."""

@@ -185,6 +185,12 @@ def level(default: float | None, what: str, least: float = 0) -> Decorator:
     return number("--level", what, default, Between(least, 1, min_open=True, max_open=True))
 
 
+def rounded_to(what: str) -> Decorator:
+    """``--rounded-to``, between 0 and 1."""
+    inside = Between(0, 1, min_open=True, max_open=True)
+    return number("--rounded-to", f"{what}; those of 0 and 1 may be others.", kind=inside, metavar="X")
+
+
 intervals = click.option(
     "--intervals/--no-intervals",
     default=True,

@@ -39,6 +39,7 @@ _page = opt.combine(
 @opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
+@opt.rounded_to("The scores were rounded to multiples of this")
 @opt.seed()
 @_page
 def command(**options: Any) -> None:
@@ -60,7 +61,7 @@ def command(**options: Any) -> None:
     opt.check_input()
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     settings = {
-        **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title")},
+        **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")},
         "bins": opt.bin_rule(options["bins"]),
     }
     with open_dataset(Request.pop_from(options)) as data:

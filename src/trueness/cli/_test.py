@@ -25,6 +25,7 @@ _TAKE = {
     "resamples": set(_METHODS) - {"analytic"},
     "fitted": {"hosmer-lemeshow"},
     "k": {"omnibus"},
+    "rounded_to": {"omnibus"},
 }
 # From this p-value of the lower tail on, a note asks whether the scores were fitted on the rows.
 _TOO_GOOD = 0.001
@@ -51,6 +52,7 @@ _TOO_GOOD = 0.001
 @opt.choice("--kind", opt.KINDS, None, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
+@opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
 def command(**options: Any) -> None:
@@ -78,6 +80,7 @@ def command(**options: Any) -> None:
         "resamples": options["resamples"],
         "fitted": options["fitted"] or None,
         "k": options["k"],
+        "rounded_to": options["rounded_to"],
     }
     equivalence = _equivalence(options["equivalent_within"], options["criterion"], typed["bins"])
     methods = tuple(dict.fromkeys(options["methods"])) or (() if equivalence else ("omnibus",))
@@ -124,7 +127,9 @@ def _check_equivalence(methods: Sequence[str], typed: dict[str, Any], kind: str 
     for name, value in typed.items():
         taken = not _TAKE[name].isdisjoint(methods) or (name == "bins" and criterion == "ece")
         if value is not None and not taken:
-            raise click.UsageError(f"--{name} is not an option of the equivalence test ({criterion}); leave it out.")
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is not an option of the equivalence test ({criterion}); leave it out."
+            )
     if kind not in (None, "confidence"):
         raise click.UsageError(f"--equivalent-within judges the largest scores; --kind {kind} does not go with it.")
 

@@ -41,8 +41,6 @@ class Finding(Record):
     """The p-value for labels that agree with the scores better than chance allows, where that decided."""
     contradicted: int = 0
     """Labels that contradict a score of exactly 0 or 1, if the bound is certified all the same."""
-    possible: bool = False
-    """Whether rounding may have made these scores 0 or 1."""
 
     @property
     def passed(self) -> bool:
@@ -105,9 +103,7 @@ class Finding(Record):
         n = self.contradicted
         if n == 0:
             return ""
-        if self.possible:
-            return f", although {count(n, 'label')} contradict{'s' * (n == 1)} a score of exactly 0 or 1"
-        return f", although {n:,} {'label is' if n == 1 else 'labels are'} impossible under a score of exactly 0 or 1"
+        return f", although {count(n, 'label')} contradict{'s' * (n == 1)} a score of exactly 0 or 1"
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, [self.group, self.model]))

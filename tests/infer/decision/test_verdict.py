@@ -94,14 +94,14 @@ def test_labels_that_rounding_explains_are_not_called_impossible():
     rng = np.random.default_rng(0)
     p = np.r_[rng.uniform(0.995, 1, 2_800), rng.beta(5, 2, 7_200)]
     y = (rng.random(p.size) < p).astype(int)
-    found = tn.verdict(y, p.round(2))
+    found = tn.verdict(y, p.round(2), rounded_to=0.01)
     wrong = int((y[p.round(2) == 1] == 0).sum())
     assert wrong > 0
     assert found.code == "no-evidence"
     certain = (p.round(2) == 1).sum()
     words = f"{wrong} of {certain:,} scores of exactly 0 or 1 were wrong, which is possible only if they were rounded"
     assert words in found.certainty
-    extreme = tn.verdict((rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2))
+    extreme = tn.verdict((rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2), rounded_to=0.01)
     assert extreme.code == "miscalibrated"
     assert "impossible" not in extreme.sentence
     assert "possible only if they were rounded" in extreme.certainty

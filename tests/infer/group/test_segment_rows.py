@@ -119,13 +119,13 @@ def test_contradicted_scores_are_moved_to_the_share_of_their_labels_by_half_a_un
     count = np.array([100, 100, 10, 10, 10])
     events = np.array([100 - (wrong < 0), max(wrong, 0), 3, 5, 9])
     rows = SegmentRows(score, count, np.full(5, 0.5), count, count / 2, events / 2, ())
-    assert rows.moved_inside().score == pytest.approx([one, zero, 0.3, 0.5, 0.9])
+    assert rows.moved_inside(0.1).score == pytest.approx([one, zero, 0.3, 0.5, 0.9])
 
 
 def test_scores_that_are_not_rounded_are_not_moved():
     score, ones = np.array([0.0, 1 / np.pi, 1 / np.e, 0.77777]), np.ones(4, dtype=np.int64)
     rows = SegmentRows(score, ones, np.ones(4), ones, np.ones(4), np.ones(4), ())
-    assert rows.moved_inside() is rows
+    assert rows.moved_inside(None) is rows
 
 
 def test_sums_of_groups_keep_rows_weights_and_names():

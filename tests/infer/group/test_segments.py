@@ -338,9 +338,10 @@ def test_a_wrong_label_under_a_rounded_score_does_not_flag_a_segment(weight):
     p[at], y[at] = 1.0, 1
     y[7] = 0
     rows = {} if weight is None else {"sample_weight": np.full(600, weight)}
-    rounded, literal = (tn.segments(y, q, {"group": group}, seed=0, **rows) for q in (p.round(2), p))
+    rounded = tn.segments(y, p.round(2), {"group": group}, seed=0, rounded_to=0.01, **rows)
+    literal = tn.segments(y, p, {"group": group}, seed=0, **rows)
     assert not rounded.flagged.any()
-    assert "all scores are rounded" in rounded.assumptions
+    assert "half of `rounded_to`" in rounded.assumptions
     assert literal.value[int(np.flatnonzero(literal.flagged)[0])] == "s7"
     assert "rounded" not in literal.assumptions
     y[7] = 1
@@ -380,7 +381,7 @@ def test_scores_of_0_and_1_are_moved_only_if_a_label_contradicts_them(events, mo
     ones = np.ones(5, dtype=np.int64)
     score = np.array([0, 0.1, 0.2, 0.3, 1])
     rows = SegmentRows(score, ones, np.ones(5), ones, np.ones(5), np.array(events, dtype=float), ())
-    found = rows.moved_inside()
+    found = rows.moved_inside(0.1)
     assert (found is not rows) == moved
     assert found.score[1:4].tolist() == [0.1, 0.2, 0.3]
 

@@ -131,7 +131,7 @@ def test_a_class_of_score_zero_is_impossible():
         )
     rounded = np.array([[0.3, 0.7, 0.0], [0.2, 0.5, 0.3], [0.6, 0.1, 0.3]] * 5)
     y = [2] + [1] * 14
-    found = calibration_test(y, rounded, kind="classwise", seed=0)
+    found = calibration_test(y, rounded, kind="classwise", seed=0, rounded_to=0.1)
     assert found.pvalue > 0
     assert "multiples of 0.1" in found.assumptions
 
@@ -193,7 +193,7 @@ def test_impossible_classes_have_statistic_and_p_value_zero_and_rounded_ones_no_
     assert "1 of 9 rows has a class of score exactly 0" in found.assumptions
     assert found.strongest == "labels that are impossible under the scores"
     rounded = np.array([[0.3, 0.7, 0.0], [0.2, 0.5, 0.3], [0.6, 0.1, 0.3]] * 5)
-    found = calibration_test([2] + [1] * 14, rounded, kind="classwise", resamples=19, seed=0)
+    found = calibration_test([2] + [1] * 14, rounded, kind="classwise", resamples=19, seed=0, rounded_to=0.1)
     assert (found.contradicted, found.too_good) == (1, None)
     moved = moved_inside(rounded, np.array([2] + [1] * 14), 0.1)
     again = calibration_test([2] + [1] * 14, moved, kind="classwise", resamples=19, seed=0)

@@ -143,10 +143,10 @@ def curve_band_of(
         raise InputError("knots", "is only for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
     places = None if at is None else checked_places(at)
     evidence.require_one("the band of a matrix")
-    cells = evidence.cells
+    rows = evidence.in_clusters
+    cells = evidence.cells if rows is None else rows.cells
     if curve == "spline":
         warn_certain_scores(Tally("binary", (cells,)))
-    rows = evidence.clustered if evidence.dependent else None
     found = band_of_cells(cells, curve, band, level, checked_knots(5 if knots is None else knots), places, rows)
     if np.isnan(found.low).all():
         warn_no_curve()

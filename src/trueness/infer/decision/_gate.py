@@ -228,8 +228,7 @@ def finding_of(
     too_good = too_good_of(evidence, test)
     if too_good is not None and too_good <= TOO_GOOD:
         return made(*numbers, level, "too good", 1.0, too_good)
-    contradicted, possible = (0, False) if test is None else (test.contradicted, bool(test.alone))
-    return made(*numbers, level, "certified", pvalue, None, contradicted, possible)
+    return made(*numbers, level, "certified", pvalue, None, 0 if test is None else test.contradicted)
 
 
 def _bins_in_words(bound: Bound) -> str:

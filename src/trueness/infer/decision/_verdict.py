@@ -68,6 +68,7 @@ def verdict(
     cluster: ArrayLike | None = None,
     level: float = 0.95,
     seed: Seed = 0,
+    rounded_to: float | None = None,
     **rows: Unpack[RowOptions],
 ) -> Verdict:
     """Decide whether scores are calibrated, and say how certain that is.
@@ -82,13 +83,16 @@ def verdict(
     by : array-like, mapping of columns or frame, optional
         Columns that divide the rows into segments, which are judged jointly.
     crossed : int, default 1
-        Also judge the crossings of up to so many columns.
+        The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     level : float, default 0.95
         One minus the probability of accusing a calibrated model, over all rows, segments and classes together.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels.
+    rounded_to : float, optional
+        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels that contradict a
+        score of exactly 0 or 1 are then possible.
     **rows
         As for :func:`trueness.ece`.
 
@@ -111,7 +115,7 @@ def verdict(
     level = checked_level(level)
     check_drawn_level(level, "a verdict")
     check_seed(seed)
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
     columns: tuple[SegmentColumn, ...] = ()
     if by is not None:
         if evidence.position is None:

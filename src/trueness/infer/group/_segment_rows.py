@@ -16,7 +16,7 @@ from trueness._tally.clusters import mix_bits, rank_by_sum
 from trueness._tally.evidence import Evidence
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.infer.null._certain_scores import grid_unit, moved_scores
+from trueness.infer.null._certain_scores import moved_scores
 from trueness.typing import Bools, Floats, Ints
 
 
@@ -92,15 +92,14 @@ class SegmentRows:
         shape = (sizes.size, self.size)
         return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
 
-    def moved_inside(self) -> "SegmentRows":
-        """Scores of 0 and 1 that labels contradict moved by up to half a unit, if all scores are visibly rounded."""
+    def moved_inside(self, unit: float | None) -> "SegmentRows":
+        """Scores of 0 and 1 moved by up to half the unit to which they were rounded, if labels contradict them."""
         wrong = ((self.score == 0) & (self.events > 0)) | ((self.score == 1) & (self.events < self.weight))
-        unit = grid_unit(np.unique(self.score)) if wrong.any() else None
-        if unit is None:
+        if unit is None or not wrong.any():
             return self
         order, hits = np.argsort(self.score), np.rint(self.events / self.scale)
         score = np.empty(self.size)
-        score[order] = moved_scores(self.score[order], self.count[order], hits[order], unit / 2)
+        score[order] = moved_scores(self.score[order], self.count[order], hits[order], unit)
         return replace(self, score=score)
 
     def pooled(self, angle: float | None = None) -> "SegmentRows":

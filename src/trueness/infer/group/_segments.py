@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 from scipy import sparse
 
-from trueness._input.arguments import Seed, checked_resamples, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.accumulator import Accumulator
@@ -30,10 +30,7 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _LEAST_DRAWS = 999
-_ROUNDED = (
-    " Labels contradict scores of exactly 0 or 1, but all scores are rounded: those were moved by up to half a unit "
-    "for the test."
-)
+_ROUNDED = " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of `rounded_to`."
 _NAMED = 6
 
 
@@ -48,6 +45,7 @@ def segments(
     cluster: ArrayLike | None = None,
     resamples: int | None = None,
     seed: Seed = None,
+    rounded_to: float | None = None,
     **rows: Unpack[RowOptions],
 ) -> Segments:
     r"""Find the segments of the rows that are miscalibrated, and what each costs.
@@ -76,6 +74,9 @@ def segments(
         Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
     seed : int or numpy.random.Generator, optional
         For redrawn labels and random signs.
+    rounded_to : float, optional
+        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores of exactly 0 and 1
+        that labels contradict are moved by up to half of it for the test.
     **rows
         As for :func:`trueness.ece`.
 
@@ -136,10 +137,11 @@ def segments(
             got = f"got a {type(y_true).__name__} of sums"
             raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
         read = _accumulated(y_true, by) if isinstance(y_true, Accumulator) else _grouped(y_true, by, crossed)
-        return describe_segments(read, level, 1 - level, draws, rng)
+        unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
+        return describe_segments(read, level, 1 - level, draws, rng, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
     assert evidence.position is not None
     kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
     kept[evidence.position] = True
@@ -162,7 +164,8 @@ def segments_of(
     if evidence.cluster is not None:
         _warn_few_clusters(evidence.cluster, None if evidence.whole else sample.w)
     rows = of_sample(sample, columns, evidence.cluster)
-    found = describe_segments(rows, level, 1 - level if alpha is None else alpha, resamples, rng)
+    alpha = 1 - level if alpha is None else alpha
+    found = describe_segments(rows, level, alpha, resamples, rng, evidence.rounded_to)
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
@@ -194,12 +197,17 @@ def _grouped(groups: Mapping[Any, Any], by: Any, crossed: int) -> SegmentRows:
 
 
 def describe_segments(
-    rows: SegmentRows, level: float, alpha: float, draws: int | None, rng: np.random.Generator
+    rows: SegmentRows,
+    level: float,
+    alpha: float,
+    draws: int | None,
+    rng: np.random.Generator,
+    rounded_to: float | None = None,
 ) -> Segments:
     """Test, measure and sort all segments; flags have joint level `alpha`."""
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
-    moved = rows.moved_inside()
+    moved = rows.moved_inside(rounded_to)
     tests = joint_tests(moved, draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1), rng)
     measures, clusters = _measures(rows, level)
     flagged = tests.adjusted <= alpha

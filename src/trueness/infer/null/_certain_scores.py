@@ -8,14 +8,9 @@ from numpy.typing import NDArray
 from trueness._tally.cells import Cells
 from trueness.typing import Floats
 
-_DECIMAL = (10, 20, 100, 200, 1000, 2000, 10_000)
-_MOST_PARTS = 1000
-# Relative precision of a score that was stored as a 32-bit float.
-_SINGLE = 1.2e-7
-# Spacing of 32-bit floats below 1.
-_SPACING = float(np.finfo(np.float32).epsneg)
-# Fewer distinct scores between 0 and 1 show no grid, and this many are tried on every grid.
-_FEWEST, _SAMPLE = 3, 64
+IF_ROUNDED = (
+    "If scores were rounded, say to 0.01, pass `rounded_to=0.01`: those of 0 and 1 are then moved by up to half of it."
+)
 
 
 def contradictions(cells: Cells) -> int:
@@ -45,56 +40,32 @@ def _wrong_rows(cells: Cells) -> list[tuple[int, int, int]]:
     ]
 
 
-def grid_unit(score: Floats) -> float | None:
-    """The unit of the grid on which all scores lie, or None.
-
-    A unit is 0.1, 0.05, 0.01, …, 0.0001; or 1/m with m up to 1,000, as for the votes of a forest; or the spacing of
-    32-bit floats below 1. At least three distinct scores between 0 and 1 must show it.
-    """
-    inside = score[(score > 0) & (score < 1)]
-    if inside.size < _FEWEST:
-        return None
-    few = inside[:: -(-inside.size // _SAMPLE)]
-    for parts in (*_DECIMAL, *range(2, _MOST_PARTS + 1)):
-        if _on_grid(few, parts) and _on_grid(inside, parts):
-            return float(1 / parts)
-    single = bool((inside == inside.astype(np.float32)).all())
-    return _SPACING if single else None
-
-
-def _on_grid(score: Floats, parts: int) -> bool:
-    scaled = score * parts
-    nearest = np.rint(scaled)
-    return bool(((np.abs(scaled - nearest) <= _SINGLE * parts) & (nearest > 0) & (nearest < parts)).all())
-
-
-def moved_inside(cells: Cells, distance: float) -> Cells:
+def moved_inside(cells: Cells, unit: float) -> Cells:
     """The cells with scores of 0 and 1 moved: see :func:`moved_scores`."""
-    score = moved_scores(cells.score, cells.weight, cells.events, distance)
+    score = moved_scores(cells.score, cells.weight, cells.events, unit)
     return Cells(score, cells.count, cells.weight, cells.events, cells.squares, cells.event_squares)
 
 
-def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], distance: float) -> Floats:
-    """Ascending scores, those of 0 and 1 moved to the share of their labels 1, by at most `distance`.
+def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: float) -> Floats:
+    """Ascending scores, those of 0 and 1 moved to the share of their labels 1, by at most half a unit.
 
-    A rounded score may be anything within the distance; among many rows, its end would be refuted as well. Scores do
+    A rounded score may be anything within half a unit; among many rows, its end would be refuted as well. Scores do
     not pass others that are nearer to 0 or 1.
     """
-    inside, zero, one = score[(score > 0) & (score < 1)], score == 0, score == 1
-    low = min(distance, inside[0] / 2, hits[zero].sum() / max(rows[zero].sum(), 1))
-    high = min(distance, (1 - inside[-1]) / 2, (rows - hits)[one].sum() / max(rows[one].sum(), 1))
+    zero, one = score == 0, score == 1
+    inside = score[~(zero | one)]
+    low, high = (inside[0], 1 - inside[-1]) if inside.size else (1.0, 1.0)
+    low = min(unit / 2, low / 2, hits[zero].sum() / max(rows[zero].sum(), 1))
+    high = min(unit / 2, high / 2, (rows - hits)[one].sum() / max(rows[one].sum(), 1))
     return np.where(zero, low, np.where(one, 1 - high, score))
 
 
-def impossible_but_rounded(impossible: str, unit: float) -> str:
-    """The sentence about labels that are impossible only because scores were rounded."""
-    grid = "32-bit floats" if unit < 1e-6 else f"multiples of {_as_fraction(unit)}"
+def impossible_in_words(impossible: str, unit: float | None) -> str:
+    """The sentences about labels that are impossible, or only so because scores were rounded to multiples of a unit."""
+    if unit is None:
+        return f"Labels are impossible under the scores: {impossible}. {IF_ROUNDED}"
     return (
-        f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But all scores are {grid}, so "
-        "rounding may have made them 0 and 1; with these moved by up to half a unit, as their labels suggest, the "
+        f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But scores were rounded to "
+        f"multiples of {unit:.4g}; with those of 0 and 1 moved by up to half of it, as their labels suggest, the "
         "p-value is the one reported."
     )
-
-
-def _as_fraction(unit: float) -> str:
-    return f"{unit:g}" if round(unit, 4) == unit else f"1/{round(1 / unit)}"

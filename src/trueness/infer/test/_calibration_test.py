@@ -52,7 +52,7 @@ class _Method(NamedTuple):
 
 
 _METHODS: Mapping[str, _Method] = {
-    "omnibus": _Method(omnibus, ("resamples", "k")),
+    "omnibus": _Method(omnibus, ("resamples", "k", "rounded_to")),
     "exact": _Method(exact, ("bins", "resamples", "k")),
     "analytic": _Method(analytic, ("bins",)),
     "t-cal": _Method(t_cal, ("bins", "resamples", "k")),
@@ -81,6 +81,7 @@ def calibration_test(
     resamples: int | None = None,
     seed: Seed = None,
     fitted: bool = False,
+    rounded_to: float | None = None,
     **rows: Unpack[RowOptions],
 ) -> Significance:
     r"""Test whether scores are calibrated: whether each event had its predicted probability.
@@ -151,6 +152,9 @@ def calibration_test(
     fitted : bool, default False
         For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
         :math:`g - 2` degrees of freedom.
+    rounded_to : float, optional
+        For 'omnibus': the unit to which the scores were rounded, such as 0.01, or 1/30 for the votes of 30 trees.
+        Rounding may have made scores 0 and 1; see Notes. Not for `kind='top-label'`.
     **rows
         As for :func:`trueness.ece`, but the default for a matrix is 'confidence'; other kinds need the method
         'omnibus'. If neither `kind` nor `k` is given, a matrix of two columns is the binary problem of its second
@@ -234,12 +238,11 @@ def calibration_test(
 
     **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If all
     scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give: 0, or 1/(R
-    + 1). Among other scores, 'omnibus' gives p = 0 and says which labels are impossible. But if the scores are visibly
-    rounded (all of them multiples of 0.1, 0.05, …, 0.0001, or of 1/m with m ≤ 1,000, or 32-bit floats; at least three
-    distinct ones between 0 and 1), rounding may have made them 0 and 1: these are moved to the share of their labels,
-    by at most half a unit, and the p-value of the moved scores is reported, without `too_good`. For single methods the
-    formulas apply: 'cox' takes its limit, which is infinite (p-value 0), as is 'hosmer-lemeshow' if a whole group is
-    contradicted; the others add the difference of 1.
+    + 1). Among other scores, 'omnibus' gives p = 0 and says which labels are impossible. With `rounded_to`, scores of 0
+    and 1 that labels contradict are moved to the share of their labels, by at most half the unit, and the p-value of
+    the moved scores is reported, without `too_good`. For single methods the formulas apply: 'cox' takes its limit,
+    which is infinite (p-value 0), as is 'hosmer-lemeshow' if a whole group is contradicted; the others add the
+    difference of 1.
 
     **Weights** that are whole numbers count rows. With other weights 'omnibus' draws one label per row and weighs its
     statistics; if only sums are passed, rows of one score must have equal weights. 'ks', 'kuiper', 'spiegelhalter',
@@ -288,9 +291,21 @@ def calibration_test(
     checked_word(method, "method", tuple(_METHODS))
     if seed is not None and "resamples" not in _METHODS[method].uses:
         raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
+    if rounded_to is not None:
+        _refuse_unused("rounded_to", method)
+        if rows.get("kind") == "top-label":
+            raise InputError("rounded_to", "is not used by `kind='top-label'`", remedy="Leave it out.")
     two_columns: Literal["binary", "keep"] = "binary" if k is None else "keep"
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns=two_columns, cluster=cluster)
-    return test_of(evidence, method=method, bins=bins, k=k, resamples=resamples, fitted=fitted, rng=generator(seed))
+    return test_of(
+        evidence.rounded(rounded_to),
+        method=method,
+        bins=bins,
+        k=k,
+        resamples=resamples,
+        fitted=fitted,
+        rng=generator(seed),
+    )
 
 
 def test_of(
@@ -305,6 +320,7 @@ def test_of(
 ) -> Significance:
     """The test of rows or sums that have been read, as :func:`calibration_test`."""
     options = _options(method, bins, resamples, fitted, k, rng, clustered=evidence.dependent)
+    options = options._replace(rounded_to=evidence.rounded_to)
     # Whole-number weights count rows here, whatever they mean elsewhere.
     evidence = replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
     if evidence.dependent:
@@ -373,7 +389,8 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
         np.asarray(sample.y),
         evidence.classes or tuple(range(classes)),
     )
-    return _joint_significance(matrix_outcome(p, y, names, k, options.resamples, options.rng), y.size)
+    outcome = matrix_outcome(p, y, names, k, options.resamples, options.rng, options.rounded_to)
+    return _joint_significance(outcome, y.size)
 
 
 def _joint_significance(outcome: Outcome, n: int, method: str = "omnibus") -> Significance:
@@ -408,16 +425,20 @@ def _options(
     if clustered and passed["k"]:
         raise InputError("k", "must be 1 with `cluster`", f"got {k}")
     for option in (name for name, is_passed in passed.items() if is_passed):
-        if option not in _METHODS[method].uses:
-            users = [name for name, other in _METHODS.items() if option in other.uses]
-            remedy = f"Leave it out; it is used by {', '.join(users)}."
-            raise InputError(option, f"is not used by `method={method!r}`", remedy=remedy)
+        _refuse_unused(option, method)
     if fitted and resamples is not None:
         demand = "redraws labels as if they had not been used to fit"
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
     count = None if resamples is None else checked_resamples(resamples)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     return Options(rule, count, rng, bool(fitted), None)
+
+
+def _refuse_unused(option: str, method: str) -> None:
+    if option not in _METHODS[method].uses:
+        users = [name for name, other in _METHODS.items() if option in other.uses]
+        remedy = f"Leave it out; it is used by {', '.join(users)}."
+        raise InputError(option, f"is not used by `method={method!r}`", remedy=remedy)
 
 
 def _several_questions(view: str) -> InputError:

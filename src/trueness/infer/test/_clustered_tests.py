@@ -156,18 +156,20 @@ def _assumptions(rows: ClusteredRows, draws: int) -> str:
     )
 
 
-def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Generator) -> OmnibusTest:
+def clustered_omnibus_test(
+    rows: ClusteredRows, draws: int, rng: np.random.Generator, rounded_to: float | None = None
+) -> OmnibusTest:
     """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
 
     Each p-value is the larger of the two.
     """
     cells = rows.cells
-    by_labels = omnibus_test(cells, draws, rng)
+    by_labels = omnibus_test(cells, draws, rng, rounded_to=rounded_to)
     if not by_labels.alone:
         return by_labels
     p = rows.p
-    if by_labels.contradicted:
-        cells = moved_inside(cells, by_labels.unit / 2)
+    if by_labels.unit is not None:
+        cells = moved_inside(cells, by_labels.unit)
         p = cells.score[np.searchsorted(rows.cells.score, p)]
     u = np.asarray(rows.top.y, np.float64) - p
     statistics = Statistics(cells, pooled=False)
@@ -190,7 +192,7 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, rng: np.random.Gener
 
 
 def _omnibus(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
-    result = clustered_omnibus_test(rows, draws, options.rng)
+    result = clustered_omnibus_test(rows, draws, options.rng, options.rounded_to)
     return omnibus_outcome(result, _assumptions(rows, draws))
 
 

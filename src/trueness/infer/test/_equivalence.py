@@ -221,9 +221,10 @@ def _l2(evidence: Evidence, _: BinsLike) -> "_Limits":
 
 
 def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
-    part = evidence.one
+    rows = evidence.in_clusters
+    part = evidence.one if rows is None else rows.cells
     assert part is not None
-    found = EffectiveEvents.of(part, evidence.clustered if evidence.dependent else None)
+    found = EffectiveEvents.of(part, rows)
     whole = part.exact if isinstance(part, Cells) else part.whole
     n = int(part.weight.sum() if whole else part.count.sum())
     return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], _RATIO)

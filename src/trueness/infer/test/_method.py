@@ -21,6 +21,8 @@ class Options(NamedTuple):
     fitted: bool
     classes: int | None
     """Columns of the matrix of scores whose largest entry is tested; None for a vector."""
+    rounded_to: float | None = None
+    """The unit to which scores were rounded."""
 
 
 class Outcome(NamedTuple):
@@ -41,7 +43,7 @@ Test: TypeAlias = Callable[[Cells, Options], Outcome]
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     """The public record of an outcome."""
     n, p, pvalue = int(cells.totals.weight if cells.exact else cells.totals.rows), cells.score, outcome.pvalue
-    if not any_uncertain(p):  # calibration leaves nothing to chance
+    if not any_uncertain(p) and not outcome.details.get("contradicted"):  # calibration leaves nothing to chance
         pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
     details = {**outcome.details, "smallest_pvalue": outcome.smallest}
     return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions, **details)

@@ -15,8 +15,7 @@ from trueness._tally.cells import Cells
 from trueness.infer.null._certain_scores import (
     contradictions,
     contradictions_in_words,
-    grid_unit,
-    impossible_but_rounded,
+    impossible_in_words,
     moved_inside,
     moved_scores,
 )
@@ -57,7 +56,7 @@ class OmnibusTest(NamedTuple):
     """Rows whose label a score of exactly 0 or 1 rules out."""
     impossible: str = ""
     """The same in words."""
-    unit: float = 0.0
+    unit: float | None = None
     """The unit of rounded scores, if scores of 0 and 1 had to be moved by half of it."""
 
     @property
@@ -69,7 +68,7 @@ class OmnibusTest(NamedTuple):
 def omnibus(cells: Cells, options: Options, entries: Entries | None = None) -> Outcome:
     """The omnibus test as a method of :func:`trueness.calibration_test`; with `entries`, of weighted rows."""
     draws = options.resamples or 999
-    result = omnibus_test(cells, draws, options.rng, entries)
+    result = omnibus_test(cells, draws, options.rng, entries, options.rounded_to)
     exactly = "exact at any n" if cells.size <= MANY else "exact within 0.001, near ties being drawn together"
     drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
     return omnibus_outcome(result, drawn)
@@ -80,13 +79,13 @@ def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     known: dict[str, Any] = {"contradicted": result.contradicted}
     if not result.alone:
         details = known | {"strongest": "labels that are impossible under the scores"}
-        return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {result.impossible}.", details=details)
+        return Outcome(0.0, 0.0, impossible_in_words(result.impossible, None), details=details)
     strongest, smallest = WORDS[result.strongest], min(result.alone.values())
     words = f"{assumptions}{strongest_in_words(strongest, smallest, 'alone')}"
     if result.pvalue < smallest:
         words += " The p-value, which is smaller, is a proven bound."
     if result.contradicted:
-        words = f"{impossible_but_rounded(result.impossible, result.unit)} {words}"
+        words = f"{impossible_in_words(result.impossible, result.unit)} {words}"
     details = known | {
         "alone": result.alone,
         "strongest": strongest if smallest < SOME else "",
@@ -100,26 +99,32 @@ def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
     return f" Strongest evidence: {strongest} (p = {pvalue:.3g} {which})." if pvalue < SOME else ""
 
 
-def omnibus_test(cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None = None) -> OmnibusTest:
+def omnibus_test(
+    cells: Cells,
+    draws: int,
+    rng: np.random.Generator,
+    entries: Entries | None = None,
+    rounded_to: float | None = None,
+) -> OmnibusTest:
     """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
-    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores are visibly
-    rounded. Then scores of 0 and 1 are moved by up to half the unit of their grid.
+    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores were rounded.
+    Then scores of 0 and 1 are moved by up to half the unit.
     """
     counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
     contradicted = contradictions(counted)
     if contradicted:
-        unit, words = grid_unit(cells.score), contradictions_in_words(counted)
-        if unit is None:
+        words = contradictions_in_words(counted)
+        if rounded_to is None:
             return OmnibusTest(0.0, {}, None, draws, contradicted, words)
         if entries is None:
-            cells = moved_inside(cells, unit / 2)
+            cells = moved_inside(cells, rounded_to)
         else:  # by the share of their rows, not of their weights: cells must begin where their rows do
-            entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, unit / 2))
+            entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, rounded_to))
             cells = Cells(np.unique(entries.z), cells.count, cells.weight, cells.events)
         moved = omnibus_test(cells, draws, rng, entries)
         # Scores moved to the share of their labels agree with them too well.
-        return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=unit)
+        return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to)
     # The cells of weighted rows have equal numbers of rows.
     grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries)

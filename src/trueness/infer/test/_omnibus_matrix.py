@@ -17,7 +17,7 @@ import numpy as np
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
-from trueness.infer.null._certain_scores import grid_unit, impossible_but_rounded
+from trueness.infer.null._certain_scores import impossible_in_words
 from trueness.infer.test._method import Outcome
 from trueness.infer.test._omnibus import (
     SOME,
@@ -157,24 +157,29 @@ def largest_of(p: Floats, y: Ints, k: int) -> Matrix:
 
 
 def matrix_outcome(
-    p: Floats, y: Ints, names: Sequence[Hashable], k: int | None, draws: int | None, rng: np.random.Generator
+    p: Floats,
+    y: Ints,
+    names: Sequence[Hashable],
+    k: int | None,
+    draws: int | None,
+    rng: np.random.Generator,
+    rounded_to: float | None = None,
 ) -> Outcome:
     """The test of every class or, with `k`, of the k largest scores of each row."""
     contradicted = contradicted_rows(p, y)
     impossible = (
         f"{contradicted:,} of {y.size:,} rows {'has' if contradicted == 1 else 'have'} a class of score exactly 0"
     )
-    unit = grid_unit(np.unique(p)) if contradicted else None
-    if contradicted and unit is None:
+    if contradicted and rounded_to is None:
         details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
-        return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {impossible}.", details=details)
-    p = p if unit is None else moved_inside(p, y, unit)
+        return Outcome(0.0, 0.0, impossible_in_words(impossible, None), details=details)
+    p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
     matrix = classes_of(p, y, names) if k is None else largest_of(p, y, k)
     what = "problems (each class, and the largest score)" if k is None else "scores"
     outcome = joint_outcome(matrix_test(matrix, draws, rng, largest=k is None), what)
-    if unit is None:
+    if not contradicted:
         return outcome
-    words = impossible_but_rounded(impossible, unit)
+    words = impossible_in_words(impossible, rounded_to)
     details = {**outcome.details, "too_good": None, "contradicted": contradicted}
     return outcome._replace(assumptions=f"{words} {outcome.assumptions}", details=details)
 
