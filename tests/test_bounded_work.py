@@ -56,11 +56,9 @@ REFUSED = {
         lambda: tn.max_bins(10**17, 0.1),
     ],
     "n_classes": [lambda: tn.simulate.multiclass(10, HUGE)],
-    "count": [lambda: tn.simulate.Steps(HUGE)],
     "classes": [lambda: tn.simulate.LabelNoise(0.1).matrix(10**5)],
     "folds": [lambda: tn.VennAbers(folds=HUGE).fit(P, Y)],
     "k": [lambda: tn.squared_ece([2, 0, 1], MATRIX, k=HUGE)],
-    "cycles": [lambda: tn.simulate.Oscillation(cycles=HUGE)],
     "height": [lambda: tn.plot.unicode_diagram(tn.binned(Y, P), height=HUGE)],
     "width": [
         lambda: tn.plot.unicode_diagram(tn.binned(Y, P), width=HUGE),

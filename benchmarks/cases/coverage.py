@@ -39,6 +39,8 @@ from trueness.infer import ece_interval
 from trueness.infer.interval._score_interval import untested_set
 from trueness.infer.test._exact_test import required_draws
 from trueness.infer.test._omnibus import omnibus_test
+from trueness_papers.dirichlet import with_true_errors
+from trueness_papers.distortions import Bump, Oscillation, Steps
 from trueness_papers.sun import sun_setting
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
@@ -100,10 +102,10 @@ BINARY: dict[str, dict[str, Any]] = {
     "uniform, calibrated": {},
     "uniform, over-confident": {"distortion": simulate.Logit(slope=0.5)},
     "uniform, too low": {"distortion": simulate.Logit(shift=0.5)},
-    "uniform, bump": {"distortion": simulate.Bump(0.5, 0.1, 0.3)},
-    "uniform, 2 oscillations": {"distortion": simulate.Oscillation(0.15, 2)},
-    "uniform, 5 oscillations": {"distortion": simulate.Oscillation(0.15, 5)},
-    "uniform, 10 steps": {"distortion": simulate.Steps(10)},
+    "uniform, bump": {"distortion": Bump(0.5, 0.1, 0.3)},
+    "uniform, 2 oscillations": {"distortion": Oscillation(0.15, 2)},
+    "uniform, 5 oscillations": {"distortion": Oscillation(0.15, 5)},
+    "uniform, 10 steps": {"distortion": Steps(10)},
     "U-shaped Beta(.5, .5), calibrated": {"scores": simulate.Beta(0.5, 0.5)},
     "U-shaped Beta(.5, .5), over-confident": {
         "scores": simulate.Beta(0.5, 0.5),
@@ -219,7 +221,7 @@ def run(scenario: Scenario, runs: int) -> Outcome:
 def true_error(scenario: Scenario) -> float:
     if isinstance(scenario.make, HardData):
         return scenario.make.squared_error()
-    return scenario.make(seed=0).true_squared_ece(k=scenario.k)
+    return with_true_errors(scenario.make(seed=0)).true_squared_ece(k=scenario.k)
 
 
 def score_in_default_cells(

@@ -11,6 +11,7 @@ import trueness as tn
 from cases import clusters
 from trueness import simulate
 from trueness.infer import calibration_test
+from trueness_papers.distortions import Bump, Oscillation
 
 METHODS = (
     "omnibus",
@@ -97,8 +98,8 @@ def miscalibrated(n: int) -> Iterator[Scenario]:
     yield rows("overconfident: slope 0.7", n, UNIFORM, simulate.Logit(slope=0.7))
     yield rows("underconfident: slope 1.4", n, UNIFORM, simulate.Logit(slope=1.4))
     yield rows("too low: shift 0.4", n, UNIFORM, simulate.Logit(shift=0.4))
-    yield rows("local bump of 0.25 at 0.3", n, UNIFORM, simulate.Bump(center=0.3, width=0.05, height=0.25))
-    yield rows("oscillation, ±0.15, 4 cycles", n, UNIFORM, simulate.Oscillation(height=0.15, cycles=4))
+    yield rows("local bump of 0.25 at 0.3", n, UNIFORM, Bump(center=0.3, width=0.05, height=0.25))
+    yield rows("oscillation, ±0.15, 4 cycles", n, UNIFORM, Oscillation(height=0.15, cycles=4))
     yield rows("near 1: slope 0.6", n, CONFIDENT, simulate.Logit(slope=0.6))
     yield rows("rare: shift 1", n, RARE, simulate.Logit(shift=1.0))
     yield rows("two digits: slope 0.7", n, TIED, simulate.Logit(slope=0.7))

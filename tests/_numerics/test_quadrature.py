@@ -8,9 +8,7 @@ from trueness._numerics.quadrature import (
     beta_density,
     expit,
     integral,
-    largest_share_moments,
     log_gammas,
-    panels,
     root,
     supremum,
 )
@@ -45,31 +43,12 @@ def test_small_integrals_are_as_precise_as_large_ones():
     assert large == pytest.approx(5 / 18, rel=1e-12)
 
 
-def test_panels_integrate_polynomials_exactly():
-    s, w = panels(np.array([-1.0, 0.5, 2.0]))
-    assert w @ s**15 == pytest.approx((2.0**16 - 1) / 16, rel=1e-13)
-
-
 @settings(deadline=None)
 @given(shapes, shapes)
 def test_every_beta_density_has_mass_one_and_its_mean(a, b):
     breaks = beta_breaks(a, b)
     assert integral(lambda s: beta_density(s, a, b), breaks)[0] == pytest.approx(1, abs=1e-10)
     assert integral(lambda s: expit(s) * beta_density(s, a, b), breaks)[0] == pytest.approx(a / (a + b), rel=1e-10)
-
-
-@pytest.mark.parametrize("pieces", [2, 3, 10, 200])
-def test_the_largest_piece_of_a_broken_stick(pieces):
-    harmonic = 1 / np.arange(1, pieces + 1)
-    mean, square = largest_share_moments(np.ones(pieces))
-    assert mean == pytest.approx(harmonic.sum() / pieces, rel=1e-12)
-    assert square == pytest.approx((harmonic.sum() ** 2 + (harmonic**2).sum()) / (pieces * (pieces + 1)), rel=1e-12)
-
-
-def test_the_larger_of_two_shares_is_a_folded_beta():
-    a, b = 0.4, 2.0
-    mean = integral(lambda s: expit(np.abs(s)) * beta_density(s, a, b), beta_breaks(a, b))[0]
-    assert largest_share_moments(np.array([a, b]))[0] == pytest.approx(mean, rel=1e-11)
 
 
 def test_quasi_random_gammas_have_their_means_and_stay_finite():

@@ -7,11 +7,15 @@ from scipy.special import expit, logit
 
 from trueness import simulate
 from trueness.errors import InputError
-from trueness.simulate import Beta, Bump, Discrete, Logit, Oscillation, Power, Steps
+from trueness.simulate import Beta, Discrete, Logit, Power
 
 
 def jump(z):
     return np.where(z < 0.31234, z, z**2)
+
+
+def halves(z):
+    return np.where(z < 0.5, 0.25, 0.75)
 
 
 def cube(u):
@@ -22,48 +26,21 @@ def named(case):
     return getattr(case, "__name__", str(case))
 
 
-DISTORTIONS = [
-    None,
-    Logit(slope=0.5),
-    Logit(shift=-1, slope=2),
-    Logit(slope=0),
-    Logit(slope=-1),
-    Power(2.0),
-    Power(0.5),
-    Bump(),
-    Bump(center=0.9, width=0.05, height=-0.3),
-    Oscillation(),
-    Oscillation(height=-0.25, cycles=40),
-    Steps(5),
-    jump,
-]
-LAWS = [
-    Beta(),
-    Beta(0.3, 60),
-    Beta(12, 0.25),
-    Beta(40, 70),
-    Discrete([0.0, 0.2, 0.9, 1.0], [4, 3, 2, 1]),
-    cube,
-]
+DISTORTIONS = [None, Logit(slope=0.5), Logit(shift=-1, slope=2), Logit(slope=0), Logit(slope=-1), Power(0.5), jump]
+LAWS = [Beta(), Beta(0.3, 60), Beta(12, 0.25), Discrete([0.0, 0.2, 0.9, 1.0], [4, 3, 2, 1]), cube]
 
 
 @pytest.mark.parametrize("scores", LAWS, ids=named)
 @pytest.mark.parametrize("distortion", DISTORTIONS, ids=named)
-def test_the_true_error_is_the_mean_distance_of_truth_and_score(scores, distortion):
+def test_the_rows_have_the_errors_and_the_labels_of_their_population(scores, distortion):
     n = 20_000
     d = simulate.binary(n, scores=scores, distortion=distortion, seed=1)
     for p in (1, 2, 3.5):
         powers = np.abs(d.truth - d.y_prob) ** p
         noise = 5.5 * powers.std() / np.sqrt(n)
         assert d.true_ece(p) ** p == pytest.approx(powers.mean(), abs=noise + 1e-9)
-    assert d.true_ece("max") >= d.sample_ece("max") - 1e-9
+    assert d.true_ece("max") >= np.abs(d.truth - d.y_prob).max() - 1e-9
     assert d.true_ece(1) <= d.true_ece(2) + 1e-12 <= d.true_ece("max") + 2e-12
-
-
-@pytest.mark.parametrize("scores", LAWS, ids=named)
-@pytest.mark.parametrize("distortion", DISTORTIONS, ids=named)
-def test_labels_come_as_often_as_the_truth_says(scores, distortion):
-    d = simulate.binary(20_000, scores=scores, distortion=distortion, seed=2)
     for part in np.array_split(np.argsort(d.y_prob, kind="stable"), 5):
         y, t = d.y_true[part], d.truth[part]
         spread = np.sqrt((t * (1 - t)).sum())
@@ -88,21 +65,16 @@ def test_powers_of_beta_scores_have_a_closed_form(a, b, g):
     [
         (None, 0, 0, 0),
         (Logit(slope=0), 1 / 4, 1 / 12, 1 / 2),
-        (Steps(5), 1 / 20, 1 / 300, 1 / 10),
-        (Bump(center=0.3, width=0.2, height=0.1), 0.02, 0.2 * 0.01 * 3 / 4, 0.1),
-        (Bump(center=0.1, width=0.4, height=0.05), None, None, 0.05),
+        (halves, 1 / 8, 1 / 48, 1 / 4),
         (Logit(slope=-1), 1 / 2, 1 / 3, 1),
     ],
     ids=str,
 )
 def test_uniform_scores_have_errors_known_by_hand(distortion, l1, squared, largest):
     d = simulate.binary(1, distortion=distortion)
-    if l1 is not None:
-        assert d.true_ece() == pytest.approx(l1, abs=1e-11)
-    if squared is not None:
-        assert d.true_squared_ece() == pytest.approx(squared, abs=1e-11)
-    if largest is not None:
-        assert d.true_ece("max") == pytest.approx(largest, abs=1e-9)
+    assert d.true_ece() == pytest.approx(l1, abs=1e-11)
+    assert d.true_squared_ece() == pytest.approx(squared, abs=1e-11)
+    assert d.true_ece("max") == pytest.approx(largest, abs=1e-9)
 
 
 def test_a_quantile_function_gives_the_law_it_belongs_to():
@@ -116,7 +88,6 @@ def test_an_array_of_scores_is_drawn_from():
     d = simulate.binary(1000, scores=[0.2, 0.8, 0.8], distortion=Power(2), seed=0)
     assert set(d.y_prob) == {0.2, 0.8}
     assert d.true_ece() == pytest.approx(0.16)
-    assert d.true_error().method == "sum"
 
 
 def test_weights_may_be_in_any_unit():
@@ -128,20 +99,29 @@ def test_weights_may_be_in_any_unit():
 
 
 def test_high_powers_do_not_vanish():
-    d = simulate.binary(1, distortion=Bump(height=0.001))
+    d = simulate.binary(1, distortion=lambda z: 0.999 * z)
     assert 0.00095 < d.true_ece(1000) < 0.001
+
+
+def test_a_function_may_declare_where_it_is_not_smooth():
+    def spike(z):
+        return np.where(np.abs(z - 0.61803) < 1e-7, 0.0, z)
+
+    assert simulate.binary(1, distortion=spike).true_ece() == 0
+    spike.kinks = 0.61803 + np.array([-1e-7, 0, 1e-7])
+    assert simulate.binary(1, distortion=spike).true_ece() == pytest.approx(2e-7 * 0.61803)
 
 
 def test_a_calibrated_model_has_no_error_at_all():
     d = simulate.binary(1000, scores=Beta(0.2, 3), prevalence=0.02, seed=0)
     assert d.y_prob.tobytes() == d.truth.tobytes()
-    assert d.true_error("l2").to_dict() == {"value": 0.0, "uncertainty": 0.0, "method": "closed form"}
+    assert d.true_ece() == d.true_ece("max") == d.true_squared_ece() == 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(
-    st.sampled_from(LAWS[:4] + LAWS[5:]),
-    st.sampled_from([None, Logit(0.5, 0.6), Power(2.0), Bump(), Oscillation()]),
+    st.sampled_from([*LAWS[:3], cube]),
+    st.sampled_from([None, Logit(0.5, 0.6), Power(2.0)]),
     st.floats(-6.9, 6.9).map(lambda x: float(expit(x))),
     st.sampled_from(["scores", "truth"]),
 )
@@ -153,7 +133,7 @@ def test_any_prevalence_is_reached(scores, distortion, prevalence, adjust):
 @pytest.mark.parametrize("adjust", ["scores", "truth"])
 @pytest.mark.parametrize("prevalence", [0.001, 0.2, 0.97])
 def test_events_come_as_often_as_the_prevalence_says(prevalence, adjust):
-    n = 200_000
+    n = 20_000
     d = simulate.binary(n, distortion=Logit(slope=0.7), prevalence=prevalence, adjust=adjust, seed=5)
     assert d.y_true.mean() == pytest.approx(prevalence, abs=5 * np.sqrt(prevalence * (1 - prevalence) / n))
 
@@ -170,7 +150,7 @@ def test_moved_scores_keep_their_distortion_and_moved_truth_keeps_the_scores():
 
 def test_discrete_scores_reach_a_prevalence_too():
     d = simulate.binary(10, scores=Discrete([0.1, 0.5, 0.9]), prevalence=0.001)
-    assert d.population.weight @ d.population.truths == pytest.approx(0.001, rel=1e-9)
+    assert d.population.mean_truth() == pytest.approx(0.001, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +159,12 @@ def test_discrete_scores_reach_a_prevalence_too():
         (lambda: simulate.binary(5, prevalence=0), "`prevalence` must be a number strictly between 0 and 1; got 0"),
         (lambda: simulate.binary(5, prevalence="a"), "`prevalence` must be a number strictly between 0 and 1; got 'a'"),
         (
-            lambda: simulate.binary(5, distortion=Steps(5), prevalence=0.001),
-            "`prevalence` must be in the range that shifting the scores can reach, 0.1 to 0.9; got 0.001. Try",
+            lambda: simulate.binary(5, distortion=halves, prevalence=0.001),
+            "`prevalence` must be in the range that shifting the scores can reach, 0.25 to 0.75; got 0.001. Try",
         ),
         (lambda: simulate.binary(5, scores=[0.0, 0.5], prevalence=0.7), "can reach, .* to 0.5; got 0.7"),
         (
-            lambda: simulate.binary(5, scores=[0.2, 0.5], distortion=Steps(2), prevalence=0.4),
+            lambda: simulate.binary(5, scores=[0.2, 0.5], distortion=halves, prevalence=0.4),
             "0.25 to 0.75, and not skipped by a jump; got 0.4",
         ),
         (lambda: simulate.binary(5, adjust="both"), "`adjust` must be 'scores' or 'truth'; got 'both'"),
@@ -196,10 +176,6 @@ def test_discrete_scores_reach_a_prevalence_too():
         (
             lambda: simulate.binary(5, distortion=lambda z: 2 * z),
             r"`distortion` must map \[0, 1\] into \[0, 1\]; for the score 0.50\d+ it returned 1.00",
-        ),
-        (
-            lambda: simulate.binary(5, distortion=Bump(center=0.95, height=0.2)),
-            r"`distortion` must map \[0, 1\] into \[0, 1\]",
         ),
         (lambda: simulate.binary(5, distortion=lambda z: z * np.nan), r"`distortion` must map .* returned nan"),
         (
@@ -221,10 +197,6 @@ def test_discrete_scores_reach_a_prevalence_too():
         (lambda: Discrete([0.5], [0]), "`weights` must be finite and non-negative, and not all zero"),
         (lambda: Logit(slope=np.nan), "`slope` must be a finite number; got nan"),
         (lambda: Power(0), "`exponent` must be a number above 0; got 0"),
-        (lambda: Bump(center=1.0), "`center` must be a number strictly between 0 and 1; got 1.0"),
-        (lambda: Oscillation(height=0.3), "`height` must be a number from -1/4 to 1/4; got 0.3"),
-        (lambda: Oscillation(cycles=0.5), "`cycles` must be a whole number ≥ 1; got 0.5"),
-        (lambda: Steps(0), "`count` must be a whole number ≥ 1; got 0"),
     ],
 )
 def test_bad_arguments_are_named(call, message):
@@ -251,5 +223,5 @@ def test_the_demo_is_over_confident_and_recalibration_helps():
     assert d.true_ece() == pytest.approx(0.0508, abs=1e-4)
     assert (d.truth - p)[p > 0.5].max() < 0
     assert (d.truth - p)[p < 0.01].min() > 0
-    assert np.abs(d.truth - better).mean() < d.sample_ece() / 10
+    assert np.abs(d.truth - better).mean() < np.abs(d.truth - p).mean() / 10
     assert (np.argsort(p) == np.argsort(better)).all()

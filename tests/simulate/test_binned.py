@@ -13,7 +13,6 @@ def test_the_first_example_of_gupta_and_ramdas():
     assert d.true_ece("l2") == pytest.approx(np.sqrt(0.013))
     assert d.true_ece("max") == pytest.approx(0.2)
     assert d.true_squared_ece() == pytest.approx(0.013)
-    assert d.true_error().method == "sum"
 
 
 def test_bins_with_equal_scores_are_one():

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_number, checked_whole, generator
+from trueness._numerics.quadrature import expit
 from trueness.errors import InputError
 from trueness.simulate import Simulated
-from trueness.simulate._arguments import Seed, check_count, check_number, generator
-from trueness.simulate._population import Finite, Line, Population
+from trueness.simulate._simulated import Finite, Line, Population
 from trueness.typing import Floats, Ints
 
 __all__ = ["Rows", "Stop", "add_noise", "authors_rows", "logistic_scores", "normal_feature"]
@@ -76,9 +77,9 @@ def normal_feature(
     >>> normal_feature(1000, prevalence=0.2, seed=0).true_ece()
     0.0
     """
-    n = check_count(n, "n")
+    n = checked_whole(n, "n")
     rng = generator(seed)
-    share = check_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
+    share = checked_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
     population = NormalPair(share, *_check_coefficients(coefficients, share))
     y = (rng.random(n) < share).astype(np.int64)
     x = rng.normal(np.where(y == 1, _CENTRE, -_CENTRE), _SPREAD)
@@ -98,7 +99,7 @@ def _check_coefficients(coefficients: tuple[float, float] | None, share: float) 
     except (TypeError, ValueError):
         raise InputError("coefficients", "must be (intercept, slope)", f"got {coefficients!r}") from None
     demand = "two finite numbers, (intercept, slope)"
-    return check_number(intercept, "coefficients", demand), check_number(slope, "coefficients", demand)
+    return checked_number(intercept, "coefficients", demand), checked_number(slope, "coefficients", demand)
 
 
 def _log_odds(share: float) -> float:
@@ -141,17 +142,11 @@ class NormalPair(Line):
 
     def score(self, s: Floats) -> Floats:
         """Score of the model, given the feature."""
-        from trueness._numerics.quadrature import expit
-
-        z: Floats = expit(self.intercept + self.slope * s)
-        return z
+        return expit(self.intercept + self.slope * s)
 
     def truth(self, s: Floats) -> Floats:
         """Posterior, given the feature."""
-        from trueness._numerics.quadrature import expit
-
-        t: Floats = expit(_log_odds(self.share) + _SLOPE * s)
-        return t
+        return expit(_log_odds(self.share) + _SLOPE * s)
 
 
 # ------------------------------------------------------------------------------------------ the authors' rows
@@ -200,11 +195,8 @@ def add_noise(rows: Rows, deviations: list[float]) -> list[Floats]:
 def logistic_scores(x: Floats, y: Ints, new: Floats, stop: Stop = "then") -> Floats:
     """P(Y = 1) for the rows of `new` by the logistic regression of y on x."""
     if stop == "then":
-        from scipy.special import expit
-
         weights = _fit_as_then(x, y)
-        scores: Floats = expit(new @ weights[:-1] + weights[-1])
-        return scores
+        return expit(new @ weights[:-1] + weights[-1])
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(tol=_TOLERANCE if stop == "now" else 1e-9, max_iter=10_000).fit(x, y)
@@ -213,7 +205,6 @@ def logistic_scores(x: Floats, y: Ints, new: Floats, stop: Stop = "then") -> Flo
 
 def _fit_as_then(x: Floats, y: Ints) -> Floats:
     from scipy.optimize import minimize
-    from scipy.special import expit
 
     sign = 2.0 * y - 1
 

@@ -11,8 +11,9 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import default_cells
 from trueness.errors import TruenessWarning
 from trueness.infer import ece_interval
-from trueness.simulate import Logit, Oscillation, binary
+from trueness.simulate import Logit, binary
 from trueness.typing import Floats
+from trueness_papers.distortions import Oscillation
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.figures import draw_bins

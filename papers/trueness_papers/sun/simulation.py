@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_number, checked_whole, generator
+from trueness._numerics.quadrature import beta_breaks, beta_density, expit, logit
+from trueness.errors import InputError
 from trueness.simulate import Simulated
-from trueness.simulate._arguments import Seed, check_choice, check_count, check_number, generator
-from trueness.simulate._population import Line, Population, TrueError, check_k
-from trueness.simulate._simulated import draw_labels
+from trueness.simulate._simulated import Line, Population, draw_labels
 from trueness.typing import Floats, Kind
 
 __all__ = ["LEVEL", "SETTINGS", "SHAPES", "generator_for", "simulate_run", "sun_setting", "true_squared_error"]
@@ -103,17 +104,18 @@ def sun_setting(setting: int, n: int = 100, *, beta: float, seed: Seed = None) -
     >>> round(sun_setting(3, beta=0.1).true_squared_ece(k=2), 12)
     0.02
     """
-    check_choice(setting, "setting", (1, 2, 3))
-    n = check_count(n, "n")
+    if setting not in (1, 2, 3):
+        raise InputError("setting", "must be 1, 2 or 3", f"got {setting!r}")
+    n = checked_whole(n, "n")
     rng = generator(seed)
     population: Population
     if setting == 3:
         just = np.nextafter([0.0, 0.1], [-1.0, 1.0])
-        beta = check_number(beta, "beta", "a number from 0 to 0.1 in setting 3", low=just[0], high=just[1])
+        beta = checked_number(beta, "beta", "a number from 0 to 0.1 in setting 3", low=just[0], high=just[1])
         z = rng.dirichlet(np.ones(_CLASSES), n)
         t, population = _exchange(z, beta), TopExchange(beta)
     else:
-        beta = check_number(beta, "beta")
+        beta = checked_number(beta, "beta")
         population = SymmetricPair(*SHAPES[setting], beta)
         first = rng.beta(*SHAPES[setting], n)
         if setting == 2:
@@ -142,22 +144,15 @@ class SymmetricPair(Line):
 
     def density(self, s: Floats) -> Floats:
         """Density of the log-odds of the score."""
-        from trueness._numerics.quadrature import beta_density
-
         return beta_density(s, self.a, self.b)
 
     def breaks(self) -> Floats:
         """Panels of the density; they include 0, where truth and score cross."""
-        from trueness._numerics.quadrature import beta_breaks
-
         return beta_breaks(self.a, self.b)
 
     def score(self, s: Floats) -> Floats:
         """Score at `s`."""
-        from trueness._numerics.quadrature import expit
-
-        z: Floats = expit(s)
-        return z
+        return expit(s)
 
     def truth(self, s: Floats) -> Floats:
         """Truth at `s`."""
@@ -165,16 +160,12 @@ class SymmetricPair(Line):
 
     def distorted(self, z: Floats) -> Floats:
         """Truth at the score `z`."""
-        from trueness._numerics.quadrature import logit
-
         # A score of exactly 0 or 1 stays there when the slope is not 0.
         return self.truth(logit(z)) if self.slope else np.full(z.shape, 0.5)
 
-    def squared_error(self, k: int) -> TrueError:
+    def squared_error(self, k: int) -> float:
         """The error of one column, once or for both columns."""
-        check_k(k, (1, 2))
-        one = self.error(2, "confidence")
-        return TrueError(k * one.value**2, 2 * k * one.value * one.uncertainty, one.method)
+        return k * self.error(2, "confidence") ** 2
 
 
 @dataclass(frozen=True)
@@ -183,15 +174,15 @@ class TopExchange:
 
     beta: float
 
-    def error(self, power: float, kind: Kind) -> TrueError:
+    def error(self, power: float, kind: Kind) -> float:
         """The error in the norm with this exponent."""
         if kind != "classwise" or self.beta == 0:
-            return TrueError(self.beta, 0.0, "closed form")
+            return self.beta
         return ExchangedColumn(self.beta).error(power, kind)
 
-    def squared_error(self, k: int) -> TrueError:
+    def squared_error(self, k: int) -> float:
         """One gap if only the largest score is seen, two if the second largest is seen as well."""
-        return TrueError((1 if k == 1 else 2) * self.beta**2, 0.0, "closed form")
+        return (1 if k == 1 else 2) * self.beta**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,22 +199,15 @@ class ExchangedColumn(Line):
 
     def density(self, s: Floats) -> Floats:
         """Density of the log-odds of the score."""
-        from trueness._numerics.quadrature import beta_density
-
         return beta_density(s, 1.0, _CLASSES - 1.0)
 
     def breaks(self) -> Floats:
         """Panels of the density, cut where one more score can be larger."""
-        from trueness._numerics.quadrature import beta_breaks
-
         return beta_breaks(1.0, _CLASSES - 1.0, -np.log(np.arange(1, _CLASSES)))
 
     def score(self, s: Floats) -> Floats:
         """Score at `s`."""
-        from trueness._numerics.quadrature import expit
-
-        z: Floats = expit(s)
-        return z
+        return expit(s)
 
     def truth(self, s: Floats) -> Floats:
         """Truth given this score alone."""

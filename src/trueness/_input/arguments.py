@@ -49,6 +49,15 @@ def checked_fraction(value: Any, name: str) -> float:
     return float(value)
 
 
+def checked_number(
+    value: Any, name: str, demand: str = "a finite number", *, low: float = -math.inf, high: float = math.inf
+) -> float:
+    """A number strictly between `low` and `high`, which `demand` describes."""
+    if not is_real(value) or not low < value < high:
+        raise InputError(name, f"must be {demand}", f"got {value!r}")
+    return float(value)
+
+
 def is_real(value: Any) -> bool:
     """Whether it is a number, and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import special
-from scipy.special import betaln, gammainc, gammaincinv, gammaln, log_expit
+from scipy.special import betaln, gammaincinv, gammaln, log_expit
 
 from trueness._numerics.roots import bracketed_root
 from trueness.typing import Floats
@@ -66,18 +66,6 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
         low, high = np.concatenate([low[open_], middle[open_]]), np.concatenate([middle[open_], high[open_]])
         whole = np.concatenate([left[open_], right[open_]])
     return value, error
-
-
-def panels(breaks: Floats) -> tuple[Floats, Floats]:
-    """Nodes and weights of the rule of nine nodes on each panel, for functions too expensive to refine.
-
-    >>> nodes, weights = panels(np.array([0.0, 1.0, 3.0]))
-    >>> nodes.size, round(float(weights @ nodes**2), 12)
-    (18, 9.0)
-    """
-    x, w = _rule()
-    half = np.diff(breaks)[:, None] / 2
-    return (breaks[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
 
 
 def _panel_sums(f: Function, low: Floats, high: Floats) -> Floats:
@@ -177,36 +165,6 @@ def root(f: Callable[[float], float], low: float, high: float) -> float | None:
     if not all(map(isfinite, ends)) or ends[0] * ends[1] > 0:
         return None
     return bracketed_root(f, low, high, xtol=1e-13)
-
-
-def largest_share_moments(alpha: Floats) -> tuple[float, float]:
-    r"""Mean and mean square of the largest entry of a Dirichlet vector.
-
-    Notes
-    -----
-    The entries are :math:`G_j / \sum G`, with independent Gamma variables that are independent of
-    their shares. So the moments of the largest share are those of :math:`\max_j G_j`, whose
-    distribution function is a product, divided by those of :math:`\sum G`.
-
-    Examples
-    --------
-    Three pieces of a stick broken at random: (1 + 1/2 + 1/3) / 3 for the largest.
-
-    >>> mean, square = largest_share_moments(np.ones(3))
-    >>> round(mean, 12), round(11 / 18, 12)
-    (0.611111111111, 0.611111111111)
-    """
-    total = float(alpha.sum())
-    high = log(alpha.max() + 40 * np.sqrt(alpha.max() + 10) + 60)
-    breaks = np.unique(np.append(high - _WIDTHS[_WIDTHS < 4000], [high, *np.log(alpha)]))
-
-    def survival(x: Floats) -> Floats:
-        below: Floats = gammainc(alpha[:, None], np.exp(np.maximum(x, -745.0))).prod(axis=0)
-        return 1 - below
-
-    mean = integral(lambda x: survival(x) * np.exp(x), breaks)[0]
-    square = integral(lambda x: survival(x) * 2 * np.exp(2 * x), breaks)[0]
-    return mean / total, square / (total * (total + 1))
 
 
 def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:

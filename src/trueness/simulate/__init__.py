@@ -4,32 +4,25 @@ Every generator returns a :class:`Simulated`: labels, scores, the true probabili
 calibration errors of the population. Compare ``tn.ece(d.y_true, d.y_prob)`` with ``d.true_ece()``.
 
 - :func:`binary`: any distribution of scores (:class:`Beta`, :class:`Discrete`, an array, a quantile function), any
-  distortion (:class:`Logit`, :class:`Power`, :class:`Bump`, :class:`Oscillation`, :class:`Steps`, a function), any
-  prevalence.
+  distortion (:class:`Logit`, :class:`Power`, a function), any prevalence.
 - :func:`multiclass`: Dirichlet scores, with a :class:`Temperature` or :class:`LabelNoise`.
 - :func:`binned`: a score and a rate for each of finitely many bins. :func:`outcomes`: labels for your own scores.
 - :func:`demo`: the demo data of the command line.
 """
 
-from trueness.simulate._binary import Beta, Discrete, binary, demo
+from trueness.simulate._binary import Beta, Discrete, Logit, Power, binary, demo
 from trueness.simulate._binned import binned, outcomes
-from trueness.simulate._distortions import Bump, LabelNoise, Logit, Oscillation, Power, Steps, Temperature
-from trueness.simulate._multiclass import multiclass
-from trueness.simulate._population import TrueError
+from trueness.simulate._multiclass import LabelNoise, Temperature, multiclass
 from trueness.simulate._simulated import Simulated
 
 __all__ = [
     "Beta",
-    "Bump",
     "Discrete",
     "LabelNoise",
     "Logit",
-    "Oscillation",
     "Power",
     "Simulated",
-    "Steps",
     "Temperature",
-    "TrueError",
     "binary",
     "binned",
     "demo",

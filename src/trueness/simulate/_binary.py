@@ -1,26 +1,16 @@
 """Binary outcomes with any distribution of scores, any distortion and any prevalence."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_number, checked_word, generator
 from trueness._keywords import suggests_keywords
 from trueness._numerics.quadrature import beta_breaks, beta_density, expit, logit, root
 from trueness.errors import InputError
-from trueness.simulate._arguments import (
-    Seed,
-    check_array,
-    check_choice,
-    check_count,
-    check_number,
-    check_shares,
-    generator,
-)
-from trueness.simulate._distortions import Distortion, Logit, Shifted, as_distortion, kinks, log_odds
-from trueness.simulate._population import Finite, Line
-from trueness.simulate._simulated import Simulated, draw_labels
+from trueness.simulate._simulated import Finite, Line, Simulated, check_array, check_rows, check_shares, draw_labels
 from trueness.typing import ArrayLike, Floats
 
 
@@ -39,15 +29,55 @@ class Beta:
     b: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number(self.a, "a", "a number above 0", low=0)
-        check_number(self.b, "b", "a number above 0", low=0)
+        checked_number(self.a, "a", "a number above 0", low=0)
+        checked_number(self.b, "b", "a number above 0", low=0)
 
     def __repr__(self) -> str:
         return f"Beta({self.a:g}, {self.b:g})"
 
+    def _draw(self, n: int, rng: np.random.Generator, shift: float) -> Floats:
+        # From two Gamma variables, in logarithms: a score that rounds to 1 could no longer be shifted.
+        return expit(_log_gammas(self.a, n, rng) - _log_gammas(self.b, n, rng) + shift)
+
+
+def _log_gammas(shape: float, n: int, rng: np.random.Generator) -> Floats:
+    """Logarithms of Gamma variables: one of a shape larger by 1, times a power of a uniform variable."""
+    return np.log(rng.standard_gamma(shape + 1, n)) + np.log1p(-rng.random(n)) / shape
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete:
+    """Scores with finitely many values.
+
+    Parameters
+    ----------
+    values : array-like of shape (m,)
+        The values, in [0, 1].
+    weights : array-like of shape (m,), optional
+        Relative frequencies, in any unit; equal by default.
+    """
+
+    values: ArrayLike
+    weights: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", check_array(self.values, "values"))
+        check_shares(self.weights, self.values.size, "weights")
+
+    @property
+    def shares(self) -> Floats:
+        """The weights, summing to one."""
+        return check_shares(self.weights, self.values.size, "weights")
+
+    def __repr__(self) -> str:
+        return f"Discrete({self.values.size} values)"
+
+    def _draw(self, n: int, rng: np.random.Generator, shift: float) -> Floats:
+        return rng.choice(_move(self.values, shift), n, p=self.shares)
+
 
 @dataclass(frozen=True)
-class Quantiles:
+class _Quantiles:
     """Scores given by their quantile function."""
 
     function: Callable[[Floats], Floats]
@@ -67,81 +97,174 @@ class Quantiles:
     def __repr__(self) -> str:
         return "a function of uniform numbers"
 
-
-@dataclass(frozen=True, eq=False)
-class Discrete:
-    """Scores with finitely many values.
-
-    Parameters
-    ----------
-    values : array-like of shape (m,)
-        The values, in [0, 1].
-    weights : array-like of shape (m,), optional
-        Relative frequencies, in any unit; equal by default.
-    """
-
-    values: ArrayLike
-    weights: ArrayLike | None = None
-
-    def __post_init__(self) -> None:
-        values = check_array(self.values, "values")
-        check_shares(self.weights, values.size, "weights")
-        object.__setattr__(self, "values", values)
-
-    @property
-    def shares(self) -> Floats:
-        """The weights, summing to one."""
-        return check_shares(self.weights, self.values.size, "weights")
-
-    def __repr__(self) -> str:
-        return f"Discrete({self.values.size} values)"
+    def _draw(self, n: int, rng: np.random.Generator, shift: float) -> Floats:
+        return _move(self.at(rng.random(n)), shift)
 
 
-@dataclass(frozen=True, eq=False)
-class Law:
-    """A distribution of scores, shifted by `shift` in log-odds."""
-
-    base: Beta | Quantiles | Discrete
-    shift: float = 0.0
-
-    def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        """Scores of `n` rows."""
-        if isinstance(self.base, Beta):
-            return self._draw_beta(self.base, n, rng)
-        if isinstance(self.base, Quantiles):
-            return self.move(self.base.at(rng.random(n)))
-        return rng.choice(self.move(self.base.values), n, p=self.base.shares)
-
-    def _draw_beta(self, base: Beta, n: int, rng: np.random.Generator) -> Floats:
-        """From two Gamma variables, in logarithms: a score that rounds to 1 could no longer be shifted."""
-        s = _log_gammas(base.a, n, rng) - _log_gammas(base.b, n, rng)
-        return expit(s + self.shift)
-
-    def move(self, z: Floats) -> Floats:
-        """The scores, shifted."""
-        if self.shift == 0:
-            return z
-        return expit(self.shift + logit(z))
-
-    def __repr__(self) -> str:
-        return repr(self.base) if self.shift == 0 else f"{self.base!r} shifted by {self.shift:.4g}"
-
-
-def _log_gammas(shape: float, n: int, rng: np.random.Generator) -> Floats:
-    """Logarithms of Gamma variables: one of a shape larger by 1, times a power of a uniform variable."""
-    return np.log(rng.standard_gamma(shape + 1, n)) + np.log1p(-rng.random(n)) / shape
+def _move(z: Floats, shift: float) -> Floats:
+    """The scores, shifted in log-odds."""
+    return z if shift == 0 else expit(shift + logit(z))
 
 
 Scores: TypeAlias = Beta | Discrete | Callable[[Floats], Floats] | ArrayLike
+_Law: TypeAlias = Beta | Discrete | _Quantiles
 
 
-def as_law(scores: Any) -> Law:
+def _as_law(scores: Any) -> _Law:
     """The distribution that the argument `scores` stands for."""
     if isinstance(scores, Beta | Discrete):
-        return Law(scores)
-    if callable(scores):
-        return Law(Quantiles(scores))
-    return Law(Discrete(check_array(scores, "scores")))
+        return scores
+    return _Quantiles(scores) if callable(scores) else Discrete(check_array(scores, "scores"))
+
+
+Distortion: TypeAlias = Callable[[Floats], Floats]
+"""A function from scores to true probabilities, for whole arrays."""
+
+
+@dataclass(frozen=True)
+class Logit:
+    r"""Truth that is linear in the log-odds of the score.
+
+    .. math:: P(Y = 1 \mid z) = \mathrm{expit}(\text{shift} + \text{slope} \cdot \mathrm{logit}\, z)
+
+    Parameters
+    ----------
+    shift : float, default 0
+        Below 0 the scores are too high, above 0 too low.
+    slope : float, default 1
+        Below 1 the scores are over-confident (too near 0 and 1), above 1 under-confident.
+
+    Examples
+    --------
+    >>> float(Logit(slope=0)(np.array([0.9]))[0])
+    0.5
+    """
+
+    shift: float = 0.0
+    slope: float = 1.0
+
+    def __post_init__(self) -> None:
+        checked_number(self.shift, "shift")
+        checked_number(self.slope, "slope")
+
+    def __call__(self, z: Floats) -> Floats:
+        return expit(self.log_odds(logit(z)))
+
+    def log_odds(self, s: Floats) -> Floats:
+        """Log-odds of the truth where those of the score are `s`."""
+        if self.slope == 0:  # not 0 times an infinite logit
+            return np.full(s.shape, float(self.shift))
+        return self.shift + self.slope * s
+
+
+@dataclass(frozen=True)
+class Power:
+    """Truth that is a power of the score.
+
+    Parameters
+    ----------
+    exponent : float
+        Above 1 the scores are too high, between 0 and 1 too low.
+
+    Examples
+    --------
+    >>> float(Power(2)(np.array([0.5]))[0])
+    0.25
+    """
+
+    exponent: float
+
+    def __post_init__(self) -> None:
+        checked_number(self.exponent, "exponent", "a number above 0", low=0)
+
+    def __call__(self, z: Floats) -> Floats:
+        return z**self.exponent
+
+
+@dataclass(frozen=True)
+class _Identity:
+    def __call__(self, z: Floats) -> Floats:
+        return z
+
+    def log_odds(self, s: Floats) -> Floats:
+        return s
+
+    def __repr__(self) -> str:
+        return "calibrated"
+
+
+@dataclass(frozen=True)
+class _Shifted:
+    """A distortion shifted in log-odds."""
+
+    inner: Distortion
+    shift: float
+
+    def __call__(self, z: Floats) -> Floats:
+        return expit(self.shift + logit(self.inner(z)))
+
+    def log_odds(self, s: Floats) -> Floats:
+        return self.shift + _log_odds(self.inner, s)
+
+    @property
+    def kinks(self) -> Floats:
+        return _kinks(self.inner)
+
+    def __repr__(self) -> str:
+        before = "" if isinstance(self.inner, _Identity) else f"{self.inner!r}, "
+        return f"{before}truth shifted by {self.shift:.4g}"
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A distortion whose values are checked to be probabilities."""
+
+    inner: Distortion
+
+    def __call__(self, z: Floats) -> Floats:
+        truth = np.asarray(self.inner(z), dtype=np.float64)
+        if truth.shape != z.shape:
+            got = f"for scores of shape {z.shape} it returned {truth.shape}"
+            raise InputError("distortion", "must return one truth per score", got)
+        # Rounding is not an error of the caller.
+        outside = ~((truth >= -1e-12) & (truth <= 1 + 1e-12))
+        if outside.any():
+            at = int(outside.argmax())
+            got = f"for the score {z[at]:.6g} it returned {truth[at]:.6g}"
+            raise InputError("distortion", "must map [0, 1] into [0, 1]", got)
+        return np.clip(truth, 0.0, 1.0)
+
+    @property
+    def kinks(self) -> Floats:
+        return _kinks(self.inner)
+
+    def __repr__(self) -> str:
+        return repr(self.inner) if is_dataclass(self.inner) else "a function as truth"
+
+
+def _as_distortion(distortion: Any) -> Distortion:
+    """The distortion, checked to stay within [0, 1]; the identity for None."""
+    if distortion is None:
+        return _Identity()
+    if isinstance(distortion, Logit):
+        return distortion
+    if not callable(distortion):
+        demand = "must be None, Logit, Power or a function from scores to truths"
+        raise InputError("distortion", demand, f"got {distortion!r}")
+    careful = _Checked(distortion)
+    careful(np.linspace(0, 1, 4097))
+    return careful
+
+
+def _log_odds(distortion: Distortion, s: Floats) -> Floats:
+    """Log-odds of the truth where those of the score are `s`; near 1 the score itself has too few digits."""
+    own: Callable[[Floats], Floats] = getattr(distortion, "log_odds", lambda s: logit(distortion(expit(s))))
+    return own(s)
+
+
+def _kinks(distortion: Distortion) -> Floats:
+    """Scores at which integration panels should end."""
+    return getattr(distortion, "kinks", np.array([]))
 
 
 _UNIFORM = Beta()
@@ -167,7 +290,7 @@ def binary(
     scores : Beta, Discrete, array-like or callable, default Beta(1, 1)
         The distribution of the scores. An array is :class:`Discrete`: rows are drawn from it with replacement. A
         callable is the quantile function: it maps an array of uniform numbers in [0, 1) to scores.
-    distortion : Logit, Power, Bump, Oscillation, Steps or callable, optional
+    distortion : Logit, Power or callable, optional
         The true probability as a function of the score, for whole arrays. By default the scores are calibrated.
     prevalence : float, optional
         P(Y = 1) in the population; by default, the result of scores and distortion.
@@ -185,8 +308,8 @@ def binary(
 
     Notes
     -----
-    Jumps and kinks are integrated correctly, but in a callable of your own, features narrower than about 1e-3 may be
-    missed; the named distortions declare theirs.
+    Jumps and kinks are integrated correctly, but features of a callable narrower than about 1e-3 may be missed, unless
+    its attribute `kinks` is an array of the scores at which they begin and end.
 
     Examples
     --------
@@ -199,64 +322,59 @@ def binary(
     >>> d.y_prob.shape, d.y_true.dtype
     ((100000,), dtype('int64'))
     """
-    n = check_count(n, "n")
+    n = check_rows(n)
     rng = generator(seed)
-    law, truth = as_law(scores), as_distortion(distortion)
-    check_choice(adjust, "adjust", ("scores", "truth"))
+    law, shift, truth = _as_law(scores), 0.0, _as_distortion(distortion)
+    checked_word(adjust, "adjust", ("scores", "truth"))
     if prevalence is not None:
-        law, truth = _solve_prevalence(prevalence, adjust, law, truth)
-    z = law.draw(n, rng)
+        shift, truth = _solve_prevalence(prevalence, adjust, law, truth)
+    z = law._draw(n, rng, shift)
     t = truth(z)
-    return Simulated(draw_labels(t, rng), z, t, f"{law!r}, {truth!r}", _population(law, truth))
+    name = f"{law!r}, {truth!r}" if shift == 0 else f"{law!r} shifted by {shift:.4g}, {truth!r}"
+    return Simulated(draw_labels(t, rng), z, t, name, _population(law, shift, truth))
 
 
-def _solve_prevalence(prevalence: float, adjust: str, law: Law, truth: Distortion) -> tuple[Law, Distortion]:
-    """Scores or truth shifted so that the event has this prevalence."""
-    wanted = check_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
+def _solve_prevalence(prevalence: float, adjust: str, law: _Law, truth: Distortion) -> tuple[float, Distortion]:
+    """A shift of the scores, or of the truth, with which the event has this prevalence."""
+    wanted = checked_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
 
-    def pair(shift: float) -> tuple[Law, Distortion]:
-        return (replace(law, shift=shift), truth) if adjust == "scores" else (law, Shifted(truth, shift))
+    def shifted(by: float) -> tuple[float, Distortion]:
+        return (by, truth) if adjust == "scores" else (0.0, _Shifted(truth, by))
 
-    def excess(shift: float) -> float:
+    def mean(by: float) -> float:
+        return _population(law, *shifted(by)).mean_truth()
+
+    def excess(by: float) -> float:
         # In log-odds, so that the prevalence of a rare event is as accurate as that of a common one.
-        mean = np.clip(_mean_truth(*pair(shift)), 1e-300, 1 - 1e-16)
-        return float(logit(mean) - logit(wanted))
+        return float(logit(np.clip(mean(by), 1e-300, 1 - 1e-16)) - logit(wanted))
 
     found = next((s for far in _FAR if (s := root(excess, -far, far)) is not None), None)
     # A truth with jumps may skip the prevalence.
     if found is None or abs(excess(found)) > 1e-8:
-        low, high = (_mean_truth(*pair(shift)) for shift in (-_FAR[-1], _FAR[-1]))
         jumps = "" if found is None else ", and not skipped by a jump"
-        other = "truth" if adjust == "scores" else "scores"
         raise InputError(
             "prevalence",
-            f"must be in the range that shifting the {adjust} can reach, {low:.4g} to {high:.4g}{jumps}",
+            f"must be in the range that shifting the {adjust} can reach, "
+            f"{mean(-_FAR[-1]):.4g} to {mean(_FAR[-1]):.4g}{jumps}",
             f"got {wanted:g}",
-            remedy=f"Try `adjust={other!r}`.",
+            remedy=f"Try `adjust={'truth' if adjust == 'scores' else 'scores'!r}`.",
         )
-    return pair(found)
+    return shifted(found)
 
 
-def _mean_truth(law: Law, truth: Distortion) -> float:
-    population = _population(law, truth)
-    if isinstance(population, Finite):
-        return float(population.weight @ population.truths)
-    return population.mean_truth()
-
-
-def _population(law: Law, truth: Distortion) -> "Finite | _Continuous":
-    if isinstance(law.base, Discrete):
-        values = law.move(law.base.values)
-        return Finite(values, truth(values), law.base.shares)
-    return _Continuous(law.base, law, truth)
+def _population(law: _Law, shift: float, truth: Distortion) -> "Finite | _Continuous":
+    if isinstance(law, Discrete):
+        values = _move(law.values, shift)
+        return Finite(values, truth(values), law.shares)
+    return _Continuous(law, shift, truth)
 
 
 @dataclass(frozen=True, eq=False)
 class _Continuous(Line):
     """Scores with a density, on the scale of their log-odds before the shift."""
 
-    base: Beta | Quantiles
-    law: Law
+    law: Beta | _Quantiles
+    shift: float
     distortion: Distortion
 
     def density(self, s: Floats) -> Floats:
@@ -265,26 +383,25 @@ class _Continuous(Line):
 
     def breaks(self) -> Floats:
         even = logit(np.arange(1, 64) / 64)
-        inner = kinks(self.distortion)
+        inner = _kinks(self.distortion)
         inner = logit(inner[(inner > 0) & (inner < 1)])
-        extra = np.concatenate([even, even - self.law.shift, inner - self.law.shift])
-        return beta_breaks(*self._shapes(), extra)
+        return beta_breaks(*self._shapes(), np.concatenate([even, even - self.shift, inner - self.shift]))
 
     def score(self, s: Floats) -> Floats:
-        if isinstance(self.base, Beta):
-            return expit(s + self.law.shift)
-        return self.law.move(self.base.at(np.minimum(expit(s), np.nextafter(1.0, 0.0))))
+        if isinstance(self.law, Beta):
+            return expit(s + self.shift)
+        return _move(self.law.at(np.minimum(expit(s), np.nextafter(1.0, 0.0))), self.shift)
 
     def truth(self, s: Floats) -> Floats:
         z = self.score(s)
-        if isinstance(self.base, Quantiles) or not hasattr(self.distortion, "log_odds"):
+        if isinstance(self.law, _Quantiles) or not hasattr(self.distortion, "log_odds"):
             return self.distortion(z)
         # Scores that round to 0 or 1 are 0 or 1 in the sample too.
         ends = np.where(z < 0.5, -np.inf, np.inf)
-        return expit(log_odds(self.distortion, np.where((z > 0) & (z < 1), s + self.law.shift, ends)))
+        return expit(_log_odds(self.distortion, np.where((z > 0) & (z < 1), s + self.shift, ends)))
 
     def _shapes(self) -> tuple[float, float]:
-        return (self.base.a, self.base.b) if isinstance(self.base, Beta) else (1.0, 1.0)
+        return (self.law.a, self.law.b) if isinstance(self.law, Beta) else (1.0, 1.0)
 
 
 @suggests_keywords

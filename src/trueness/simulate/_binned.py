@@ -2,11 +2,18 @@
 
 import numpy as np
 
+from trueness._input.arguments import Seed, generator
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
-from trueness.simulate._arguments import Seed, check_array, check_count, check_shares, generator
-from trueness.simulate._population import Finite, pool_scores
-from trueness.simulate._simulated import Simulated, draw_labels
+from trueness.simulate._simulated import (
+    Finite,
+    Simulated,
+    check_array,
+    check_rows,
+    check_shares,
+    draw_labels,
+    pool_scores,
+)
 from trueness.typing import ArrayLike, Floats
 
 
@@ -47,7 +54,7 @@ def binned(
     >>> round(d.true_ece("l1"), 4), round(d.true_ece("l2"), 4)
     (0.11, 0.114)
     """
-    n = check_count(n, "n")
+    n = check_rows(n)
     rng = generator(seed)
     z, t = _pair(scores, rates, "scores", "rates")
     w = check_shares(weights, len(z), "weights")

@@ -1,16 +1,129 @@
 """Multiclass outcomes with Dirichlet scores, distortions and any prevalence."""
 
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
 import numpy as np
 
+from trueness._input.arguments import Seed, checked_number, checked_whole, generator
 from trueness._keywords import suggests_keywords
+from trueness._numerics.quadrature import beta_breaks, beta_density, expit, integral, log_gammas
 from trueness.errors import InputError
-from trueness.simulate._arguments import MOST_ENTRIES, Seed, as_floats, check_count, generator
-from trueness.simulate._dirichlet import Dirichlet, mean_truth
-from trueness.simulate._distortions import Confusion, LabelNoise, as_confusion
-from trueness.simulate._simulated import Simulated, draw_labels
-from trueness.typing import ArrayLike, Floats
+from trueness.simulate._simulated import MOST_ENTRIES, Simulated, as_floats, check_array, check_rows, draw_labels
+from trueness.typing import ArrayLike, Floats, Kind
 
 _ROUNDS = 200
+_POINTS = 2**12
+_MOST_CLASSES = 10**4  # of a matrix: 0.8 GB
+
+
+@dataclass(frozen=True)
+class Temperature:
+    r"""Truth whose logits are those of the scores divided by a temperature.
+
+    .. math:: P(Y = k \mid z) = z_k^{1/T} / \textstyle\sum_j z_j^{1/T}
+
+    Parameters
+    ----------
+    value : float
+        The temperature T that temperature scaling should find; above 1 the scores are over-confident.
+
+    Examples
+    --------
+    >>> [float(t) for t in Temperature(2).truth(np.array([[0.64, 0.36]]))[0].round(4)]
+    [0.5714, 0.4286]
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        checked_number(self.value, "value", "a number above 0", low=0)
+
+    def truth(self, z: Floats) -> Floats:
+        """True probabilities for a matrix of scores."""
+        with np.errstate(divide="ignore"):
+            return _softmax(np.log(z) / self.value)
+
+
+@dataclass(frozen=True)
+class LabelNoise:
+    """Label noise: classes are drawn from the scores, then recorded with errors.
+
+    Parameters
+    ----------
+    flip : float or array-like of shape (K, K)
+        A number: the fraction of labels replaced by a uniformly drawn class. A matrix: entry (j, k) is the probability
+        that class j is recorded as k.
+
+    Examples
+    --------
+    >>> [float(t) for t in LabelNoise(0.2).truth(np.array([[0.75, 0.25]]))[0].round(4)]
+    [0.7, 0.3]
+    """
+
+    flip: ArrayLike
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.flip) == 0:
+            just = np.nextafter([0.0, 1.0], [-1.0, 2.0])
+            checked_number(self.flip, "flip", "a number from 0 to 1, or a matrix", low=just[0], high=just[1])
+            return
+        matrix = check_array(self.flip, "flip", dimensions=(2,))
+        if matrix.shape[0] != matrix.shape[1]:
+            raise InputError("flip", "must be a square matrix", f"got shape {matrix.shape}")
+        object.__setattr__(self, "flip", tuple(map(tuple, matrix.tolist())))
+
+    @property
+    def even(self) -> float | None:
+        """The fraction of labels replaced by a uniformly drawn class; None for a matrix."""
+        return None if isinstance(self.flip, tuple) else float(self.flip)
+
+    def matrix(self, classes: int) -> Floats:
+        """Probability that class j is recorded as k."""
+        if self.even is None:
+            return np.array(self.flip)
+        checked_whole(classes, "classes", _MOST_CLASSES)
+        return (1 - self.even) * np.eye(classes) + self.even / classes
+
+    def truth(self, z: Floats) -> Floats:
+        """True probabilities for a matrix of scores."""
+        return z @ self.matrix(z.shape[1])
+
+    def __repr__(self) -> str:
+        side = len(self.flip) if self.even is None else 0
+        return f"LabelNoise({side}x{side})" if side else f"LabelNoise({self.even:g})"
+
+
+Confusion: TypeAlias = Temperature | LabelNoise
+
+
+def _softmax(logits: Floats) -> Floats:
+    """Probabilities of rows of logits."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Dirichlet scores; only calibrated ones have a known error, 0."""
+
+    alpha: tuple[float, ...]
+    confusion: Confusion | None
+
+    def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002
+        """Zero if calibrated."""
+        if self.confusion is None:
+            return 0.0
+        raise InputError(
+            "population",
+            "must have finitely many scores, vector scores or calibrated ones for its true error",
+            "these are Dirichlet scores",
+            remedy="Compare `truth` with `y_prob` on many rows, or use `simulate.binned`.",
+        )
+
+    def squared_error(self, k: int) -> float:  # noqa: ARG002
+        """Zero if calibrated."""
+        return self.error(2, "classwise")
 
 
 @suggests_keywords
@@ -49,12 +162,8 @@ def multiclass(
 
     Notes
     -----
-    True errors are closed forms or integrals for two classes, and for label noise: always class-wise; for confidence
-    and top-label with a single number `flip`, in the norms l1, 'max' and mostly l2. All others are averages over
-    quasi-random points (eight fixed sets of up to 4,096), accurate to about four digits: ``d.true_error()`` also gives
-    the standard error and the `method`.
-
-    The squared error of the k largest scores is known for k = 1 and k = K.
+    True errors of the population are computed only for calibrated scores, which have none: the others are integrals
+    over a simplex. :func:`binned` has them for matrices.
 
     Examples
     --------
@@ -62,14 +171,15 @@ def multiclass(
     >>> d = simulate.multiclass(1000, 10, distortion=simulate.LabelNoise(0.2), seed=0)
     >>> d.y_prob.shape
     (1000, 10)
-    >>> print(d.true_error(kind="confidence"))
-    0.0385794 (quadrature)
+    >>> top = d.y_prob.argmax(axis=1)[:, None]
+    >>> float((np.take_along_axis(d.y_prob, top, 1) - np.take_along_axis(d.truth, top, 1)).mean().round(2))
+    0.04
     """
-    n = check_count(n, "n")
+    n = check_rows(n)
     rng = generator(seed)
     a, shares = _parameters(n_classes, alpha, prevalence)
-    check_count(n, "n", most=MOST_ENTRIES // a.size)
-    confusion = as_confusion(distortion, a.size)
+    check_rows(n, MOST_ENTRIES // a.size)
+    confusion = _as_confusion(distortion, a.size)
     if shares is not None:
         a = _solve_prevalence(shares, float(a.sum()), confusion)
     z = rng.dirichlet(a, n)
@@ -90,7 +200,7 @@ def _parameters(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike |
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")
     if a.ndim > 1 or (wanted is not None and wanted.ndim != 1):
         raise InputError("alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class")
-    sizes = {"n_classes": None if n_classes is None else check_count(n_classes, "n_classes", least=2, most=10**6)}
+    sizes = {"n_classes": None if n_classes is None else checked_whole(n_classes, "n_classes", 10**6)}
     sizes["alpha"] = a.size if a.ndim else None
     sizes["prevalence"] = None if wanted is None else wanted.size
     known = {name: size for name, size in sizes.items() if size is not None} or {"n_classes": 3}
@@ -108,6 +218,18 @@ def _positive(values: ArrayLike, name: str) -> Floats:
     return array
 
 
+def _as_confusion(distortion: Any, classes: int) -> Confusion | None:
+    """A distortion checked for this number of classes; None for one that does nothing."""
+    if distortion is None or distortion == Temperature(1.0) or distortion == LabelNoise(0.0):
+        return None
+    if not isinstance(distortion, Temperature | LabelNoise):
+        raise InputError("distortion", "must be None, Temperature or LabelNoise", f"got {distortion!r}")
+    if isinstance(distortion, LabelNoise) and distortion.even is None and len(distortion.flip) != classes:
+        side = len(distortion.flip)
+        raise InputError("distortion", f"must have one row of `flip` per class, {classes}", f"got {side}")
+    return distortion
+
+
 def _solve_prevalence(shares: Floats, total: float, confusion: Confusion | None) -> Floats:
     """Parameters with this sum that give the classes these probabilities."""
     if confusion is None:
@@ -116,7 +238,7 @@ def _solve_prevalence(shares: Floats, total: float, confusion: Confusion | None)
         return total * _before_noise(shares, confusion)
     a = total * shares
     for _ in range(_ROUNDS):
-        ratio = shares / mean_truth(a, confusion)
+        ratio = shares / _mean_truth(a, confusion.value)
         if np.abs(ratio - 1).max() < 1e-9:
             return a
         a = a * ratio
@@ -129,6 +251,20 @@ def _solve_prevalence(shares: Floats, total: float, confusion: Confusion | None)
         f"got {np.array2string(shares, precision=4)}",
         remedy="A smaller `alpha` extends the range.",
     )
+
+
+def _mean_truth(alpha: Floats, temperature: float) -> Floats:
+    """Probability of each class; within about 1e-4 for more than two classes."""
+    if alpha.size == 2:
+        a, b = alpha
+        first = integral(lambda s: expit(s / temperature) * beta_density(s, a, b), beta_breaks(a, b))[0]
+        return np.array([first, 1 - first])
+    # The same points for every `alpha`, so that the search for a prevalence sees a smooth function.
+    points = min(_POINTS, max(2**8, 2 ** int(np.log2(2**18 / alpha.size))))
+    logs = log_gammas(alpha, points, np.random.default_rng(20210101))
+    means = _softmax(logs / temperature).mean(axis=0)
+    group = np.unique(alpha, return_inverse=True)[1]  # exchangeable classes have the same mean
+    return (np.bincount(group, means) / np.bincount(group))[group]
 
 
 def _before_noise(shares: Floats, noise: LabelNoise) -> Floats:

@@ -1,16 +1,29 @@
-"""Rows whose truth is known."""
+"""Rows whose truth is known, and the populations that they are drawn from."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from math import inf
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness.errors import InputError
-from trueness.simulate._arguments import check_choice, check_count, check_norm
-from trueness.simulate._population import Finite, Population, TrueError
-from trueness.typing import Floats, Ints, Kind, Norm
+from trueness._input.arguments import checked_whole, checked_word
+from trueness._numerics.power_mean import exponent, power_mean
+from trueness._numerics.quadrature import integral, supremum
+from trueness.errors import InputError, Place
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Norm
+
+
+class Population(Protocol):
+    """The distribution that rows are drawn from, with its true errors."""
+
+    def error(self, power: float, kind: Kind) -> float:
+        """The error in the norm with this exponent."""
+
+    def squared_error(self, k: int) -> float:
+        """The squared l2 error of the `k` largest scores."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +89,7 @@ class Simulated:
         Returns
         -------
         float
-            In units of probability. The `value` of :meth:`true_error`.
+            In units of probability: a sum if there are finitely many scores, otherwise an integral accurate to 1e-9.
 
         Notes
         -----
@@ -95,12 +108,8 @@ class Simulated:
         >>> round(d.true_ece(), 6), round(d.true_ece("l2"), 4), round(d.true_ece("max"), 6)
         (0.11, 0.114, 0.2)
         """
-        return self.true_error(norm, kind=kind).value
-
-    def true_error(self, norm: Norm = "l1", *, kind: Kind = "classwise") -> TrueError:
-        """:meth:`true_ece` as a :class:`TrueError`, with its numerical uncertainty and method."""
-        check_choice(kind, "kind", ("classwise", "confidence", "top-label"))
-        return self.population.error(check_norm(norm), kind)
+        checked_word(kind, "kind", ("classwise", "confidence", "top-label"))
+        return self.population.error(_check_norm(norm), kind)
 
     def true_squared_ece(self, k: int | None = None) -> float:
         r"""Squared l2 error of the `k` largest scores, the target of :func:`trueness.squared_ece`.
@@ -114,7 +123,7 @@ class Simulated:
         Returns
         -------
         float
-            In units of squared probability. The `value` of :meth:`true_squared_error`.
+            In units of squared probability.
 
         Notes
         -----
@@ -125,37 +134,15 @@ class Simulated:
         Examples
         --------
         >>> from trueness import simulate
-        >>> round(simulate.multiclass(1, 2, distortion=simulate.Temperature(2)).true_squared_ece(k=2), 6)
-        0.022861
+        >>> d = simulate.binned(1, [[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]], [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1]])
+        >>> round(d.true_squared_ece(), 6), round(d.true_squared_ece(k=3), 6)
+        (0.005, 0.01)
         """
-        return self.true_squared_error(k).value
-
-    def true_squared_error(self, k: int | None = None) -> TrueError:
-        """:meth:`true_squared_ece` as a :class:`TrueError`, with its numerical uncertainty and method."""
-        k = 1 if k is None else check_count(k, "k")
+        k = 1 if k is None else checked_whole(k, "k")
         most = self.y_prob.shape[1] if self.y_prob.ndim == 2 else 1
         if k > most:
             raise InputError("k", f"must be at most {most}, the number of scores in a row", f"got {k}")
         return self.population.squared_error(k)
-
-    def sample_ece(self, norm: Norm = "l1") -> float:
-        """Calibration error of the sampled rows, for vector scores.
-
-        The same average as in :meth:`true_ece`, over the sampled scores instead of the population; rows with equal
-        scores are pooled, with their mean truth. `norm` is the exponent with which gaps are averaged ('l1', 'l2' or a
-        number), or 'max' for the largest gap.
-
-        Examples
-        --------
-        >>> from trueness import simulate
-        >>> d = simulate.outcomes([0.2, 0.6], truth=[0.25, 0.75])
-        >>> round(d.sample_ece(), 6)
-        0.1
-        """
-        if self.y_prob.ndim != 1:
-            raise InputError("sample_ece", "needs vector scores", "these are a matrix: use `true_ece(kind=...)`")
-        rows = Finite(self.y_prob, self.truth, np.ones(len(self)))
-        return rows.error(check_norm(norm), "classwise").value
 
     def table(self) -> dict[str, NDArray[Any]]:
         """All columns by name, for a frame or a file.
@@ -190,3 +177,176 @@ def draw_labels(truth: Floats, rng: np.random.Generator) -> Ints:
     # Without the last column, whose cumulative sum may round to slightly below 1.
     below: Ints = (u[:, None] >= np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
     return below.astype(np.int64)
+
+
+class Line(ABC):
+    """A distribution of vector scores parametrised by a point on the real line."""
+
+    @abstractmethod
+    def density(self, s: Floats) -> Floats:
+        """Density at `s`."""
+
+    @abstractmethod
+    def breaks(self) -> Floats:
+        """Integration panels for the density and the two functions below; the mass outside is negligible."""
+
+    @abstractmethod
+    def score(self, s: Floats) -> Floats:
+        """Score at `s`."""
+
+    @abstractmethod
+    def truth(self, s: Floats) -> Floats:
+        """Truth given the score at `s`."""
+
+    def gap(self, s: Floats) -> Floats:
+        """Distance between score and truth."""
+        return np.abs(self.truth(s) - self.score(s))
+
+    def mean_truth(self) -> float:
+        """Probability of the event."""
+        return integral(lambda s: self.truth(s) * self.density(s), self.breaks())[0]
+
+    def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002 - a vector has one error
+        """The error in the norm with this exponent."""
+        # High powers of small gaps underflow.
+        unit = self._largest_gap() if power > 2 else 1.0
+        if unit == 0 or power == inf:
+            return unit
+        value = integral(lambda s: (self.gap(s) / unit) ** power * self.density(s), self.breaks())[0]
+        return float(unit * max(value, 0.0) ** (1 / power))
+
+    def squared_error(self, k: int) -> float:  # noqa: ARG002 - a vector has only k = 1
+        """The squared l2 error."""
+        return self.error(2, "classwise") ** 2
+
+    def _largest_gap(self) -> float:
+        # The support is the whole line, not only where the mass is.
+        far = 2.0 ** np.arange(6, 20)
+        points = np.unique(np.concatenate([self.breaks(), np.linspace(-40, 40, 4001), far, -far]))
+        return supremum(self.gap, np.unique(np.concatenate([points, (points[1:] + points[:-1]) / 2])))
+
+
+@dataclass(frozen=True, eq=False)
+class Finite:
+    """A distribution with finitely many scores: vectors or matrices of scores and truths, with a weight per row."""
+
+    scores: Floats
+    truths: Floats
+    weight: Floats
+
+    def mean_truth(self) -> float:
+        """Probability of the event."""
+        return float(self.weight @ self.truths)
+
+    def error(self, power: float, kind: Kind) -> float:
+        """The error in the norm with this exponent."""
+        z, t, w = self.scores, self.truths, self.weight
+        if z.ndim == 1:
+            return _vector_error(z, t, w, power)
+        if kind == "classwise":
+            return float(np.mean([_vector_error(z[:, j], t[:, j], w, power) for j in range(z.shape[1])]))
+        top = z.argmax(axis=1)
+        rows = np.arange(top.size)
+        z, t = z[rows, top], t[rows, top]
+        if kind == "confidence":
+            return _vector_error(z, t, w, power)
+        predicted = [top == j for j in np.unique(top[w > 0])]
+        return float(sum(w[at].sum() * _vector_error(z[at], t[at], w[at], power) for at in predicted) / w.sum())
+
+    def squared_error(self, k: int) -> float:
+        """The squared l2 error of the `k` largest scores."""
+        if self.scores.ndim == 1:
+            return self.error(2, "classwise") ** 2
+        z, t = self.scores, self.truths
+        if k < z.shape[1]:
+            order = np.argsort(-z, axis=1, kind="stable")[:, :k]
+            z, t = np.take_along_axis(z, order, axis=1), np.take_along_axis(t, order, axis=1)
+        gaps, w = _gaps(z, t, self.weight)
+        return float(w @ (gaps**2).sum(axis=1) / w.sum())
+
+
+def _vector_error(z: Floats, t: Floats, w: Floats, power: float) -> float:
+    gaps, weight = _gaps(z[:, None], t[:, None], w)
+    return power_mean(gaps[:, 0], weight, power)
+
+
+def _gaps(z: Floats, t: Floats, w: Floats) -> tuple[Floats, Floats]:
+    """Mean truth minus score, and the weight, of each distinct row of scores."""
+    kept = w > 0
+    _, gaps, weight = pool_scores(z[kept], t[kept], w[kept])
+    return gaps, weight
+
+
+def pool_scores(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
+    """The distinct row of scores of each row; mean truth minus score, and weight, of each distinct row."""
+    # By rows only if there is more than one column: that sort is forty times slower.
+    inverse = np.unique(z[:, 0] if z.shape[1] == 1 else z, axis=0, return_inverse=True)[1]
+    group: Ints = inverse.reshape(-1).astype(np.int64)
+    weight = np.asarray(np.bincount(group, w), dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # the weight may be 0
+        # Mean gaps, not mean truth minus score: a calibrated row has no gap, not even from rounding.
+        gaps = np.stack([np.bincount(group, w * column) for column in (t - z).T], axis=1) / weight[:, None]
+    return group, gaps, weight
+
+
+MOST_ENTRIES = 10**8
+"""Entries of the largest arrays that are drawn: 0.8 GB each, of which there are several."""
+
+
+def check_rows(n: Any, most: int = MOST_ENTRIES) -> int:
+    """A number of rows that can be drawn at once."""
+    return checked_whole(n, "n", most, "Draw several samples with seeds of their own; their tallies add.")
+
+
+def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (1,)) -> Floats:
+    """A non-empty array of probabilities: numbers in [0, 1], the rows of a matrix summing to one."""
+    array = as_floats(values, name)
+    if array.ndim not in dimensions or not array.size:
+        shapes = " or ".join({1: "a vector", 2: "a matrix"}[d] for d in dimensions)
+        raise InputError(name, f"must be {shapes} with at least one entry", f"got shape {array.shape}")
+    inside = (array >= 0) & (array <= 1)
+    if not inside.all():
+        bad = array[~inside]
+        got = f"{bad.size:,} of {array.size:,} values do not, the first is {bad[0]:g}"
+        raise InputError(name, "must lie in [0, 1]", got, place=Place(int(np.argwhere(~inside)[0][0])))
+    if array.ndim == 2:
+        _check_sums(array, name)
+    return array
+
+
+def _check_sums(array: Floats, name: str) -> None:
+    if array.shape[1] < 2:
+        raise InputError(name, "must have at least 2 columns when it is a matrix", f"got shape {array.shape}")
+    sums = array.sum(axis=1)
+    off = np.abs(sums - 1) > 1e-6
+    if off.any():
+        row = int(off.argmax())
+        got = f"{off.sum():,} of {off.size:,} do not, the first sums to {sums[row]:.6g}"
+        raise InputError("", f"Rows of `{name}` must sum to 1", got, place=Place(row))
+
+
+def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
+    """`size` weights, normalized to sum to one; equal by default."""
+    if weights is None:
+        return np.full(size, 1 / size)
+    w = as_floats(weights, name)
+    if w.shape != (size,):
+        raise InputError(name, f"must have {size} entries", f"got shape {w.shape}")
+    if not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:
+        raise InputError(name, "must be finite and non-negative, and not all zero", f"the smallest is {w.min():g}")
+    return np.asarray(w / w.sum())
+
+
+def as_floats(values: ArrayLike, name: str) -> Floats:
+    """A copy of the values as float64."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
+
+
+def _check_norm(norm: Norm) -> float:
+    try:
+        return exponent(norm)
+    except (TypeError, ValueError):
+        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
