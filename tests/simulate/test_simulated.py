@@ -7,7 +7,6 @@ import pytest
 from trueness import simulate
 from trueness.errors import InputError
 
-
 GENERATORS = {
     "binary": lambda **k: simulate.binary(50, distortion=simulate.Power(2), **k),
     "binary with prevalence": lambda **k: simulate.binary(50, prevalence=0.1, **k),

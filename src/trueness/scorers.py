@@ -1,4 +1,13 @@
-"""One scorer for any measure."""
+"""Measures as scikit-learn scorers: ``cross_val_score(model, X, y, scoring=tn.scorers.brier)``.
+
+A scorer is a function of an estimator, its input and the labels whose larger values are better; so all errors are
+negated.
+
+.. warning::
+    Calibration errors alone reward constants: a model that predicts the event rate for every row has an ECE near zero
+    and no use. Select models by :data:`brier` or :data:`log_loss`, which reward calibration and discrimination
+    together, and read calibration errors beside them: ``scoring={"brier": tn.scorers.brier, "ece": tn.scorers.ece}``.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +22,8 @@ import trueness.measure._squared as _squared
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.typing import ArrayLike
+
+__all__ = ["Scorer", "ace", "brier", "ece", "log_loss", "scaled_brier", "scorer", "smooth_ece", "squared_ece"]
 
 
 @suggests_keywords
