@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 from trueness._lazy import lazily
 
 if TYPE_CHECKING:
-    from trueness.plot._bins import BinsDisplay
+    from trueness.plot._bins import BinsDisplay, TestReliabilityDisplay
     from trueness.plot._cumulative import CumulativeDisplay
     from trueness.plot._guarantee import GuaranteeDisplay
     from trueness.plot._interval import IntervalDisplay
     from trueness.plot._reliability import ReliabilityDisplay
     from trueness.plot._terminal import unicode_diagram
-    from trueness.plot._test_reliability import TestReliabilityDisplay
     from trueness.plot._validity import ValidityDisplay
 
 __all__ = [
@@ -28,12 +27,11 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "_bins": ("BinsDisplay",),
+        "_bins": ("BinsDisplay", "TestReliabilityDisplay"),
         "_cumulative": ("CumulativeDisplay",),
         "_guarantee": ("GuaranteeDisplay",),
         "_interval": ("IntervalDisplay",),
         "_reliability": ("ReliabilityDisplay",),
-        "_test_reliability": ("TestReliabilityDisplay",),
         "_terminal": ("unicode_diagram",),
         "_validity": ("ValidityDisplay",),
     },

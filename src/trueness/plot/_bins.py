@@ -1,20 +1,24 @@
-"""Bin rules side by side."""
+"""Displays of bins: bin rules side by side, and the predictions that a test on their bin rejects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import numpy as np
 
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic
+from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness._tally.tally import Tally
+from trueness._text.bins import bin_name, rule_in_words
 from trueness.errors import InputError
 from trueness.plot._canvas import (
     GREY,
+    SECOND,
     axes_below,
     axes_for,
+    axes_right_and_below,
     axis_names,
     compact_count,
     draw_grid,
@@ -23,15 +27,26 @@ from trueness.plot._canvas import (
     style_of,
     wrap_name,
 )
-from trueness.plot._problems import FromEstimator, edges_of, one_model, one_problem, scale_of, tallies
+from trueness.plot._problems import (
+    FromEstimator,
+    edges_of,
+    histogram_of,
+    must_count,
+    one_model,
+    one_problem,
+    scale_of,
+    tallies,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import StepPatch
 
     from trueness.plot._canvas import Scale
-    from trueness.results import BinTable
+    from trueness.results import BinTable, Histogram, TestedBins
     from trueness.typing import ArrayLike, Floats, RowOptions
+
+_MOST_LABELS = 24
+_DRAWS = 39
 
 
 class BinsDisplay(FromEstimator):
@@ -76,12 +91,7 @@ class BinsDisplay(FromEstimator):
 
     _takes_name = False
 
-    line_: StepPatch
-    lines_: list[StepPatch]
-    ax_: Axes
-    axes_: list[Axes]
     size_axes_: list[Axes]
-    figure_: Any
 
     def __init__(
         self,
@@ -93,10 +103,7 @@ class BinsDisplay(FromEstimator):
     ) -> None:
         if not tables:
             raise InputError("tables", "must hold at least one table", "got none")
-        self.tables = dict(tables)
-        self.limits = limits
-        self.scale = scale
-        self.kind = kind
+        self.tables, self.limits, self.scale, self.kind = dict(tables), limits, scale, kind
 
     @classmethod
     @takes_rows
@@ -164,15 +171,8 @@ class BinsDisplay(FromEstimator):
         ax.set_title(wrap_name(name, 28, 2), fontsize=10, parse_math=False)
         few, many = compact_count(int(filled.min())), compact_count(int(filled.max()))
         size = f"{few} rows" if few == many else f"{few} to {many} rows"
-        ax.text(
-            0.04,
-            0.96,
-            f"{filled.size} bin{'' if filled.size == 1 else 's'}\n{size}",
-            transform=ax.transAxes,
-            va="top",
-            fontsize=8,
-            linespacing=1.35,
-        )
+        text = f"{filled.size} bin{'' if filled.size == 1 else 's'}\n{size}"
+        ax.text(0.04, 0.96, text, transform=ax.transAxes, va="top", fontsize=8, linespacing=1.35)
         for axis in (ax.xaxis, ax.yaxis):
             set_scale(axis, self.scale, *self.limits)
         if self.scale == "linear":
@@ -198,3 +198,204 @@ class BinsDisplay(FromEstimator):
         ax.set_xlabel(axis_names(self.kind)[0], fontsize=9)
         if first:
             ax.set_ylabel("rows")
+
+
+class TestReliabilityDisplay(FromEstimator):
+    """Test-based reliability diagram: the predictions that a test on their bin rejects.
+
+    Each bin has a violin of its predictions and a line at its event rate; below is the size of the bin, with the
+    rejected predictions in a second colour; on the right, all predictions.
+
+    Parameters
+    ----------
+    record : TestedBins
+        The bins.
+    histogram : Histogram
+        The distribution of all scores; its ends are those of the axis.
+    floor : float, optional
+        The TCE that a calibrated model would show, for the title.
+    scale : {'linear', 'log', 'logit'}, default 'linear'
+        The axis of the predictions.
+    name : str, default ''
+        The model.
+    kind : str, default 'binary'
+        The view: 'binary', 'classwise', 'confidence' or 'top-label'.
+
+    Attributes
+    ----------
+    line_ : matplotlib LineCollection
+        The event rates, one line per bin.
+    violins_ : list of matplotlib artists
+        One per bin.
+    ax_, sizes_ax_, histogram_ax_ : matplotlib Axes
+        Violins, sizes of bins, and all predictions.
+    figure_ : matplotlib Figure
+        The figure.
+
+    References
+    ----------
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in Artificial
+    Intelligence, 2023, Figure 1.
+
+    Examples
+    --------
+    >>> from trueness.plot import TestReliabilityDisplay
+    >>> y = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
+    >>> display = TestReliabilityDisplay.from_predictions(y + y, [0.3] * 10 + [0.9] * 10, bins=2)
+    >>> display.record.tce, display.record.rejected.tolist()
+    (50.0, [0, 10])
+    """
+
+    __test__ = False
+
+    violins_: list[Any]
+    sizes_ax_: Axes
+    histogram_ax_: Axes
+
+    def __init__(
+        self,
+        record: TestedBins,
+        histogram: Histogram,
+        *,
+        floor: float | None = None,
+        scale: Scale = "linear",
+        name: str = "",
+        kind: str = "binary",
+    ) -> None:
+        self.record, self.histogram, self.floor = record, histogram, floor
+        self.scale, self.name, self.kind = scale, name, kind
+
+    @classmethod
+    @takes_rows
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | Tally,
+        y_prob: ArrayLike | None = None,
+        *,
+        bins: BinsLike | None = None,
+        alpha: float = 0.05,
+        test: Literal["binomial", "t", "t-variance-for-deviation"] = "binomial",
+        scale: Scale | Literal["auto"] = "auto",
+        classes: Any = None,
+        name: str | None = None,
+        **rows: Unpack[RowOptions],
+    ) -> Self:
+        """Test the predictions of every bin.
+
+        Parameters
+        ----------
+        y_true, y_prob
+            As for :func:`trueness.ece`.
+        bins : int, sequence of edges or bin rule, optional
+            By default :class:`trueness.BlockIsotonic`.
+        alpha : float, default 0.05
+            Level of each test: a score is rejected if its p-value is at most `alpha`.
+        test : {'binomial', 't', 't-variance-for-deviation'}, default 'binomial'
+            The exact binomial test, which needs whole-number weights; the t test; or the t test of the published code.
+        scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
+            Scale of the axes. 'auto' is linear unless events, or non-events, are rare.
+        classes : sequence, optional
+            The class of a matrix to show: exactly one.
+        name : str, optional
+            Name of the model.
+        **rows
+            As for :func:`trueness.ece`.
+        """
+        from trueness.infer import noise_floor
+        from trueness.measure._tce import bins_with_rejections, tce
+
+        rule = BlockIsotonic() if bins is None else as_rule(bins)
+        one_model(y_true, y_prob, cls.__name__)
+        (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
+        if test == "binomial" and not problem.cells.exact:
+            also = " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
+            raise must_count("the binomial test", f"`test='t'`{also}")
+        record = bins_with_rejections(problem.cells, rule, alpha, test)
+        chosen = scale_of([problem], scale)
+        edges = edges_of([problem], chosen, [record.rate, record.score], zoom=scale == "auto")
+        spread = histogram_of(problem.cells, edges)
+        floor = None
+        if problem.cells.exact and not rule.splits_ties:
+            measure: Any = partial(tce, bins=rule, alpha=alpha, test=test)
+            sums = Tally("binary", (problem.cells,))
+            floor = noise_floor(measure, sums, resamples=_DRAWS, seed=0, progress=False).mean
+        return cls(record, spread, floor=floor, scale=chosen, name=problem.name, kind=problem.kind)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw, split into the three parts; by default a new figure.
+        """
+        (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 5.6))
+        self.ax_ = panel
+        self.histogram_ax_, self.sizes_ax_ = axes_right_and_below(panel, 0.2, 0.24)
+        self.figure_ = panel.figure
+        self._draw_violins(panel)
+        self._draw_sizes(self.sizes_ax_)
+        self._draw_histogram(self.histogram_ax_)
+        handles = [*panel.get_legend_handles_labels()[0], *self.sizes_ax_.get_legend_handles_labels()[0]]
+        panel.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
+        return self
+
+    def _draw_violins(self, ax: Axes) -> None:
+        record, style = self.record, style_of(0)
+        low, high = float(self.histogram.edges[0]), float(self.histogram.edges[-1])
+        at = np.arange(len(record))
+        self.violins_ = []
+        look: Any = {"color": style.colour, "alpha": 0.7}
+        for i, places, half in zip(at, record.places, (0.4 * density for density in record.density), strict=True):
+            if places[-1] == places[0]:  # one score: a violin without height
+                self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, linewidth=4, **look))
+            else:
+                self.violins_.append(ax.fill_betweenx(places, i - half, i + half, linewidth=0.5, **look))
+        self.violins_[0].set_label("predictions")
+        look = {"color": SECOND, "linewidth": 2, "label": "event rate", "zorder": 3}
+        self.line_ = ax.hlines(np.clip(record.rate, low, high), at - 0.45, at + 0.45, **look)
+        set_scale(ax.yaxis, self.scale, low, high)
+        ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
+        ax.tick_params(labelbottom=False)
+        draw_grid(ax, "y")
+        ax.set_title(self._title(), fontsize=10, loc="left", parse_math=False)
+
+    def _title(self) -> str:
+        record = self.record
+        how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
+        head = f"{wrap_name(self.name, 60, 2)}\n" if self.name else ""
+        floor = "" if self.floor is None else f", if calibrated {self.floor:.1f} %"
+        return f"{head}TCE {record.tce:.1f} %{floor}\n{how}"
+
+    def _draw_sizes(self, ax: Axes) -> None:
+        from matplotlib.ticker import FixedFormatter, FixedLocator
+
+        record = self.record
+        at = np.arange(len(record))
+        kept = record.weight - record.rejected
+        ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
+        look: dict[str, Any] = {"color": SECOND, "hatch": "//", "edgecolor": GREY, "linewidth": 0}
+        ax.bar(at, record.rejected, width=0.8, bottom=kept, label="rejected rows", **look)
+        step = -(-len(record) // _MOST_LABELS)
+        ax.xaxis.set_major_locator(FixedLocator(list(at[::step])))
+        ax.xaxis.set_major_formatter(FixedFormatter([self._edges(i) for i in at[::step]]))
+        ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
+        ax.set_ylim(0, 1.08 * float(record.weight.max()))
+        set_count_ticks(ax.yaxis, 3)
+        ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
+
+    def _edges(self, i: int) -> str:
+        record = self.record
+        return bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
+
+    def _draw_histogram(self, ax: Axes) -> None:
+        weight, edges = self.histogram.weight, self.histogram.edges
+        ax.stairs(weight, edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
+        ax.tick_params(labelleft=False)
+        # Labels below would push the bin sizes away from their violins.
+        ax.xaxis.tick_top()
+        ax.xaxis.set_label_position("top")
+        set_count_ticks(ax.xaxis, 2)
+        ax.set(xlim=(0, 1.05 * float(weight.max())), xlabel="rows")
+        for side in ("bottom", "right"):
+            ax.spines[side].set_visible(False)

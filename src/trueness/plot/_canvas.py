@@ -73,8 +73,12 @@ def style_of(i: int) -> Style:
 
 
 class Display(ABC):
-    """What every display shares: its picture in a notebook."""
+    """What every display shares: what it has drawn, and its picture in a notebook."""
 
+    line_: Any
+    lines_: list[Any]
+    ax_: Axes
+    axes_: list[Axes]
     figure_: Any
 
     @abstractmethod
@@ -167,9 +171,8 @@ def axes_for(
         axes = [a for a in np.ravel(np.asarray(ax, dtype=object)) if a is not None]
         if len(axes) < count or not all(hasattr(a, "get_xlim") for a in axes):
             what = f"{count} axes, one per panel" if count > 1 else "an axes"
-            raise InputError(
-                "ax", f"must be {what}, or None for a new figure", f"got {len(axes)} of {type(ax).__name__}"
-            )
+            got = f"got {len(axes)} of {type(ax).__name__}"
+            raise InputError("ax", f"must be {what}, or None for a new figure", got)
         return axes[:count], False
     import matplotlib.pyplot as plt
 
@@ -428,10 +431,8 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
         return ["no rows"]
     floor = record.floor
     if brief:
-        return [
-            f"{record.measure} {short_number(record.value)}",
-            *([f"floor {short_number(floor.mean)}"] if floor else []),
-        ]
+        value = f"{record.measure} {short_number(record.value)}"
+        return [value, f"floor {short_number(floor.mean)}"] if floor else [value]
     lines = _measure_lines(record)
     of = "" if record.decomposition is None else f" of {record.measure}"
     if floor is not None:

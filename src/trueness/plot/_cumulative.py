@@ -27,7 +27,6 @@ from trueness.plot._problems import FromEstimator, one_problem, tallies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
     from trueness.results import Significance, Walk
     from trueness.typing import ArrayLike, RowOptions
@@ -63,11 +62,6 @@ class CumulativeDisplay(FromEstimator):
     >>> display.walks["a"].height.tolist(), display.walks["a"].ks.statistic
     ([0.0, -0.0625, 0.1875, 0.1875], 0.1875)
     """
-
-    line_: Line2D
-    lines_: list[Line2D]
-    ax_: Axes
-    figure_: Any
 
     def __init__(self, walks: Mapping[str, Walk]) -> None:
         if not walks:
@@ -120,24 +114,12 @@ class CumulativeDisplay(FromEstimator):
         for i, (name, walk) in enumerate(self.walks.items()):
             if alone:
                 self._draw_band(panel, walk)
-            style = style_of(i)
-            (line,) = panel.plot(
-                walk.share,
-                walk.height,
-                color=style.colour,
-                linestyle=style.dashes,
-                linewidth=1.5,
-                label=name,
-                zorder=3,
-            )
-            self.lines_.append(line)
+            look: dict[str, Any] = {"color": style_of(i).colour, "linestyle": style_of(i).dashes, "label": name}
+            self.lines_ += panel.plot(walk.share, walk.height, linewidth=1.5, zorder=3, **look)
         self.line_ = self.lines_[0]
         panel.axhline(0, color=GREY, linewidth=0.8)
-        panel.set(
-            xlim=(0, 1.06 if alone else 1),
-            xlabel="share of rows, by increasing score",
-            ylabel="cumulated (label − score) / n",
-        )
+        panel.set(xlabel="share of rows, by increasing score", ylabel="cumulated (label − score) / n")
+        panel.set_xlim(0, 1.06 if alone else 1)
         draw_grid(panel)
         self._set_limits(panel)
         if alone:
@@ -162,12 +144,8 @@ class CumulativeDisplay(FromEstimator):
 
     def _draw_range(self, ax: Axes, walk: Walk) -> None:
         low, high = float(walk.height.min()), float(walk.height.max())
-        ax.annotate(
-            "",
-            xy=(1.025, low),
-            xytext=(1.025, high),
-            arrowprops={"arrowstyle": "<->", "color": style_of(0).colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0},
-        )
+        look = {"arrowstyle": "<->", "color": style_of(0).colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", xy=(1.025, low), xytext=(1.025, high), arrowprops=look)
         far = int(np.abs(walk.height).argmax())
         ax.plot(walk.share[far], walk.height[far], marker="o", color=style_of(0).colour, markersize=5, zorder=4)
 
@@ -181,12 +159,8 @@ class CumulativeDisplay(FromEstimator):
         top.set_xlabel("score", fontsize=9)
 
     def _write_numbers(self, ax: Axes, name: str, walk: Walk) -> None:
-        lines = [
-            *([wrap_name(name, 40, 2)] if name else []),
-            f"KS {_test_text(walk.ks)}",
-            f"Kuiper {_test_text(walk.kuiper)}",
-            f"n = {walk.n:,}",
-        ]
+        lines = [f"KS {_test_text(walk.ks)}", f"Kuiper {_test_text(walk.kuiper)}", f"n = {walk.n:,}"]
+        lines = [*([wrap_name(name, 40, 2)] if name else []), *lines]
         points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
         write_in_corner(ax, ["\n".join(lines), lines[-3]], points, 9, _CORNERS)
 

@@ -14,9 +14,6 @@ from trueness.plot._canvas import Display, axes_for, draw_grid, style_of
 from trueness.results import GuaranteePlan
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
-
     from trueness.typing import Ints
 
 _AXES = {
@@ -62,12 +59,6 @@ class GuaranteeDisplay(Display):
     >>> GuaranteeDisplay(plan).plan.chosen_epsilon(0)
     0.0957
     """
-
-    line_: Line2D
-    lines_: list[Line2D]
-    marks_: list[Line2D]
-    ax_: Axes
-    figure_: Any
 
     def __init__(self, plan: GuaranteePlan) -> None:
         self.plan = plan
@@ -128,7 +119,7 @@ class GuaranteeDisplay(Display):
         (panel,), _ = axes_for(type(self).__name__, ax, size=(6.2, 4.4))
         plan = self.plan
         self.ax_, self.figure_ = panel, panel.figure
-        self.lines_, self.marks_ = [], []
+        self.lines_, self.marks_ = [], list[Any]()
         for i, n in enumerate(plan.n):
             style, mark = style_of(i), plan.chosen_epsilon(i)
             label = f"n = {n:,}"

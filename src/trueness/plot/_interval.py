@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from trueness._input.columns import column, is_missing
+from trueness._input.columns import column
+from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._tally.rows_or_sums import sample_and_kind, takes_rows, tally_of
 from trueness._tally.tally import Tally
@@ -16,11 +17,10 @@ from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness._text.strings import visible
 from trueness.errors import InputError, Place, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, draw_grid, style_of, wrap_name
-from trueness.plot._problems import FromEstimator, problems, tallies
+from trueness.plot._problems import FromEstimator, must_count, problems, tallies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import LineCollection
 
     from trueness.results import Interval
     from trueness.typing import ArrayLike, Ints, RowOptions
@@ -54,10 +54,6 @@ class IntervalDisplay(FromEstimator):
     >>> {name: interval.includes_zero for name, interval in display.intervals.items()}
     {'a': False, 'b': False}
     """
-
-    line_: LineCollection
-    ax_: Axes
-    figure_: Any
 
     def __init__(self, intervals: Mapping[str, Interval]) -> None:
         if not intervals:
@@ -109,13 +105,10 @@ class IntervalDisplay(FromEstimator):
         for group, models in groups.items():
             for problem in problems(models, classes):
                 if not problem.cells.exact:
-                    raise InputError(
-                        "sample_weight",
-                        "must be whole numbers that sum to less than 2³⁵ for `IntervalDisplay.from_predictions`, "
-                        "which counts rows",
-                        remedy="Others need `ece_interval(…, weight_type='importance')`, drawn by "
-                        "`IntervalDisplay({name: interval})`.",
+                    instead = (
+                        "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
                     )
+                    raise must_count("`IntervalDisplay.from_predictions`", instead)
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", TruenessWarning)
@@ -162,15 +155,10 @@ class IntervalDisplay(FromEstimator):
         return self
 
     def _write_numbers(self, ax: Axes, sets: list[Interval]) -> None:
+        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
         for i, interval in enumerate(sets):
-            ax.annotate(
-                f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}",
-                (1.02, i),
-                xycoords=("axes fraction", "data"),
-                va="center",
-                fontsize=8,
-                annotation_clip=False,
-            )
+            text = f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}"
+            ax.annotate(text, (1.02, i), fontsize=8, **look)
 
 
 def _comparable(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
@@ -208,17 +196,12 @@ def _group_codes(by: Any, n: int) -> tuple[list[str], Ints]:
     names_of_rows = column(by, "by")
     if names_of_rows.values.shape != (n,):
         raise InputError("by", "must have one entry per row", f"got shape {names_of_rows.values.shape} for {n:,} rows")
-    missing = names_of_rows.missing
-    if missing is None and names_of_rows.values.dtype.kind in "fOmM":
-        missing = np.array([is_missing(entry) for entry in names_of_rows.values.tolist()], dtype=bool)
+    missing = labels_missing(names_of_rows)
+    if missing is None and names_of_rows.values.dtype.kind in "mM":
+        missing = np.isnat(names_of_rows.values)
     if missing is not None and missing.any():
-        count = int(missing.sum())
-        raise InputError(
-            "by",
-            "must name a group for every row",
-            f"{count:,} of {n:,} rows have none, the first",
-            place=Place(int(missing.argmax())),
-        )
+        got = f"{int(missing.sum()):,} of {n:,} rows have none, the first"
+        raise InputError("by", "must name a group for every row", got, place=Place(int(missing.argmax())))
     try:
         names, code = np.unique(names_of_rows.values, return_inverse=True)
     except TypeError:  # names of several types have no order

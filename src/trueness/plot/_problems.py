@@ -121,6 +121,12 @@ def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
     return chosen
 
 
+def must_count(what: str, instead: str) -> InputError:
+    """The error for weights that are not whole numbers."""
+    demand = f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows"
+    return InputError("sample_weight", demand, remedy=f"Others need {instead}.")
+
+
 class FromEstimator(Display):
     """A display that can be made from a fitted scikit-learn classifier."""
 

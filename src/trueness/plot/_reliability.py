@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
@@ -91,12 +90,7 @@ class ReliabilityDisplay(FromEstimator):
     [0.0, 1.0]
     """
 
-    line_: Line2D
-    lines_: list[Line2D]
-    ax_: Axes
-    axes_: list[Axes]
     histogram_axes_: list[Axes]
-    figure_: Any
 
     def __init__(self, series: Sequence[Reliability], *, scale: Scale = "linear") -> None:
         if not series:
@@ -411,15 +405,8 @@ def from_numbers(
             if method in measures:
                 # The smooth error is computed by long transforms, which release the interpreter to other threads.
                 workers = 2 if method == "smooth" else 1
-                numbers["floor"] = noise_floor(
-                    measures[method],
-                    few,
-                    observed=value,
-                    resamples=resamples,
-                    seed=seed,
-                    workers=workers,
-                    progress=False,
-                )
+                draws: dict[str, Any] = {"resamples": resamples, "seed": seed, "workers": workers, "progress": False}
+                numbers["floor"] = noise_floor(measures[method], few, observed=value, **draws)
             elif (method == "spline" or method == "loess") and not np.isnan(value):
                 drawn = curve_errors(few.parts[0], method, resamples, generator(seed)).floors[:, 0]
                 numbers["floor"] = floor_of_draws("ici", drawn, value, n=few.n)

@@ -95,18 +95,10 @@ def draw_series(
             style = style_of(names.index(record.name))
             lines[j] = _draw_curve(panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many)
         if histogram:
-            _draw_histogram(
-                spreads[i],
-                [record for _, record in own_records],
-                [style_of(names.index(r.name)) for _, r in own_records],
-            )
-        _write_titles(
-            panel,
-            spreads[i] if histogram else None,
-            own_records[0][1],
-            outer=_outer(panel, own and many, last=i + _columns_of(panel) >= len(labels)),
-            small=many,
-        )
+            shown = [record for _, record in own_records]
+            _draw_histogram(spreads[i], shown, [style_of(names.index(record.name)) for record in shown])
+        outer = _outer(panel, own and many, last=i + _columns_of(panel) >= len(labels))
+        _write_titles(panel, spreads[i] if histogram else None, own_records[0][1], outer=outer, small=many)
         if numbers and len(names) == 1:
             text = _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
             if i == 0 and text is not None:  # a legend inside the axes goes to the other corner
@@ -152,41 +144,16 @@ def _draw_binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, 
     x, y = frame.inside(curve.x), frame.inside(curve.y)
     if bars:
         left, right = frame.inside(curve.low_edge), frame.inside(curve.high_edge)
-        ax.bar(
-            left,
-            np.nan_to_num(y - frame.low),
-            width=right - left,
-            bottom=frame.low,
-            align="edge",
-            facecolor=style.colour,
-            edgecolor=style.colour,
-            alpha=0.3,
-            linewidth=0.8,
-        )
+        look: dict[str, Any] = {"facecolor": style.colour, "edgecolor": style.colour, "alpha": 0.3, "linewidth": 0.8}
+        ax.bar(left, np.nan_to_num(y - frame.low), width=right - left, bottom=frame.low, align="edge", **look)
     beyond = frame.beyond(curve.y) | frame.beyond(curve.x)
-    (line,) = ax.plot(
-        x,
-        np.where(beyond, np.nan, y),  # a line to the frame would suggest a value
-        color=style.colour,
-        linewidth=0 if bars else 1.3,
-        linestyle=style.dashes,
-        label=record.name,
-        zorder=3,
-    )
+    y_shown = np.where(beyond, np.nan, y)  # a line to the frame would suggest a value
+    look = {"color": style.colour, "linestyle": style.dashes, "label": record.name, "zorder": 3}
+    (line,) = ax.plot(x, y_shown, linewidth=0 if bars else 1.3, **look)
     share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
     area = (7 if small else 14) + (45 if small else 110) * share
-    face = [("none" if out else style.colour) for out in beyond]
-    ax.scatter(
-        x,
-        y,
-        s=area,
-        marker=style.marker,
-        facecolors=face,
-        edgecolors=style.colour,
-        linewidths=1,
-        zorder=4,
-        clip_on=False,
-    )
+    look = {"facecolors": ["none" if out else style.colour for out in beyond], "edgecolors": style.colour}
+    ax.scatter(x, y, s=area, marker=style.marker, linewidths=1, zorder=4, clip_on=False, **look)
     return line
 
 
@@ -206,15 +173,8 @@ def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *
     (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
     if curve.method in ("isotonic", "smooth"):
         _at_the_frame(ax, record, frame, style)
-    ax.scatter(
-        frame.inside(dots[0]),
-        frame.inside(dots[1]),
-        s=30,
-        marker=style.marker,
-        color=style.colour,
-        zorder=4,
-        clip_on=False,
-    )
+    look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "zorder": 4, "clip_on": False}
+    ax.scatter(*map(frame.inside, dots), s=30, **look)
     if curve.method == "smooth" and alone:
         _draw_thickness(ax, x, y, curve.weight, style)
     return line
@@ -253,12 +213,8 @@ def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -
     points = np.column_stack([x, y])
     segments = np.stack([points[:-1], points[1:]], axis=1)
     width = 7 * np.sqrt(dense / max(dense.max(initial=0), 1e-300))
-    ax.add_collection(
-        LineCollection(
-            list(segments), linewidths=list(width[1:]), colors=style.colour, alpha=0.45, capstyle="round", zorder=2.5
-        ),
-        autolim=False,
-    )
+    look: dict[str, Any] = {"colors": style.colour, "alpha": 0.45, "capstyle": "round", "zorder": 2.5}
+    ax.add_collection(LineCollection(list(segments), linewidths=list(width[1:]), **look), autolim=False)
 
 
 def _draw_band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
@@ -287,31 +243,15 @@ def _draw_boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
     left, right = frame.inside(band.low_edge[there]), frame.inside(band.high_edge[there])
     low, high = frame.inside(band.low[there]), frame.inside(band.high[there])
     thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
-    ax.bar(
-        left,
-        np.maximum(high - low, thin),
-        width=right - left,
-        bottom=low,
-        align="edge",
-        color=GREY,
-        alpha=0.25,
-        linewidth=0,
-        zorder=1,
-    )
+    look: dict[str, Any] = {"align": "edge", "color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 1}
+    ax.bar(left, np.maximum(high - low, thin), width=right - left, bottom=low, **look)
 
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
+    alone = len(records) == 1
+    look: dict[str, Any] = {"fill": alone, "alpha": 0.7 if alone else 1, "linewidth": 0 if alone else 1.1}
     for record, style in zip(records, styles, strict=True):
-        alone = len(records) == 1
-        ax.stairs(
-            record.histogram.weight,
-            record.histogram.edges,
-            fill=alone,
-            color=style.colour,
-            alpha=0.7 if alone else 1,
-            linewidth=0 if alone else 1.1,
-            linestyle="-",
-        )
+        ax.stairs(record.histogram.weight, record.histogram.edges, color=style.colour, linestyle="-", **look)
     most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
     ax.set_ylim(0, 1.08 * most or 1)
     set_count_ticks(ax.yaxis, 2)
