@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import call  # noqa: F401  # a fixture
 
 STORED = Path(__file__).with_name("public_api.json")
 MODULES = ["", "errors", "infer", "measure", "recalibrate", "results", "scorers", "simulate", "sources", "typing"]
@@ -69,6 +70,28 @@ def test_the_public_names_and_signatures_are_those_that_are_stored(modules):
             f"was: {one}{old}\n now: {one}{now[one]}" for one, old in stored.items() if now.get(one, old) != old
         ]
         assert not changes, "\n".join([f"trueness.{name} has changed.", *changes, WHAT_TO_DO])
+
+
+def test_levels_are_95_percent_and_guarantees_have_alpha_10_percent_unless_asked_otherwise():
+    tn, plot = importlib.import_module("trueness"), importlib.import_module("trueness.plot")
+    displays = (plot.IntervalDisplay, plot.ReliabilityDisplay, plot.CumulativeDisplay)
+    functions = [getattr(tn, name) for name in tn.__all__] + [display.from_predictions for display in displays]
+    functions += [tn.HistogramBinning.guarantee]
+    defaults = {
+        (argument, function.__qualname__): parameter.default
+        for function in functions
+        if callable(function) and not inspect.isclass(function)
+        for argument, parameter in inspect.signature(function).parameters.items()
+        if argument in ("level", "alpha") and function not in (tn.tce, tn.gce)  # the paper's alpha of a test
+    }
+    assert len(defaults) > 15
+    assert {one for one in defaults.items() if one[1] != {"level": 0.95, "alpha": 0.1}[one[0][0]]} == set()
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "measure", "report"])
+def test_every_command_has_level_95_percent_by_default(call, command):  # noqa: F811  # the fixture
+    (default,) = re.findall(r"--level FLOAT RANGE (?:.|\n)*?\[default:\s+([\d.]+);", call(command, "--help").stdout)
+    assert default == "0.95"
 
 
 if __name__ == "__main__":

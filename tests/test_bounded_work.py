@@ -1,6 +1,5 @@
 """A number that decides how much is computed or stored is refused before anything is allocated, or does not matter."""
 
-import gzip
 import importlib
 import inspect
 import itertools
@@ -15,8 +14,6 @@ from sklearn.linear_model import LogisticRegression
 
 import trueness as tn
 from trueness.errors import InputError
-from trueness.recalibrate import _venn_abers
-from trueness.sources import _compression, _question
 
 Y, P = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
 MATRIX = [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]]
@@ -88,13 +85,8 @@ LEVELS = {
     "report": lambda: tn.report(Y, P, level=0.99999),
     "ece_interval": lambda: tn.ece_interval(Y, P, level=0.99999),
     "validation_size": lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, level=1 - 2.0**-53),
-    "isotonic curve": lambda: _display(curve="isotonic", level=0.99999),
-    "smooth curve": lambda: _display(curve="smooth", level=0.99999),
+    "smooth curve": lambda: tn.plot.ReliabilityDisplay.from_predictions(Y, P, curve="smooth", level=0.99999),
 }
-
-
-def _display(**options):
-    return tn.plot.ReliabilityDisplay.from_predictions(Y, P, band="simultaneous-consistency", **options)
 
 
 @pytest.mark.all_cases
@@ -106,11 +98,10 @@ def test_too_large_a_number_is_refused_by_name(name):
             call()
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("name", HARMLESS)
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-def test_a_large_number_that_costs_nothing_is_taken(name):
-    HARMLESS[name]()
+def test_a_large_number_that_costs_nothing_is_taken():
+    for call in HARMLESS.values():
+        call()
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -130,11 +121,11 @@ def test_every_whole_number_that_a_caller_may_choose_was_tried():
     assert chosen - NO_SIZES == REFUSED.keys() | HARMLESS.keys()
 
 
-@pytest.mark.parametrize("name", LEVELS)
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-def test_a_level_that_needs_too_many_draws_is_refused(name):
-    with pytest.raises(InputError, match=r"`level` must be (at most|smaller)"):
-        LEVELS[name]()
+def test_a_level_that_needs_too_many_draws_is_refused():
+    for call in LEVELS.values():
+        with pytest.raises(InputError, match=r"`level` must be (at most|smaller)"):
+            call()
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -154,7 +145,7 @@ def test_a_display_and_a_table_hold_as_much_as_can_be_looked_at():
         sizes(range(300, 400), n_bins=range(2, 103))
 
 
-@pytest.mark.parametrize("rows_of_a_group", [1, 2_000])
+@pytest.mark.parametrize("rows_of_a_group", [1, 20])
 def test_the_bins_of_all_groups_are_counted(rows_of_a_group):
     n = 100 * rows_of_a_group
     rows = pl.DataFrame({"y": [0] * n, "p": [0.1] * n, "q": [0.9] * n, "day": list(range(100)) * rows_of_a_group})
@@ -165,22 +156,6 @@ def test_the_bins_of_all_groups_are_counted(rows_of_a_group):
     assert len(tn.scan_groups(rows, by="day", label="y", score=["q", "p"], kind="confidence", bins=1000)) == 100
 
 
-def test_more_groups_than_can_be_stored_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(_question, "_MOST_GROUP_BINS", 99)
-    rows = pl.DataFrame({"y": [0] * 50, "p": [0.1] * 50, "q": [0.9] * 50, "day": range(50)})
-    assert len(tn.scan_groups(rows, by="day", label="y", score="p", bins=1)) == 50
-    with pytest.raises(InputError, match="`by` must have at most 49 groups; it has 50"):
-        tn.scan_groups(rows, by="day", label="y", score=["q", "p"], bins=1)
-
-
-def test_pairs_of_many_folds_are_not_laid_side_by_side(monkeypatch):
-    monkeypatch.setattr(_venn_abers, "_MOST_VALUES", 10_000)
-    rng = np.random.default_rng(0)
-    p = rng.random(3_000)
-    with pytest.raises(InputError, match=r"`folds` must be fewer: the pairs of all folds have [\d,]+ steps"):
-        tn.VennAbers(folds=100, seed=0).fit(p, rng.random(3_000) < p)
-
-
 def test_a_prevalence_of_almost_nothing_is_refused():
     with pytest.raises(InputError, match="`prevalence` must not be so near 0 or 1"):
         tn.validation_size(prevalence=1e-18, c_statistic=0.7, detect_oe=1.2)
@@ -189,25 +164,8 @@ def test_a_prevalence_of_almost_nothing_is_refused():
 def test_the_exact_bound_is_searched_in_few_steps():
     assert tn.max_bins(10**9, 0.1, bound="exact") == 1_386_962
     assert tn.max_bins(10**11, 0.1, bound="exact") == 107_411_385
-    for n, e in ((57, 0.3), (200, 0.2), (331, 0.5)):
-        kept = [b for b in range(1, n // 2 + 1) if tn.epsilon(n, b, bound="exact") <= e]
-        assert tn.max_bins(n, e, bound="exact") == max(kept, default=0)
-
-
-def test_a_picture_for_a_terminal_is_no_larger_than_one():
-    display = tn.plot.ReliabilityDisplay.from_predictions(Y, P, bins=2)
-    with pytest.raises(InputError, match="`width` must be at most 1,000"):
-        display.to_text(width=HUGE)
-
-
-@pytest.mark.parametrize(("name", "first"), [("rows.csv.gz", b"y,p\n"), ("rows.jsonl.gz", b'{"y": 1, "p": 0.5}\n')])
-def test_a_line_without_an_end_is_not_read_into_memory(tmp_path, monkeypatch, name, first):
-    monkeypatch.setattr(_compression, "BLOCK_BYTES", 1 << 10)
-    monkeypatch.setattr(_compression, "_LONGEST_LINE", 1 << 20)
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(first + b"1" * (1 << 22)))
-    with pytest.raises(InputError, match="line 2, has more than 1 MiB without a line break"):
-        tn.scan(path, label="y", score="p")
+    kept = [b for b in range(1, 29) if tn.epsilon(57, b, bound="exact") <= 0.3]
+    assert tn.max_bins(57, 0.3, bound="exact") == max(kept)
 
 
 def test_smoothness_that_makes_too_many_bins_is_refused_by_name():

@@ -97,6 +97,7 @@ class Library:
 """
 
 
+@pytest.mark.slow
 def test_a_crash_or_a_hang_is_one_result(run, tmp_path, monkeypatch):
     adapter = tmp_path / "trouble.py"
     adapter.write_text(TROUBLE, encoding="utf-8")
@@ -153,6 +154,7 @@ def test_answers_to_invalid_input(run, answer, verdict):
     assert documented == ("convention", "as said")
 
 
+@pytest.mark.slow
 def test_the_stored_answers_are_to_the_present_cases_and_the_page_shows_them(run):
     ids = {case["id"] for case in run.load_cases()}
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((SUITE / "results").glob("*.json"))]

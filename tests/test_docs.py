@@ -1,7 +1,7 @@
 """Pages name commands that exist, have readable tables, existing figures and examples that run; none is orphaned."""
 
 import doctest
-import importlib
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -49,6 +49,7 @@ def test_pages_have_commands_and_examples():
     assert len(EXAMPLES) > 1
 
 
+@pytest.mark.slow
 def test_every_command_names_benchmarks_and_options_that_exist(benchmarks):
     for command in chain.from_iterable(map(commands, PAGES)):
         names = list(takewhile(lambda word: not word.startswith("--"), shlex.split(command)))
@@ -179,3 +180,27 @@ def test_the_start_page_works_word_by_word(tmp_path, monkeypatch):
         found = subprocess.run(words, check=True, capture_output=True, encoding="utf-8", cwd=tmp_path)
         assert found.stdout == shown
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+GALLERY = DOCS / "gallery"
+
+
+def test_the_gallery_draws_every_display():
+    page = (GALLERY / "index.md").read_text(encoding="utf-8")
+    displays = {name for name in importlib.import_module("trueness.plot").__all__ if name.endswith("Display")}
+    assert {name for name in displays if f"\n{name}.from_" in page} == displays
+
+
+def test_the_picture_of_the_readme_is_small():
+    assert {picture.name for picture in GALLERY.glob("*.png")} == {"reliability-light.png", "reliability-dark.png"}
+    assert sum(picture.stat().st_size for picture in GALLERY.glob("*.png")) < 200_000
+
+
+@pytest.mark.slow
+def test_every_awkward_case_can_be_drawn_by_every_display(tmp_path):
+    spec = importlib.util.spec_from_file_location("gallery_make", GALLERY / "make.py")
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    make.draw_every(tmp_path, only="ten rows")
+    assert len(list(tmp_path.rglob("*.png"))) == 2 * len(make.DISPLAYS)
+    importlib.import_module("matplotlib.pyplot").close("all")

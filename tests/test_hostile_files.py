@@ -1,24 +1,14 @@
 """Files that are spoilt in any way are refused, or hold sums of possible rows; nothing else is raised."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
+import files
 import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
-@pytest.fixture(scope="module")
-def files():
-    spec = importlib.util.spec_from_file_location("fuzz_files", Path(__file__).parents[1] / "fuzz" / "files.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fuzz_files"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_files_that_are_spoilt_are_right_before(files, tmp_path):
+def test_the_files_that_are_spoilt_are_right_before(tmp_path):
     for target in files.targets():
         path = tmp_path / target.name
         path.write_bytes(target.content)
@@ -26,6 +16,6 @@ def test_the_files_that_are_spoilt_are_right_before(files, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
-def test_no_spoilt_file_raises_a_raw_error(files, tmp_path):
+def test_no_spoilt_file_raises_a_raw_error(tmp_path):
     faults = [fault for fault, _ in files.faults(250, 5, tmp_path)]
     assert not faults, "\n".join(faults)

@@ -64,6 +64,7 @@ def test_names_known_to_type_checkers_are_the_names_there_are():
     assert seen == set(tn.__all__)
 
 
+@pytest.mark.slow
 def test_a_report_leaves_what_scikit_learn_and_scipy_do_not_use(tmp_path):
     arguments = ["report", "--demo", "--rows", "100", "-o", str(tmp_path / "page.html")]
     code = (

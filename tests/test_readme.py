@@ -14,6 +14,7 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_demo_prints_what_the_readme_shows(tmp_path):
     command, *shown = blocks("text")[0].splitlines()
     assert command == "$ trueness report --demo"

@@ -11,8 +11,8 @@ def bin_name(low: float, high: float, *, last: bool) -> str:
 
     Examples
     --------
-    >>> bin_name(0.0, 0.1, last=False), bin_name(0.99996, 1.0, last=True)
-    ('[0, 0.1)', '[0.99996, 1]')
+    >>> bin_name(0.0, 0.1, last=False), bin_name(0.99991, 0.99993, last=False), bin_name(0.99996, 1.0, last=True)
+    ('[0, 0.1)', '[0.99991, 0.99993)', '[0.99996, 1]')
     """
     for digits in range(4, 18):
         texts = f"{low:.{digits}g}", f"{high:.{digits}g}"
@@ -27,8 +27,11 @@ def rule_in_words(rule: Any) -> str:
 
     Examples
     --------
-    >>> rule_in_words("EqualWidth(n=10)"), rule_in_words("EqualMass(n=1)")
-    ('10 bins of equal width', '1 bin of equal mass')
+    >>> import trueness as tn
+    >>> rule_in_words("EqualWidth(n=1500)"), rule_in_words("EqualMass(n=1)"), rule_in_words(tn.Isotonic())
+    ('1,500 bins of equal width', '1 bin of equal mass', 'isotonic bins')
+    >>> rule_in_words(tn.Edges([0, 0.25, 1])), rule_in_words(tn.Edges([i / 20 for i in range(21)]))
+    ('2 bins between the edges 0, 0.25, 1', '20 bins between given edges')
     """
     name, _, rest = (rule if isinstance(rule, str) else repr(rule)).partition("(")
     if name in ("EqualWidth", "EqualMass"):

@@ -17,6 +17,8 @@ def number(value: float | None, decimals: int = 4) -> str:
     --------
     >>> number(0.04919), number(0.0000123), number(0.00009999), number(float("nan")), number(-1234.5, 1)
     ('0.0492', '0.000012', '0.00010', '–', '−1,234.5')
+    >>> number(None), number(math.inf), number(-math.inf), number(-1e-17), number(0.0006), number(0.001)
+    ('–', '∞', '−∞', '0.0000', '0.00060', '0.0010')
     """
     if value is None or math.isnan(value):
         return MISSING
@@ -30,7 +32,11 @@ def number(value: float | None, decimals: int = 4) -> str:
 
 
 def signed(value: float | None, decimals: int = 4) -> str:
-    """A number with its sign, also when it is positive."""
+    """A number with its sign, also when it is positive.
+
+    >>> [signed(value, 2) for value in (0.1, -0.1, 0.0, None)]
+    ['+0.10', '−0.10', '0.00', '–']
+    """
     text = number(value, decimals)
     return f"+{text}" if value is not None and value > 0 else text
 
@@ -56,7 +62,7 @@ def short_number(value: float) -> str:
 
     Examples
     --------
-    >>> short_number(0.21234), short_number(0.0123), short_number(0.00001234), short_number(0.0)
+    >>> short_number(0.21234), short_number(0.0123), short_number(0.00001234), short_number(-4.7e-17)
     ('0.212', '0.0123', '1.2e-05', '0')
     """
     if math.isnan(value):
@@ -69,7 +75,11 @@ def short_number(value: float) -> str:
 
 
 def common_decimals(values: Sequence[float]) -> int:
-    """Decimals for numbers that are compared: four, or up to six so that the smallest shows three digits."""
+    """Decimals for numbers that are compared: four, or up to six so that the smallest shows three digits.
+
+    >>> [common_decimals(values) for values in ([0.5], [0.5, 0.00123], [1e-9], [math.nan])]
+    [4, 5, 6, 4]
+    """
     sizes = [abs(v) for v in values if math.isfinite(v) and v != 0]
     return 4 if not sizes else min(max(4, 2 - math.floor(math.log10(min(sizes)))), _MOST_COMMON_DECIMALS)
 
@@ -79,8 +89,8 @@ def percent(value: float, decimals: int = 1) -> str:
 
     Examples
     --------
-    >>> percent(0.95), percent(0.2038), percent(0.00112), percent(0.99996)
-    ('95 %', '20.4 %', '0.11 %', '99.9960 %')
+    >>> percent(1 - 0.05), percent(0.2038), percent(0.00112), percent(0.99996), percent(math.nan)
+    ('95 %', '20.4 %', '0.11 %', '99.9960 %', '–')
     """
     if math.isnan(value):
         return MISSING
@@ -147,8 +157,8 @@ def p_value(p: float | None, *, named: bool = True) -> str:
 
     Examples
     --------
-    >>> p_value(0.5), p_value(0.01234), p_value(1e-9), p_value(1e-9, named=False)
-    ('p = 0.50', 'p = 0.012', 'p < 0.0001', '< 0.0001')
+    >>> p_value(0.5), p_value(0.01234), p_value(0.0), p_value(1e-9, named=False), p_value(None)
+    ('p = 0.50', 'p = 0.012', 'p < 0.0001', '< 0.0001', '–')
     """
     if p is None or math.isnan(p):
         return MISSING
@@ -194,7 +204,15 @@ class _ConfidenceSet(Protocol):
 
 
 def confidence_set(found: _ConfidenceSet | None, form: Callable[[float], str] = number) -> str:
-    """A confidence set in brackets, such as ``{0} ∪ [0.0100, 0.0400]``."""
+    """A confidence set in brackets.
+
+    >>> from trueness.results import Interval
+    >>> for low, high, closed, zero in ((0.01, 0.04, True, True), (0.01, 0.04, False, False), (0.0, 0.0, True, True)):
+    ...     print(confidence_set(Interval(0.03, low, high, 0.95, "score", 100, closed, zero)))
+    {0} ∪ [0.0100, 0.0400]
+    (0.0100, 0.0400]
+    {0}
+    """
     if found is None:
         return MISSING
     if found.high == 0:

@@ -50,7 +50,11 @@ def markdown_text(text: str) -> str:
 
 
 def shorten(name: str, widest: int = _LONG_NAME) -> str:
-    """A long name without its middle: names of models tend to differ at their ends."""
+    """A long name without its middle: names of models tend to differ at their ends.
+
+    >>> shorten("x" * 50 + "y" * 50, 10), shorten("x" * 10, 10)
+    ('xxxxx…yyyy', 'xxxxxxxxxx')
+    """
     if len(name) <= widest:
         return name
     end = (widest - 1) // 2
@@ -63,12 +67,20 @@ def quoted(name: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """Columns that a terminal gives to the text: two for wide letters, none for combining marks."""
+    r"""Columns that a terminal gives to the text: two for wide letters, none for combining marks.
+
+    >>> [display_width(text) for text in ("ab", "宽", "e\u0301")]
+    [2, 2, 1]
+    """
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
-    """A paragraph in lines of at most `width`; longer words, and numbers with their percent sign, stay whole."""
+    """A paragraph in lines of at most `width`; longer words, and numbers with their percent sign, stay whole.
+
+    >>> wrap("x" * 37 + " 95 % limits", 40).splitlines()[1], wrap("one " * 12, 40, hanging=True).splitlines()[1]
+    ('95 % limits', '  one one')
+    """
     indent = "  " if hanging else ""
     lines = textwrap.fill(
         visible(paragraph).replace(" %", _KEPT),
@@ -94,7 +106,11 @@ def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
 
 
 def json_ready(value: Any) -> Any:
-    """Plain values that JSON can hold: records and arrays as dicts and lists, nan and infinity as None."""
+    """Plain values that JSON can hold: records and arrays as dicts and lists, nan and infinity as None.
+
+    >>> json_ready({4: (math.inf, math.nan, 1.5), "a": ValueError("no")})
+    {'4': [None, None, 1.5], 'a': 'no'}
+    """
     if hasattr(value, "to_dict"):
         return json_ready(value.to_dict())
     if is_dataclass(value):
