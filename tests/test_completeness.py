@@ -45,7 +45,7 @@ def quoted(cell):
 
 @functools.cache
 def experiments():
-    """The names that `python -m trueness_papers --list` knows: those with results, and those whose data are not here."""
+    """The names that `python -m trueness_papers --list` knows: with results, or with data that are not here."""
     quoted_names = re.findall(r'"(matsubara-[\w-]+)"', source("papers/trueness_papers/matsubara/uci.py"))
     return {*quoted_names, *(path.stem for path in (ROOT / "papers" / "results").glob("*.json"))}
 

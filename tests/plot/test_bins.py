@@ -1,11 +1,11 @@
-"""Bin rules side by side."""
+"""Bin rules side by side, and test-based reliability diagrams, by the data of their artists."""
 
 import numpy as np
 import pytest
-from awkward_rows import AWKWARD, matrix, rare, usual
+from awkward_rows import matrix, rare, usual
 
 import trueness as tn
-from trueness.plot import BinsDisplay
+from trueness.plot import BinsDisplay, TestReliabilityDisplay
 
 
 def test_three_rules_by_default():
@@ -25,12 +25,6 @@ def test_three_rules_by_default():
     )
 
 
-@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
-def test_every_picture_can_be_drawn(case):
-    BinsDisplay.from_predictions(*case).plot().figure_.canvas.draw()
-
-
 def test_rare_events_get_logarithmic_axes():
     drawn = BinsDisplay.from_predictions(*rare()).plot()
     assert drawn.ax_.get_xscale() == drawn.ax_.get_yscale() == "log"
@@ -41,32 +35,53 @@ def test_rare_events_get_logarithmic_axes():
     assert {end for segment in at_frame.get_segments() for end in segment[:, 1]} == {drawn.limits[0]}
 
 
-def test_axes_can_be_given():
-    import matplotlib.pyplot as plt
+def test_the_pieces_show_the_bins():
+    y, p = usual(2000)
+    drawn = TestReliabilityDisplay.from_predictions(y, p, name="model").plot()
+    record, table = drawn.record, tn.bin_table(y, p, bins=tn.BlockIsotonic())
+    rates = [segment[0, 1] for segment in drawn.line_.get_segments()]
+    np.testing.assert_allclose(rates, table.rate)
+    heights = np.array([bar.get_height() for bar in drawn.sizes_ax_.patches]).reshape(2, -1)
+    np.testing.assert_array_equal(heights.sum(axis=0), table.n)
+    np.testing.assert_array_equal(heights[1], record.rejected)
+    assert len(drawn.violins_) == len(table)
+    assert drawn.ax_.get_title(loc="left").startswith(
+        f"model\nTCE {tn.tce(y, p):.1f} %, if calibrated {drawn.floor:.1f} %\nisotonic blocks (PAVA-BC), binomial test"
+    )
+    assert drawn.floor == tn.noise_floor(tn.tce, p, resamples=39, seed=0).mean
+    (bars,) = drawn.histogram_ax_.patches
+    assert bars.get_data().values.sum() == 2000
+    labels = [text.get_text() for text in drawn.sizes_ax_.get_xticklabels()]
+    assert labels[0].startswith("[0, ")
+    assert labels[-1].endswith(", 1]")
 
-    figure, axes = plt.subplots(1, 3)
-    drawn = BinsDisplay.from_predictions(*usual()).plot(ax=axes)
-    assert drawn.axes_ == list(axes)
-    assert drawn.figure_ is figure
+
+def test_violins_span_the_predictions_of_their_bin():
+    y, p = usual(2000)
+    drawn = TestReliabilityDisplay.from_predictions(y, p, bins=4).plot()
+    for b, violin in enumerate(drawn.violins_):
+        inside = p[(p >= b / 4) & (p < (b + 1) / 4)]
+        places = violin.get_paths()[0].vertices[:, 1]
+        assert places.min() == pytest.approx(inside.min(), abs=0.01)
+        assert places.max() == pytest.approx(inside.max(), abs=0.01)
 
 
-def test_an_estimator_gives_its_scores():
-    from sklearn.dummy import DummyClassifier
-
-    X, y = np.zeros((20, 1)), np.arange(20) % 2
-    found = BinsDisplay.from_estimator(DummyClassifier().fit(X, y), X, y, bins={"one": 1})
-    assert found.tables["one"].n.tolist() == [20]
+def test_many_bins_have_few_names():
+    y, p = usual(2000)
+    drawn = TestReliabilityDisplay.from_predictions(y, p, bins=100).plot()
+    assert len(drawn.sizes_ax_.get_xticks()) <= 24
 
 
-def test_bad_arguments_are_named():
-    with pytest.raises(tn.InputError, match="`bins` must map names to bin rules; got 5"):
-        BinsDisplay.from_predictions(*usual(), bins=5)
-    with pytest.raises(tn.InputError, match="`classes` must be one class for BinsDisplay"):
-        BinsDisplay.from_predictions(*matrix())
-    y, p = usual()
-    with pytest.raises(tn.InputError, match="`y_prob` must be one model for BinsDisplay; got a mapping"):
-        BinsDisplay.from_predictions(y, {"a": p, "b": p})
-    with pytest.raises(tn.InputError, match="`y_true` must be one model for BinsDisplay; got a mapping"):
-        BinsDisplay.from_predictions({"a": tn.tally(y, p), "b": tn.tally(y, p)})
-    with pytest.raises(tn.InputError, match="`tables` must hold at least one table"):
-        BinsDisplay({})
+def test_rare_events_get_a_logarithmic_axis_of_violins():
+    assert TestReliabilityDisplay.from_predictions(*rare()).plot().ax_.get_yscale() == "log"
+    assert TestReliabilityDisplay.from_predictions(*rare(), scale="linear").plot().ax_.get_yscale() == "linear"
+
+
+def test_one_class_of_a_matrix_can_be_chosen():
+    y, P = matrix()
+    found = TestReliabilityDisplay.from_predictions(y, P, classes=[1])
+    assert found.record.tce == tn.tce((y == 1).astype(int), P[:, 1])
+    with pytest.raises(
+        tn.InputError, match=r"must be one class for TestReliabilityDisplay. Choose it with `classes=\[…\]`"
+    ):
+        TestReliabilityDisplay.from_predictions(y, P)

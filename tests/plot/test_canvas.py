@@ -1,4 +1,4 @@
-"""What all displays share: names as they are written."""
+"""What all displays share: names as they are written, awkward rows, axes, estimators, messages and notebooks."""
 
 import base64
 from itertools import pairwise
@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from awkward_rows import matrix, usual
+from awkward_rows import AWKWARD, matrix, usual
+from sklearn.dummy import DummyClassifier
 
+import trueness as tn
 from trueness.plot import (
     BinsDisplay,
     CumulativeDisplay,
@@ -16,7 +18,7 @@ from trueness.plot import (
     TestReliabilityDisplay,
     ValidityDisplay,
 )
-from trueness.plot._canvas import probability
+from trueness.results import Interval
 
 # Mathematics that cannot be parsed.
 DOLLARS = "a $\\frac$ b"
@@ -114,17 +116,6 @@ def test_numbers_stand_behind_the_points_and_where_fewest_are():
         assert text.get_bbox_patch().get_alpha() < 1
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((0.0, "0"), (1e-5, "1e-05"), (0.25, "0.25"), (0.9, "0.9"), (0.99, "0.99"), (0.9999, "0.9999"), (1.0, "1")),
-        *((1 - 1e-5, "1−1e-5"), (1 - 2e-5, "1−2e-5"), (1 - 1e-12, "1−1e-12"), (0.9983, "0.998")),
-    ],
-)
-def test_probabilities_near_one_differ_from_one(value, text):
-    assert probability(value) == text
-
-
 @pytest.mark.parametrize("make", [ONE["reliability"], ONE["interval"]], ids=["reliability", "interval"])
 def test_a_notebook_shows_the_picture_and_what_it_shows(make):
     import matplotlib.pyplot as plt
@@ -146,9 +137,66 @@ def test_a_notebook_that_is_about_to_show_the_picture_gets_the_words(monkeypatch
     assert drawn._repr_html_().startswith("<p>cumulative walk from")
 
 
-def test_every_display_is_drawn_in_a_notebook():
-    import trueness.plot as home
+DISPLAYS = (BinsDisplay, CumulativeDisplay, TestReliabilityDisplay, IntervalDisplay, ReliabilityDisplay)
 
-    displays = [getattr(home, name) for name in home.__all__ if name.endswith("Display")]
-    assert len(displays) >= 7
-    assert all(hasattr(display, "_repr_html_") for display in displays)
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("display", DISPLAYS[:3])
+def test_every_picture_can_be_drawn(display, case):
+    drawn = display.from_predictions(*case).plot()
+    drawn.figure_.canvas.draw()
+    if display is CumulativeDisplay:
+        low, high = drawn.ax_.get_ylim()
+        assert low < drawn.line_.get_ydata().min() <= drawn.line_.get_ydata().max() < high
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_estimators_and_axes_can_be_given(display):
+    import matplotlib.pyplot as plt
+
+    X, y = np.zeros((40, 1)), np.arange(40) % 2
+    figure, axes = plt.subplots(1, 3)
+    drawn = display.from_estimator(DummyClassifier().fit(X, y), X, y).plot(
+        ax=axes if display is BinsDisplay else axes[0]
+    )
+    assert drawn.figure_ is figure
+    assert drawn.ax_ is axes[0]
+    assert display is BinsDisplay or "DummyClassifier" in str(vars(made))
+
+
+TWO = {str(level): Interval(0.03, 0.02, 0.05, level, "analytic", 500, True, False) for level in (0.9, 0.95)}
+TALLY = tn.tally(Y, P)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: BinsDisplay.from_predictions(Y, P, bins=5), "`bins` must map names to bin rules; got 5"),
+        (lambda: BinsDisplay.from_predictions(*matrix()), "`classes` must be one class for BinsDisplay"),
+        (
+            lambda: BinsDisplay.from_predictions(Y, {"a": P}),
+            "`y_prob` must be one model for BinsDisplay",
+        ),
+        (
+            lambda: BinsDisplay.from_predictions({"a": TALLY}),
+            "`y_true` must be one model for BinsDisplay",
+        ),
+        (lambda: BinsDisplay({}), "`tables` must hold at least one table"),
+        (lambda: TestReliabilityDisplay.from_predictions(Y, {"a": P}), "`y_prob` must be one model"),
+        (lambda: CumulativeDisplay.from_predictions(*matrix()), "`classes` must be one class for CumulativeDisplay"),
+        (lambda: CumulativeDisplay({}), "`walks` must hold at least one walk"),
+        (lambda: CumulativeDisplay.from_predictions(Y, P, level=2), "`level` must lie strictly between 0 and 1"),
+        (lambda: IntervalDisplay.from_predictions(Y, P, by=["a"]), "`by` must have one entry per row"),
+        (
+            lambda: IntervalDisplay.from_predictions(Y, P, by=["a", None, None] + ["b"] * 597),
+            r"`by` must name a group for every row; 2 of 600 .* the first at row 1\.",
+        ),
+        (lambda: IntervalDisplay.from_predictions(TALLY, by=Y), "`by` needs rows; a Tally has none"),
+        (lambda: IntervalDisplay(TWO), r"`intervals` must have one level; got 0\.9, 0\.95"),
+        (lambda: IntervalDisplay({}), "`intervals` must hold at least one interval"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(tn.InputError, match=message):
+        call()

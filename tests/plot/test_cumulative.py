@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from awkward_rows import AWKWARD, matrix, usual
+from awkward_rows import usual
 
 import trueness as tn
 from trueness.infer import cumulative_walk
@@ -29,35 +29,6 @@ def test_several_models_have_a_legend():
     drawn = CumulativeDisplay.from_predictions(y, {"a": p, "b": p / 2}).plot()
     assert len(drawn.lines_) == 2
     assert drawn.figure_.legends[0].get_texts()[1].get_text().startswith("b: KS ")
-
-
-@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
-def test_every_picture_can_be_drawn(case):
-    drawn = CumulativeDisplay.from_predictions(*case).plot()
-    drawn.figure_.canvas.draw()
-    low, high = drawn.ax_.get_ylim()
-    assert low < drawn.line_.get_ydata().min() <= drawn.line_.get_ydata().max() < high
-
-
-def test_axes_and_estimators_can_be_given():
-    import matplotlib.pyplot as plt
-    from sklearn.dummy import DummyClassifier
-
-    X, y = np.zeros((20, 1)), np.arange(20) % 2
-    _, ax = plt.subplots()
-    drawn = CumulativeDisplay.from_estimator(DummyClassifier().fit(X, y), X, y).plot(ax=ax)
-    assert drawn.ax_ is ax
-    assert list(drawn.walks) == ["DummyClassifier"]
-
-
-def test_bad_arguments_are_named():
-    with pytest.raises(tn.InputError, match="`classes` must be one class for CumulativeDisplay"):
-        CumulativeDisplay.from_predictions(*matrix())
-    with pytest.raises(tn.InputError, match="`walks` must hold at least one walk"):
-        CumulativeDisplay({})
-    with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
-        CumulativeDisplay.from_predictions(*usual(), level=2)
 
 
 def test_a_class_without_rows_has_no_walk():

@@ -18,7 +18,6 @@ PLAN = GuaranteePlan(
     "umd",
     "hoeffding",
 )
-planned = pytest.mark.skipif(not hasattr(recalibrate, "epsilon"), reason="recalibrate has no planning yet")
 
 
 def test_a_line_per_number_of_rows_and_a_mark_for_the_chosen_bins():
@@ -31,7 +30,6 @@ def test_a_line_per_number_of_rows_and_a_mark_for_the_chosen_bins():
     assert drawn.ax_.get_title(loc="left") == "scheme umd, bound hoeffding, with probability 90 %"
 
 
-@planned
 def test_the_lines_are_epsilon():
     found = GuaranteeDisplay.from_sizes([1000, 5000], [5, 10, 600], chosen={5000: 10}, kind="marginal").plan
     assert found.epsilon[1, 1] == recalibrate.epsilon(5000, 10, kind="marginal")
@@ -40,14 +38,12 @@ def test_the_lines_are_epsilon():
     assert GuaranteeDisplay.from_sizes(1000, chosen=7).plan.chosen.tolist() == [7]
 
 
-@planned
 def test_the_most_bins_that_keep_a_wanted_epsilon_are_marked():
     plan = GuaranteeDisplay.from_sizes([100, 2660], range(2, 30), wanted=0.1).plan
     assert plan.chosen.tolist() == [0, 10]
     assert recalibrate.max_bins(2660, 0.1) == 10
 
 
-@planned
 def test_bad_arguments_are_named():
     with pytest.raises(tn.InputError, match=r"`n` must be whole numbers ≥ 4; got 2\.5"):
         GuaranteeDisplay.from_sizes(2.5)

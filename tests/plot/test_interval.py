@@ -59,26 +59,6 @@ def test_groups_and_classes_have_lines_of_their_own():
     ]
 
 
-FRAMES = {
-    "pandas": lambda pd, columns: pd.DataFrame(columns).assign(group=lambda d: d["group"].astype("category")),
-    "polars": lambda pl, columns: pl.DataFrame(columns).with_columns(pl.col("group").cast(pl.Categorical)),
-    "pyarrow": lambda pa, columns: pa.table(columns),
-}
-
-
-@pytest.mark.parametrize("library", FRAMES)
-def test_groups_may_be_columns_of_any_frame(library):
-    y, p = usual()
-    groups, w = np.where(np.arange(600) < 200, "x", "y").tolist(), np.arange(600) % 3
-    columns = {"label": y, "score": p, "group": groups, "weight": w}
-    frame = FRAMES[library](pytest.importorskip(library), columns)
-    found = IntervalDisplay.from_predictions(
-        frame["label"], frame["score"], by=frame["group"], sample_weight=frame["weight"]
-    ).intervals
-    assert found == IntervalDisplay.from_predictions(y, p, by=groups, sample_weight=w).intervals
-    assert list(found) == ["x", "y"]
-
-
 def test_rows_that_miss_a_value_are_dropped_from_their_group():
     pl = pytest.importorskip("polars")
     y, p = usual()
@@ -96,25 +76,3 @@ def test_a_group_may_lack_a_class():
     by = np.where(y == 2, "all", np.where(np.arange(y.size) % 2, "all", "no cats"))
     found = IntervalDisplay.from_predictions(words, P, by=by, classes=["ant"]).intervals
     assert list(found) == ["class ant · all", "class ant · no cats"]
-
-
-def test_an_estimator_gives_its_scores():
-    from sklearn.dummy import DummyClassifier
-
-    X, y = np.zeros((40, 1)), np.arange(40) % 2
-    assert list(IntervalDisplay.from_estimator(DummyClassifier().fit(X, y), X, y).intervals) == ["DummyClassifier"]
-
-
-def test_bad_arguments_are_named():
-    y, p = usual()
-    with pytest.raises(tn.InputError, match="`by` must have one entry per row"):
-        IntervalDisplay.from_predictions(y, p, by=["a"])
-    with pytest.raises(tn.InputError, match=r"`by` must name a group for every row; 2 of 600 .* the first at row 1\."):
-        IntervalDisplay.from_predictions(y, p, by=["a", None, None] + ["b"] * 597)
-    with pytest.raises(tn.InputError, match="`by` needs rows; a Tally has none"):
-        IntervalDisplay.from_predictions(tn.tally(y, p), by=y)
-    two = {str(level): Interval(0.03, 0.02, 0.05, level, "analytic", 500, True, False) for level in (0.9, 0.95)}
-    with pytest.raises(tn.InputError, match=r"`intervals` must have one level; got 0\.9, 0\.95"):
-        IntervalDisplay(two)
-    with pytest.raises(tn.InputError, match="`intervals` must hold at least one interval"):
-        IntervalDisplay({})

@@ -84,15 +84,6 @@ def test_whole_weights_repeat_rows_and_zero_removes_them(make):
     assert np.array_equal(flat(make(y, p, sample_weight=w.astype(float))), flat(weighted))
 
 
-@pytest.mark.parametrize("make", DRAWS.values(), ids=DRAWS)
-def test_a_row_of_weight_zero_is_no_row_among_other_weights(make):
-    y, p = usual()
-    w = np.where(np.arange(y.size) % 4 == 0, 0, 0.3 + p)
-    kept = w > 0
-    drawn = make(y, p, sample_weight=w).plot()
-    np.testing.assert_allclose(flat(drawn), flat(make(y[kept], p[kept], sample_weight=w[kept])), rtol=1e-9, atol=1e-12)
-
-
 def test_fractional_weights_draw_the_numbers_of_the_measures():
     y, p = usual()
     w = 0.3 + p

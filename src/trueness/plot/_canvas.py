@@ -392,7 +392,11 @@ def axis_names(kind: str) -> tuple[str, str]:
 
 
 def probability(value: float) -> str:
-    """A probability as a short tick label, near 1 by its distance from 1: 1e-05, 0.25, 0.999, 1−2e-5."""
+    """A probability as a short tick label, near 1 by its distance from 1.
+
+    >>> [probability(value) for value in (0.0, 1e-5, 0.25, 0.9, 0.9999, 0.9983, 1 - 2e-5, 1 - 1e-12, 1.0)]
+    ['0', '1e-05', '0.25', '0.9', '0.9999', '0.998', '1−2e-5', '1−1e-12', '1']
+    """
     rest = 1 - value
     if 0 < rest < 0.95e-4:
         digit, _, power = f"{rest:.0e}".partition("e-")
