@@ -162,7 +162,7 @@ def test_estimators_and_axes_can_be_given(display):
     )
     assert drawn.figure_ is figure
     assert drawn.ax_ is axes[0]
-    assert display is BinsDisplay or "DummyClassifier" in str(vars(made))
+    assert display is BinsDisplay or "DummyClassifier" in str(vars(drawn))
 
 
 TWO = {str(level): Interval(0.03, 0.02, 0.05, level, "analytic", 500, True, False) for level in (0.9, 0.95)}
