@@ -59,7 +59,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of values by the keys of the columns, and notes below.
+    r"""Rows of values by the keys of the columns, and notes below.
 
     >>> columns = [Column("model", "model", "name"), Column("ece", "ECE", "fraction"), Column("p", "p", "p")]
     >>> columns += [Column("none", "none"), Column("gap", "gap", "signed"), Column("why", "why", optional=True)]
@@ -71,9 +71,9 @@ class Table:
     =1+1   0.50000     -
     <BLANKLINE>
     A note.
-    >>> print("\\n".join(table.to_markdown().splitlines()[1:3]).replace("x", ""))
+    >>> print("\n".join(table.to_markdown().splitlines()[1:3]).replace("x", ""))
     | :--- | ---: | ---: | ---: | :--- |
-    | a\\|b | **0.00123** | 0.04 | −0.5000 |  |
+    | a\|b | **0.00123** | 0.04 | −0.5000 |  |
     >>> print(table.to_csv().splitlines()[2], table.to_dict()[1]["p"], table.to_rich(20))
     '=1+1,0.5,,,, None None
     >>> '<td class="num flag" data-sort="0.00123"><bdi>0.00123</bdi></td>' in table.to_html()
