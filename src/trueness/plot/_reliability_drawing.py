@@ -174,7 +174,7 @@ def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *
     if curve.method in ("isotonic", "smooth"):
         _at_the_frame(ax, record, frame, style)
     look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "zorder": 4, "clip_on": False}
-    ax.scatter(*map(frame.inside, dots), s=30, **look)
+    ax.scatter(frame.inside(dots[0]), frame.inside(dots[1]), s=30, **look)
     if curve.method == "smooth" and alone:
         _draw_thickness(ax, x, y, curve.weight, style)
     return line
