@@ -66,21 +66,10 @@ def test_a_change_belongs_to_all_lines_of_its_statement_and_a_default_to_none():
     assert [lines for before, _, lines in changed(LIBRARY) if before == "2"] == [[], [12]]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("a + b", "a - b"),
-        ("a ** 2", "a * 2"),
-        ("a <= b < c", "a < b < c"),
-        ("a or b", "a and b"),
-        ("not a", "not not a"),
-        ("-a", "+a"),
-        ("True", "False"),
-        ("0.5", "1.5"),
-    ],
-)
-def test_each_kind_of_change(before, after):
-    assert (before, after) in [(old, new) for old, new, _ in changed(f"def f(): return {before}")]
+def test_each_kind_of_change():
+    kinds = {"a + b": "a - b", "a ** 2": "a * 2", "a <= b < c": "a < b < c", "a or b": "a and b", "not a": "not not a"}
+    for before, after in (kinds | {"-a": "+a", "True": "False", "0.5": "1.5"}).items():
+        assert (before, after) in [(old, new) for old, new, _ in changed(f"def f(): return {before}")]
 
 
 @pytest.mark.slow

@@ -32,18 +32,11 @@ def written(monkeypatch):
     return run
 
 
-def test_long_work_shows_a_bar_and_wipes_it_out(written):
+def test_long_work_shows_a_bar_on_a_terminal_and_wipes_it_out(written):
     text = written(Terminal(), -1.0)
     assert "\rReading [bold]?[31mx ░" in text
     assert text.endswith("\r\x1b[K")
-
-
-def test_short_work_shows_no_bar(written):
-    assert written(Terminal(), 60.0) == ""
-
-
-def test_a_pipe_gets_nothing(written):
-    assert written(io.StringIO(), -1.0) == ""
+    assert written(Terminal(), 60.0) == written(io.StringIO(), -1.0) == ""
 
 
 def test_a_bar_is_drawn_only_on_a_terminal_and_after_two_seconds(monkeypatch, capsys):
