@@ -57,9 +57,9 @@ WRONG = {
     ),
     "more rows than there can be": (lambda: tn.max_bins(10**400, 0.1), "`n` must be below 2⁶²"),
     "more knots than rows can have": (lambda: tn.SplineCalibration(n_knots=2**63).fit(P, Y), "`n_knots` must be"),
-    "tests that are no list": (
-        lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, detect_oe=1.2, tests=3),
-        "`tests` must be",
+    "an error to detect that is negative": (
+        lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, detect_oe=-1.2),
+        "`detect_oe` must be",
     ),
     "labels of an unknown kind": (lambda: tn.ece([*P, 10**400], [*P, 0.5]), "`y_true` must"),
 }

@@ -5,7 +5,6 @@ import io
 import json
 import subprocess
 import sys
-from typing import get_args
 
 import pytest
 
@@ -65,8 +64,8 @@ def test_the_sizes_of_a_validation_are_the_librarys(call):
     assert found["size"] == list(tn.validation_size(prevalence=0.1, c_statistic=0.8).size)
     assert validation(call, "--prevalence", "0.018", "--oe-se", "0.2456")["n"] == 905
     assert validation(call, "--log-odds", "-5", "2.5", "--slope-width", "0.2")["n"] == 4554
-    found = validation(call, "--log-odds", "0", "1", "--detect-oe", "1.3", "--test", "analytic", "--test", "omnibus")
-    how = {"log_odds": (0, 1), "detect_oe": 1.3, "tests": ["analytic", "omnibus"], "seed": 0}
+    found = validation(call, "--log-odds", "0", "1", "--detect-oe", "1.3")
+    how = {"log_odds": (0, 1), "detect_oe": 1.3, "seed": 0}
     assert found["size"] == list(tn.validation_size(**how).size)
 
 
@@ -113,13 +112,6 @@ def test_options_stand_after_the_name_they_belong_to(call):
     result = call("plan", "validation", "--prob", "p")
     assert result.exit_code == 2
     assert "--prob names a column of a FILE; give one." in result.stderr
-
-
-def test_every_test_of_the_library_can_be_planned_for():
-    from trueness.cli._plan_validation import _TESTS
-    from trueness.infer.test._calibration_test import TestMethod
-
-    assert get_args(TestMethod) == _TESTS
 
 
 def test_help_of_a_validation_imports_no_arrays():

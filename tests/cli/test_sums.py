@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 from tables_on_disk import write_columns
+from trueness.cli._gate_limits import Data
 
 import trueness as tn
 from trueness.cli import _rows, _sums
-from trueness.cli._gate_limits import Data
 from trueness.sources import _compression, _parquet
 
 

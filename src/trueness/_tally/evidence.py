@@ -60,7 +60,7 @@ class Evidence:
     position: Ints | None = None
     """The place of each row in the input."""
     dropped: int = 0
-    """Rows that missed a value."""
+    """Rows dropped because a value was missing."""
     two_columns: bool = False
     """Whether two columns, or two classes, became the binary problem of the second."""
     event: Any = None

@@ -14,17 +14,13 @@ from trueness.cli._rows import open_source, print_guesses, require_rows
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
-_TESTS = (
-    *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"),
-    "hosmer-lemeshow",
-)
 _OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         *("prevalence", "c_statistic", "log_odds", "oe_width", "oe_se", "slope_width", "brier_width", "c_width"),
         *("detect_oe", "detect_slope", "accept_oe", "accept_l2", "accept_ece", "accept_band", "power", "level"),
     )
-} | {"tests": "--test", "scores": "FILE"}
+} | {"scores": "FILE"}
 
 
 @click.command("validation", no_args_is_help=True)
@@ -41,9 +37,8 @@ _OPTIONS = {
 @opt.number("--slope-width", "Width of the confidence interval of the slope.  [default: 0.2]", metavar="WIDTH")
 @opt.number("--brier-width", "Width of the confidence interval of the Brier score.  [default: 0.02]", metavar="WIDTH")
 @opt.number("--c-width", "Width of the confidence interval of the c-statistic.  [default: 0.1]", metavar="WIDTH")
-@opt.number("--detect-oe", "A value of O/E that tests must detect, such as 1.25.", metavar="RATIO")
-@opt.number("--detect-slope", "A slope that tests must detect, such as 0.8.", metavar="SLOPE")
-@opt.choice("--test", _TESTS, None, "A test to plan for; repeatable.  [default: omnibus]", "tests", multiple=True)
+@opt.number("--detect-oe", "A value of O/E that the omnibus test must detect, such as 1.25.", metavar="RATIO")
+@opt.number("--detect-slope", "A slope that the omnibus test must detect, such as 0.8.", metavar="SLOPE")
 @opt.number("--accept-oe", "Margin within which O/E must be shown to be 1.", metavar="MARGIN")
 @opt.number("--accept-l2", "Margin within which the l2 error must be shown to be 0.", metavar="MARGIN")
 @opt.number("--accept-ece", "Margin within which the ECE in 10 bins must be shown to be 0.", metavar="MARGIN")
@@ -55,22 +50,21 @@ _OPTIONS = {
 def validation(**how: Any) -> None:
     """Plan how many rows the validation of a model needs.
 
-    For confidence limits of a given width (Riley et al. 2021), for tests that detect a given miscalibration, and for
-    accepting that there is none or little (equivalence tests). Describe the scores by --prevalence and --c-statistic,
-    by --log-odds, or by a FILE of earlier scores. If you name no width, error to detect or margin, the default widths
-    are planned for.
+    For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a given miscalibration,
+    and for accepting that there is none or little (equivalence tests). Describe the scores by --prevalence and
+    --c-statistic, by --log-odds, or by a FILE of earlier scores. If you name no width, error to detect or margin, the
+    default widths are planned for.
 
     \b
       trueness plan validation --prevalence 0.1 --c-statistic 0.8
       trueness plan validation --prevalence 0.018 --oe-width 1
       trueness plan validation --prevalence 0.1 --c-statistic 0.8 --accept-l2 0.05 --accept-oe 0.1
-      trueness plan validation pilot.csv --prob model --detect-oe 1.25 --detect-slope 0.8 --test omnibus --test cox
+      trueness plan validation pilot.csv --prob model --detect-oe 1.25 --detect-slope 0.8
 
     Exit code 0: planned. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(how)
     request = Request.pop_from(how)
-    how["tests"] = how["tests"] or ("omnibus",)
     how["log_odds"] = how["log_odds"] or None
     if request.files:
         plan = _plan_by_file(request, how)

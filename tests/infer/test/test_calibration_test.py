@@ -15,7 +15,7 @@ from strategies import arrays, rows, weighted_rows
 import trueness as tn
 from trueness._tally.binned_scores import of_cells
 from trueness.infer import calibration_test
-from trueness.infer.test._calibration_test import _METHODS, pvalue_of_cells
+from trueness.infer.test._calibration_test import _METHODS
 from trueness.infer.test._exact_test import exact_pvalue
 from trueness.infer.test._t_cal import number_of_resolutions
 
@@ -574,12 +574,3 @@ def test_classes_are_called_by_their_names():
     names = np.array(["cat", "dog", "owl"])
     found = calibration_test(names[y], P, kind="classwise", labels=list(names), resamples=19, seed=0)
     assert [name.replace("'", "") for name in found.alone][:3] == ["class cat", "class dog", "class owl"]
-
-
-def test_simulations_take_scores_that_were_not_fitted():
-    rng = np.random.default_rng(0)
-    p = rng.uniform(0.1, 0.9, 2_000)
-    y = (rng.random(2_000) < p).astype(int)
-    for method in ("hosmer-lemeshow", "ks", "cox"):
-        found = pvalue_of_cells(tn.tally(y, p).parts[0], method, np.random.default_rng(0))
-        assert found == calibration_test(y, p, method=method).pvalue

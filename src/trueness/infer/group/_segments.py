@@ -162,7 +162,7 @@ def segments_of(
     sample = evidence.sample
     cells_of_rows(sample)  # checks every value
     if evidence.cluster is not None:
-        _warn_few_clusters(evidence.cluster, None if evidence.whole else sample.w)
+        _warn_few_clusters(evidence.cluster, sample.w)
     rows = of_sample(sample, columns, evidence.cluster)
     alpha = 1 - level if alpha is None else alpha
     found = describe_segments(rows, level, alpha, resamples, rng, evidence.rounded_to)

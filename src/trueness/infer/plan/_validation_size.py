@@ -1,23 +1,21 @@
 """Planning a validation: how many rows it takes to estimate, test or accept the calibration of a model."""
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, checked_word, generator, is_number
+from trueness._input.arguments import Seed, checked_fraction, generator, is_number
 from trueness._keywords import suggests_keywords
 from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.cells import Cells
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.plan._acceptance_power import Accepted, acceptance_size
 from trueness.infer.plan._score_law import ScoreLaw, log_odds_of, score_law
-from trueness.infer.test._calibration_test import TestMethod, pvalue_of_cells
 from trueness.infer.test._omnibus import omnibus_power
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike, Floats
@@ -28,12 +26,11 @@ _WIDTHS = {"oe_width": 0.2, "slope_width": 0.2, "brier_width": 0.02, "c_width": 
 _TITLES = {"oe_width": "O/E", "slope_width": "slope", "brier_width": "Brier score", "c_width": "c-statistic"}
 # Distinct scores for which power is simulated at most; above, neighbours share one.
 _MANY = 1024
-_DRAWS, _NULL_DRAWS, _RESAMPLES = 400, 999, 199
+_DRAWS, _NULL_DRAWS = 400, 999
 _LEAST_ROWS, _MOST_ROWS = 10, 10**7
 _TURNS = 12
 # A simulated power this near to the target, about one standard error, ends the search.
 _NEAR = 0.02
-_REDRAWING = ("exact", "t-cal", "adaptive-t-cal")
 
 
 @suggests_keywords
@@ -50,7 +47,6 @@ def validation_size(
     c_width: float | None = None,
     detect_oe: float | None = None,
     detect_slope: float | None = None,
-    tests: Sequence[TestMethod] = ("omnibus",),
     accept_oe: float | None = None,
     accept_l2: float | None = None,
     accept_ece: float | None = None,
@@ -81,11 +77,10 @@ def validation_size(
     oe_se : float, optional
         Standard error of log O/E, instead of `oe_width`.
     detect_oe : float, optional
-        A value of O/E that tests must detect: all log-odds are off by the same shift.
+        A value of O/E that the omnibus test of :func:`trueness.calibration_test` must detect: all log-odds are off by
+        the same shift.
     detect_slope : float, optional
-        A slope that tests must detect, at O/E = 1; below 1, the scores are too extreme.
-    tests : sequence of str, default ('omnibus',)
-        The tests to plan for: methods of :func:`trueness.calibration_test`.
+        A slope that the omnibus test must detect, at O/E = 1; below 1, the scores are too extreme.
     accept_oe : float, optional
         Margin within which O/E must be shown to be 1 ± margin, by two one-sided tests, if the scores are calibrated.
     accept_l2, accept_ece, accept_band : float, optional
@@ -125,10 +120,9 @@ def validation_size(
     is at most width/2z. O/E has the limits exp(±z s). Since the rows are counted without regard to how the scores
     separate the labels, its size is on the safe side.
 
-    **Detection.** The power is simulated: 400 sets of labels (200 for 'exact' and 't-cal') with log-odds
-    :math:`a + b x`, the slope b and an a that gives the O/E, at scores on quantiles of their distribution. The number
-    of rows is adjusted until the share that the test rejects is near `power`; it is rounded up to two digits, and is
-    good to about 10 %.
+    **Detection.** The power is simulated: 400 sets of labels with log-odds :math:`a + b x`, the slope b and an a that
+    gives the O/E, at scores on quantiles of their distribution. The number of rows is adjusted until the share that the
+    test rejects is near `power`; it is rounded up to two digits, and is good to about 10 %.
 
     **Acceptance.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1 − level accept with
     probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile. For the l2
@@ -180,7 +174,7 @@ def validation_size(
         found.append(_Criterion("O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)))
     for name, value in errors.items():
         if value is not None:
-            found += [plan.detection(name, value, test, rng) for test in _checked_tests(tests)]
+            found.append(plan.detection(name, value, rng))
     if accept_oe is not None:
         found.append(plan.acceptance(accept_oe))
     wanted = {name: margin for name, margin in margins.items() if margin is not None}
@@ -240,14 +234,14 @@ class _Plan(NamedTuple):
             size = _c_size(self.rate, self.c_statistic, se)
         return _Criterion(_TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size))
 
-    def detection(self, name: str, value: float, test: TestMethod, rng: np.random.Generator) -> _Criterion:
-        """Rows with which a test detects the error with the probability `power`."""
+    def detection(self, name: str, value: float, rng: np.random.Generator) -> _Criterion:
+        """Rows with which the omnibus test detects the error with the probability `power`."""
         law, title = self.known_law(name), "O/E" if name == "detect_oe" else "slope"
         ratio, slope = (value, 1.0) if name == "detect_oe" else (1.0, value)
         error = _Error(law, slope, law.shift(ratio, slope))
         target = f"{title} {value:g} detected with probability {self.power:g}"
-        size = _detection_size(lambda n: error.power(n, test, 1 - self.level, rng), error, self.level, self.power)
-        return _Criterion(f"{test} test", target, size)
+        size = _detection_size(lambda n: error.power(n, 1 - self.level, rng), error, self.level, self.power)
+        return _Criterion("omnibus test", target, size)
 
     def acceptance(self, margin: float) -> _Criterion:
         """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
@@ -331,20 +325,11 @@ class _Error(NamedTuple):
         inside = (score > 0) & (score < 1)
         return np.where(inside, expit(self.slope * log_odds_of(score) + self.shift), score)
 
-    def power(self, n: int, test: TestMethod, alpha: float, rng: np.random.Generator) -> float:
-        """Simulated share of data sets of n rows that a test rejects."""
+    def power(self, n: int, alpha: float, rng: np.random.Generator) -> float:
+        """Simulated share of data sets of n rows that the omnibus test rejects."""
         score, count = self.law.rows(n, _MANY)
-        truth = self.truth(score)
-        if test == "omnibus":
-            cells = Cells(score, count, count, np.zeros_like(count))
-            return omnibus_power(cells, truth, alpha, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
-        resamples = _RESAMPLES if test in _REDRAWING else None
-        draws, rejected = _DRAWS // 2 if resamples else _DRAWS, 0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)
-            for events in rng.binomial(count, truth, (draws, count.size)):
-                rejected += pvalue_of_cells(Cells(score, count, count, events), test, rng, resamples) <= alpha
-        return rejected / draws
+        cells = Cells(score, count, count, np.zeros_like(count))
+        return omnibus_power(cells, self.truth(score), alpha, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
 
     @property
     def strength(self) -> float:
@@ -429,10 +414,3 @@ def _check_targets(targets: dict[str, Any]) -> None:
             raise InputError(name, "must be at most 1", f"got {value!r}")
     if targets["oe_se"] is not None and targets["oe_width"] is not None:
         raise InputError("oe_se", "must be given without `oe_width`, which follows from it", "got both")
-
-
-def _checked_tests(tests: Any) -> list[TestMethod]:
-    names = [tests] if not isinstance(tests, list | tuple) else list(tests)
-    if not names:
-        raise InputError("tests", "must name at least one test", "got none")
-    return [checked_word(name, "tests", get_args(TestMethod)) for name in names]  # type: ignore[misc]  # the words are its own

@@ -398,11 +398,6 @@ def _joint_significance(outcome: Outcome, n: int, method: str = "omnibus") -> Si
     return Significance(outcome.statistic, outcome.pvalue, method, n, outcome.assumptions, **details)
 
 
-def pvalue_of_cells(cells: Cells, method: TestMethod, rng: np.random.Generator, resamples: int | None = None) -> float:
-    """The p-value of a test with its default bins, for simulations."""
-    return _METHODS[method].test(cells, Options(None, resamples, rng, False, None)).pvalue
-
-
 def _options(
     method: Any,
     bins: BinsLike | None,
