@@ -11,7 +11,6 @@ from tables_on_disk import write_columns
 
 import trueness as tn
 from trueness.errors import TruenessWarning
-from trueness.infer.limits._observed_expected import observed_expected_interval
 
 
 def found(result, code):
@@ -66,14 +65,16 @@ def test_the_ece_is_that_of_the_bins_that_are_named(call, file, grouped):
 
 
 def test_observed_expected_must_lie_within_a_range(call, file, grouped):
-    cells = tn.tally(grouped["y"], grouped["q"]).parts[0]
-    value, low, high = observed_expected_interval(cells, 0.9)
+    rows = grouped["y"], grouped["q"]
+    ratio = tn.estimate("observed_expected", *rows, level=0.9)
+    value, low, high = ratio.value, ratio.low, ratio.high
     reach = max(high - 1, 1 - low)
     for allowed, code in ((reach * 1.001, 0), (reach * 0.999, 1)):
         (line,) = found(call(*file, "--oe-within", repr(allowed), "--require"), code)
         assert float(line["estimate"]) == value
         assert (float(line["low"]), float(line["high"])) == (low, high)
-    low, high = observed_expected_interval(cells, 0.95)[1:]
+    ratio = tn.estimate("observed_expected", *rows)
+    low, high = ratio.low, ratio.high
     outside = max(low - 1, 1 - high)
     if outside > 0:
         assert found(call(*file, "--oe-within", repr(outside * 0.999)), 1)

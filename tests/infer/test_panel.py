@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.infer._panel import panel_values
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
@@ -78,11 +77,6 @@ def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):
         assert estimate.level == 0.95
     assert (found.n, found.events, found.prevalence) == (300, y.sum(), y.mean())
     assert found["spiegelhalter"] == tn.calibration_test(y, p, method="spiegelhalter", seed=0)
-
-
-def test_values_without_limits_are_the_same(found):
-    values = panel_values(tn.tally(*some_rows()), KEYS, "spline")
-    assert values == pytest.approx({key: found[key].value for key in KEYS}, rel=1e-9)
 
 
 def test_a_panel_is_a_mapping_a_frame_and_a_dict(found):
@@ -221,12 +215,3 @@ def test_rows_events_and_prevalence_are_counted_by_their_weights():
         assert found.prevalence == pytest.approx(w @ y / w.sum())
         assert (found.level, found.curve, found.clusters) == (0.95, "spline", None)
     assert tn.panel(y, p, level=0.8, floor=False)["slope"].level == 0.8
-
-
-def test_only_the_values_asked_for_are_computed():
-    y, p = some_rows(60)
-    found = panel_values(tn.tally(y, p), ("free_intercept", "brier"), "spline")
-    assert list(found) == ["free_intercept", "brier"]
-    assert found["brier"] == pytest.approx(tn.brier(y, p))
-    curve = panel_values(tn.tally(y, p), ("e90", "ici"), "loess")
-    assert curve == pytest.approx({"e90": tn.e90(y, p, curve="loess"), "ici": tn.ici(y, p, curve="loess")})

@@ -1,218 +1,182 @@
-"""The table of measures: what each is called and means, and how its limits and its noise floor are found."""
+"""The catalogue: the only list of measures. What each is called and means, how it is computed, and how sure it is.
+
+`estimate`, `trueness measure`, the panel, the report, the scorers and docs/reference/measures.md read it.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from trueness import measure as measures
+from trueness import measure as of
 from trueness._tally.rows_or_sums import as_tally
-from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness.errors import InputError
-from trueness.infer.limits._measure_limits import (
-    Asked,
-    Limits,
-    LimitsOf,
-    Options,
-    auc_limits,
-    biased,
-    curve_limits,
-    discrimination_limits,
-    ece_limits_in,
-    free_intercept_limits,
-    intercept_limits,
-    l2_limits,
-    loss_limits,
-    rate_limits,
-    ratio_limits,
-    scaled_brier_limits,
-    slope_limits,
-    uncertainty_limits,
-)
-from trueness.infer.limits._slope import free_intercept_interval
+from trueness.infer.limits._auc import auc_limits
+from trueness.infer.limits._curve_errors import curve_limits
+from trueness.infer.limits._discrimination import discrimination_limits
+from trueness.infer.limits._gaps import gap_limits, squared_limits
+from trueness.infer.limits._limits import LimitsOf, biased, of_one
+from trueness.infer.limits._observed_expected import ratio_limits
+from trueness.infer.limits._row_means import loss_limits, rate_limits, scaled_brier_limits, uncertainty_limits
+from trueness.infer.limits._shift import intercept_limits
+from trueness.infer.limits._slope import fit_line, free_intercept_limits, of_line, slope_limits
 from trueness.infer.test._calibration_test import calibration_test
-from trueness.measure._binned import checked_norm
+from trueness.typing import Kind
 
 
 class Measure(NamedTuple):
-    """A measure of the library: its name, its meaning, and how its uncertainty is found."""
+    """One measure."""
 
+    key: str
+    """Its name as an argument, and in JSON and CSV."""
     name: str
     definition: str
-    function: str | Callable[..., float]
-    """A function of the sums, or its name in `trueness.measure`."""
+    """How it is computed, in a sentence."""
+    meaning: str
+    """How to read it, for a page."""
+    brief: str
+    """The same in at most 16 letters, for a terminal."""
+    function: Callable[..., float]
+    """Of the sums and of its options."""
     limits: LimitsOf
     floor: Literal["", "gaps", "pooled", "drawn", "curve"] = ""
     """How the noise floor is simulated: gaps of bins, labels of pooled scores, of every score, or with a curve."""
-
-
-class Gaps(NamedTuple):
-    """A power mean over bins of a power of |event rate − mean score|."""
-
-    rule: BinRule
-    norm: float
-    power: int
-
-    @property
-    def blind(self) -> bool:
-        """Whether the bins do not depend on the labels."""
-        return not isinstance(self.rule, Isotonic | BlockIsotonic)
-
-
-def gaps_of(function: str, options: Options) -> Gaps | None:
-    """The bins and norm of a measure of gaps; None for other losses."""
-    bins, norm = options.get("bins", 10), checked_norm(options.get("norm", "l1"))
-    if function == "ace":
-        return Gaps(bins if isinstance(bins, BinRule) else EqualMass(bins), norm, 1)
-    if function == "mce":
-        return Gaps(as_rule(bins), math.inf, 1)
-    loss = options.get("loss", "absolute")
-    if loss not in ("absolute", "squared"):
-        return None
-    return Gaps(as_rule(bins), norm, 1 if loss == "absolute" else 2)
-
-
-def _gap_limits(function: str) -> LimitsOf:
-    """Limits of the l1 and the l2 error in bins that do not depend on the labels; none for other norms."""
-
-    def limits(asked: Asked) -> Limits:
-        gaps = gaps_of(function, asked.options)
-        if gaps is not None and gaps.blind and (gaps.norm, gaps.power) == (1, 1):
-            return ece_limits_in(asked, gaps.rule)
-        if gaps is not None and gaps.blind and (gaps.norm, gaps.power) in ((2, 1), (1, 2)):
-            return l2_limits(asked, gaps.rule, squared=gaps.power == 2)
-        return biased(asked)
-
-    return limits
-
-
-def _squared_limits(asked: Asked) -> Limits:
-    return l2_limits(asked, asked.options.get("bins"), squared=True, k=asked.options.get("k"))
+    ideal: float = math.nan
+    """Its value for a calibrated model, if that does not depend on the scores."""
+    unit: Literal["fraction", "percent", "number"] = "fraction"
+    better: Literal["less", "more", ""] = "less"
+    """Which of two values is that of the better model, if one can tell."""
+    bins: Literal["", "own", "mass"] = ""
+    """Its bins, if they can be chosen: any, or of equal mass."""
+    scores: bool = True
+    """Whether it needs every distinct score: sums of bins do not suffice."""
+    view: Kind = "classwise"
+    """The default view of a matrix."""
+    preset: Mapping[str, Any] = MappingProxyType({})
+    """Options by which it differs from another measure with the same function."""
+    part: bool = False
+    """Whether it is a part of the measure above it."""
+    summed: bool = False
+    """Whether it is summed over classes, not averaged."""
+    shown: str = ""
+    """Where it is listed: `trueness measure` of 'rows', of the views of a 'matrix', of 'sums'; 'report'."""
 
 
 def _corp(part: str) -> Callable[..., float]:
     def value(sums: Any, *, score: Literal["brier", "log"] = "brier") -> float:
-        return float(getattr(measures.corp(sums, score=score), part))
+        return float(getattr(of.corp(sums, score=score), part))
 
     return value
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
+    return lambda sums: calibration_test(sums, method=method).statistic
+
+
+def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> Callable[..., float]:
     def value(sums: Any) -> float:
-        return calibration_test(sums, method=method).statistic
+        if sums.kind not in views:
+            raise InputError("measure", f"{key!r} needs {demand}", f"these sums are {sums.kind}", remedy=remedy)
+        return float(sums.average(lambda part: part.totals.events / part.totals.weight))
 
     return value
 
 
-def _event_rate(sums: Any) -> float:
-    return float(sums.average(lambda part: part.totals.events / part.totals.weight))
-
-
-def _prevalence(sums: Any) -> float:
-    if sums.kind != "binary":
-        demand = "'prevalence' needs one event per row"
-        raise InputError("measure", demand, f"these sums are {sums.kind}", remedy="'accuracy' is for the top class.")
-    return _event_rate(sums)
-
-
-def _accuracy(sums: Any) -> float:
-    if sums.kind not in ("confidence", "top-label"):
-        remedy = "Pass a matrix with `kind='confidence'`."
-        raise InputError(
-            "measure", "'accuracy' needs the top class of each row", f"these are {sums.kind}", remedy=remedy
-        )
-    return _event_rate(sums)
-
-
 def _free_intercept(sums: Any) -> float:
-    return as_tally(sums, None, {}).average(lambda cells: free_intercept_interval(cells, 0.95).intercept)
+    return as_tally(sums, None, {}).average(lambda cells: fit_line(cells).intercept)
 
 
-MEASURES: Final[dict[str, Measure]] = {
-    "ece": Measure("ECE", "Mean over bins of |event rate − mean score|.", "ece", _gap_limits("ece"), "gaps"),
-    "ace": Measure("ACE", "The same over bins of equal mass.", "ace", _gap_limits("ace"), "gaps"),
-    "mce": Measure("MCE", "Largest |event rate − mean score| of a bin.", "mce", biased, "gaps"),
-    "gce": Measure("GCE", "Power mean over bins of a loss of each bin.", "gce", _gap_limits("gce"), "gaps"),
-    "tce": Measure(
-        "TCE", "Percentage of scores that a test rejects as the rate of their bin.", "tce", biased, "pooled"
-    ),
-    "smooth_ece": Measure(
-        "smooth ECE", "Mean |label − score| after kernel smoothing of the residuals.", "smooth_ece", biased, "pooled"
-    ),
-    "squared_ece": Measure(
-        "squared ECE", "Mean over bins of (event rate − mean score)², debiased.", "squared_ece", _squared_limits
-    ),
-    "brier": Measure("Brier score", "Mean of (score − label)².", "brier", loss_limits("brier")),
-    "scaled_brier": Measure(
-        "scaled Brier score", "1 − Brier score / r(1 − r), with event rate r.", "scaled_brier", scaled_brier_limits
-    ),
-    "log_loss": Measure("log loss", "Mean of −log(probability of the label), in nats.", "log_loss", loss_limits("log")),
-    "calibration_slope": Measure(
-        "slope",
-        "Slope of the logistic regression of labels on the logits of the scores.",
-        "calibration_slope",
-        slope_limits,
-    ),
-    "calibration_intercept": Measure(
-        "calibration in the large",
-        "Intercept of the logistic regression of labels on the logits of the scores, with the slope fixed at 1.",
-        "calibration_intercept",
-        intercept_limits,
-    ),
-    "free_intercept": Measure(
-        "intercept (free slope)",
-        "Intercept of the logistic regression of labels on the logits of the scores, beside the slope.",
-        _free_intercept,
-        free_intercept_limits,
-    ),
-    "observed_expected": Measure(
-        "observed/expected", "Observed events divided by the sum of the scores.", "observed_expected", ratio_limits
-    ),
-    "auc": Measure("AUC", "Probability that an event has a higher score than a non-event.", "auc", auc_limits),
-    "ici": Measure("ICI", "Mean |flexible curve − score|.", "ici", curve_limits(0), "curve"),
-    "e50": Measure("E50", "Median of |flexible curve − score|.", "e50", curve_limits(1), "curve"),
-    "e90": Measure("E90", "90 % quantile of |flexible curve − score|.", "e90", curve_limits(2), "curve"),
-    "emax": Measure("Emax", "Largest |flexible curve − score|.", "emax", curve_limits(3), "curve"),
-    "miscalibration": Measure(
-        "miscalibration",
-        "Score minus that of the isotonic recalibration (CORP).",
-        _corp("miscalibration"),
-        biased,
-        "drawn",  # pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 % too low
-    ),
-    "discrimination": Measure(
-        "discrimination",
-        "Score of the event rate minus that of the isotonic recalibration (CORP).",
-        _corp("discrimination"),
-        discrimination_limits,
-    ),
-    "uncertainty": Measure(
-        "uncertainty",
-        "Score of the event rate, for the Brier score r(1 − r).",
-        _corp("uncertainty"),
-        uncertainty_limits,
-    ),
-    "ks": Measure(
-        "KS distance", "Largest |mean of label − score| over all scores up to one.", _distance("ks"), biased, "pooled"
-    ),
-    "kuiper": Measure(
-        "Kuiper distance",
-        "Largest |mean of label − score| over all ranges of scores.",
-        _distance("kuiper"),
-        biased,
-        "pooled",
-    ),
-    "prevalence": Measure("prevalence", "Share of events.", _prevalence, rate_limits),
-    "accuracy": Measure("accuracy", "Share of rows whose top class is the label.", _accuracy, rate_limits),
+# fmt: off
+_TABLE = (
+    Measure("prevalence", "prevalence", "Share of events.", "share of events", "share of events",
+            _event_rate("prevalence", ("binary",), "one event per row", "'accuracy' is for the top class."),
+            of_one(rate_limits, bins=True), better="", scores=False, shown="rows sums report"),
+    Measure("accuracy", "accuracy", "Share of rows whose top class is the label.", "share of correct top labels",
+            "top label right",
+            _event_rate("accuracy", ("confidence", "top-label"), "the top class of each row",
+                        "Pass a matrix with `kind='confidence'`."),
+            of_one(rate_limits, bins=True), better="more", scores=False, view="confidence"),
+    Measure("ece", "ECE", "Mean over bins of |event rate − mean score|.", "mean gap between score and rate",
+            "mean gap",
+            of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, shown="rows matrix sums report"),
+    Measure("ece_l2", "ECE, l2", "Root mean square over bins of event rate − mean score.",
+            "root mean square gap between score and rate", "quadratic mean",
+            of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, preset={"norm": "l2"}, shown="rows sums"),
+    Measure("ace", "ACE", "The same over bins of equal mass.", "mean gap in bins of equal mass", "equal-mass bins",
+            of.ace, gap_limits("ace"), "gaps", bins="mass", shown="rows matrix sums report"),
+    Measure("mce", "MCE", "Largest |event rate − mean score| of a bin.", "largest gap of any bin", "largest gap",
+            of.mce, biased, "gaps", bins="own", scores=False, shown="rows matrix sums report"),
+    Measure("gce", "GCE", "Power mean over bins of a loss of each bin.", "power mean of the losses of bins",
+            "any loss",
+            of.gce, gap_limits("gce"), "gaps", bins="own", scores=False),
+    Measure("tce", "TCE", "Percentage of scores that a test rejects as the rate of their bin.",
+            "share of rows whose score a test rejects", "scores rejected",
+            of.tce, biased, "pooled", unit="percent", shown="rows matrix sums report"),
+    Measure("smooth_ece", "smooth ECE", "Mean |label − score| after kernel smoothing of the residuals.",
+            "mean gap after smoothing, without bins", "without bins",
+            of.smooth_ece, biased, "pooled", shown="rows matrix sums report"),
+    Measure("squared_ece", "squared ECE", "Mean over bins of (event rate − mean score)², debiased.",
+            "mean squared gap, debiased", "debiased",
+            of.squared_ece, squared_limits, ideal=0, scores=False, view="confidence", shown="rows matrix sums"),
+    Measure("ks", "KS distance", "Largest |mean of label − score| over all scores up to one.",
+            "largest gap of cumulative sums", "cumulative gap",
+            _distance("ks"), biased, "pooled", shown="sums"),
+    Measure("kuiper", "Kuiper distance", "Largest |mean of label − score| over all ranges of scores.",
+            "largest gap of any range of scores", "gap of a range",
+            _distance("kuiper"), biased, "pooled", shown="sums"),
+    Measure("brier", "Brier score", "Mean of (score − label)².", "mean squared error", "squared error",
+            of.brier, loss_limits("brier"), scores=False, shown="rows sums report"),
+    # Not pooled: pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 % too low
+    Measure("miscalibration", "miscalibration", "Score minus that of the isotonic recalibration (CORP).",
+            "gap to isotonic regression fitted on these rows", "0 at best",
+            _corp("miscalibration"), biased, "drawn", part=True, summed=True, shown="rows sums report"),
+    Measure("discrimination", "discrimination",
+            "Score of the event rate minus that of the isotonic recalibration (CORP).", "gain over the base rate",
+            "is subtracted",
+            _corp("discrimination"), discrimination_limits, better="more", part=True, shown="rows sums report"),
+    Measure("uncertainty", "uncertainty", "Score of the event rate, for the Brier score r(1 − r).",
+            "Brier score of the base rate", "of prevalence",
+            _corp("uncertainty"), uncertainty_limits, better="", part=True, shown="rows report"),
+    Measure("scaled_brier", "scaled Brier score", "1 − Brier score / r(1 − r), with event rate r.",
+            "1 − Brier score / UNC: 1 at best, 0 for the base rate", "1 at best",
+            of.scaled_brier, scaled_brier_limits, better="more", scores=False, shown="report"),
+    Measure("log_loss", "log loss", "Mean of −log(probability of the label), in nats.",
+            "negative log-likelihood, in nats", "-log-likelihood",
+            of.log_loss, loss_limits("log"), shown="rows sums report"),
+    Measure("slope", "slope", "Slope of the logistic regression of labels on the logits of the scores.",
+            "below 1: too extreme; above 1: not extreme enough", "< 1: extreme",
+            of.calibration_slope, of_line(slope_limits), ideal=1, unit="number", better="",
+            shown="rows sums report"),
+    Measure("intercept", "calibration in the large",
+            "Intercept of the logistic regression of labels on the logits of the scores, the slope being 1.",
+            "intercept at slope 1; below 0: too high on average", "at slope 1",
+            of.calibration_intercept, of_line(intercept_limits), ideal=0, unit="number", better="",
+            shown="rows sums report"),
+    Measure("free_intercept", "intercept (free slope)",
+            "Intercept of the logistic regression of labels on the logits of the scores, beside the slope.",
+            "of the same fit as the slope", "beside the slope",
+            _free_intercept, of_line(free_intercept_limits), ideal=0, unit="number", better="", shown="report"),
+    Measure("observed_expected", "observed/expected", "Observed events divided by the sum of the scores.",
+            "below 1: scores too high on average", "> 1: too low",
+            of.observed_expected, of_one(ratio_limits, bins=True), ideal=1, unit="number", better="", scores=False,
+            shown="rows sums report"),
+    Measure("auc", "AUC", "Probability that an event has a higher score than a non-event.",
+            "for orientation: discrimination, not calibration", "discrimination",
+            of.auc, of_one(auc_limits), better="more", shown="report"),
+    Measure("ici", "ICI", "Mean |flexible curve − score|.", "mean distance between scores and calibration curve",
+            "mean distance",
+            of.ici, curve_limits("ici"), "curve", shown="report"),
+    Measure("e50", "E50", "Median of |flexible curve − score|.", "median of these distances", "median of them",
+            of.e50, curve_limits("e50"), "curve", shown="report"),
+    Measure("e90", "E90", "90 % quantile of |flexible curve − score|.",
+            "distance that 90 % of the rows do not exceed", "90 % of them",
+            of.e90, curve_limits("e90"), "curve", shown="report"),
+    Measure("emax", "Emax", "Largest |flexible curve − score|.", "largest of these distances", "largest of them",
+            of.emax, curve_limits("emax"), "curve", shown="report"),
+)
+# fmt: on
+MEASURES: Final[dict[str, Measure]] = {one.key: one for one in _TABLE}
+ALIASES: Final = {f"brier_{part}": part for part in ("miscalibration", "discrimination", "uncertainty")} | {
+    one.function.__name__: one.key for one in _TABLE if one.function.__name__ in of.__all__ and not one.preset
 }
-ALIASES: Final[dict[str, tuple[str, Options]]] = {
-    "ece_l2": ("ece", {"norm": "l2"}),
-    "slope": ("calibration_slope", {}),
-    "intercept": ("calibration_intercept", {}),
-    "brier_miscalibration": ("miscalibration", {}),
-    "brier_discrimination": ("discrimination", {}),
-    "brier_uncertainty": ("uncertainty", {}),
-}
-CURVE: Final = {"ici": 0, "e50": 1, "e90": 2, "emax": 3}
-"""Places among the distances of a flexible curve."""
-SUMMED: Final = ("miscalibration",)
-"""Measures that are summed over classes."""
+"""Other names of measures: those of their functions, and of parts of the Brier score."""

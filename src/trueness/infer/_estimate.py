@@ -14,63 +14,48 @@ from trueness._input.row_options import spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
-from trueness.infer._catalogue import ALIASES, CURVE, MEASURES, SUMMED, Measure, gaps_of
+from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._bootstrap import bootstrap_limits
-from trueness.infer.limits._measure_limits import (
-    Asked,
-    Limits,
-    Options,
-    auc_limits,
-    curve_distances,
-    free_intercept_limits,
-    intercept_limits,
-    limits_or_note,
-    no_limits,
-    slope_limits,
-)
+from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_distances
+from trueness.infer.limits._gaps import gaps_of
+from trueness.infer.limits._limits import Asked, Limits, Options, limits_or_note, no_limits
 from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer.null._noise_floor import measure_name, measure_value
 from trueness.measure._binned import checked_norm
 from trueness.measure._squared import top_k_squared_ece
 from trueness.results import Estimate
 from trueness.results._estimate import INDEPENDENT_FLOOR
-from trueness.typing import ArrayLike, Kind, RowOptions
+from trueness.typing import ArrayLike, RowOptions
 
 
 class _Question(NamedTuple):
-    """One measure with its options."""
+    """One measure with its options; the key of a user's own function is empty."""
 
-    key: str
-    """In the table; empty for a user's own function."""
     measure: Measure
     options: Options
-
-    def value(self, sums: Any) -> float:
-        """The measure of sums."""
-        return measure_value(self.function, sums)
 
     @property
     def function(self) -> Callable[[Any], float]:
         """The measure as a function of sums alone."""
-        function = self.measure.function
-        return partial(getattr(measures, function) if isinstance(function, str) else function, **self.options)
+        return partial(self.measure.function, **self.options)
 
     @property
-    def needs_matrix(self) -> bool:
-        """Whether two columns are not the binary problem of the second."""
-        return self.key == "accuracy" or self.options.get("k") not in (None, 1)
+    def several(self) -> bool:
+        """Whether several scores of a row are asked about together, which sums per score do not keep."""
+        return self.options.get("k") not in (None, 1)
 
-    @property
-    def kind(self) -> Kind:
-        """The default view of a matrix."""
-        if self.key == "accuracy":
-            return "confidence"
-        function = self.measure.function
-        named = getattr(measures, function, None) if isinstance(function, str) else None
-        known = inspect.signature(named).parameters.get("kind") if named is not None else None
-        kind: Kind = "classwise" if known is None else known.default
-        return kind
+    def value(self, evidence: Evidence) -> float:
+        """The measure of rows or sums."""
+        if self.several:
+            if evidence.view not in ("binary", "confidence"):
+                raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
+            return top_k_squared_ece(evidence.matrix, **self.options)
+        if self.measure.key == "squared_ece" and not evidence.whole and "weight_type" not in self.options:
+            return measures.squared_ece(evidence.sums, weight_type="importance", **self.options)
+        # A user's function gets a Tally where there is one.
+        own = not self.measure.key and evidence.tally is not None
+        return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]
 
 
 @spelled_out
@@ -158,17 +143,26 @@ def estimate(
     if sample_weight is not None:
         rows["sample_weight"] = sample_weight
     question = _question(measure, own)
-    if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap" and question.key:
+    if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap" and question.measure.key:
         raise InputError(
             "method",
             "must be 'auto' for a measure of the library",
             f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}",
             remedy="A bootstrap does not cover a calibration error near zero.",
         )
+    if method == "bootstrap":
+        question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
     level = checked_level(level)
-    keep: Literal["binary", "keep"] = "keep" if question.needs_matrix else "binary"
-    evidence = Evidence.of(y_true, y_prob, rows, kind=question.kind, two_columns=keep, cluster=cluster)
-    return _asked(question, evidence, level, generator(seed), floor, method)
+    whole = question.several or question.measure.key == "accuracy"
+    evidence = Evidence.of(
+        y_true,
+        y_prob,
+        rows,
+        kind=question.measure.view,
+        two_columns="keep" if whole else "binary",
+        cluster=cluster,
+    )
+    return _answers({"": question}, evidence, level, generator(seed), floor=floor)[""]
 
 
 def estimate_of(
@@ -177,22 +171,11 @@ def estimate_of(
     *,
     level: float = 0.95,
     floor: bool = True,
-    method: Literal["auto", "bootstrap"] = "auto",
     rng: np.random.Generator,
     **options: Any,
 ) -> Estimate:
     """One measure of rows or sums that have been read, as :func:`estimate`; `options` are those of the measure."""
-    return _asked(_question(measure, options), evidence, checked_level(level), rng, floor, method)
-
-
-def _asked(
-    question: _Question, evidence: Evidence, level: float, rng: np.random.Generator, floor: bool, method: str
-) -> Estimate:
-    if method == "bootstrap":
-        question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
-    value, limits = _answer(question, Asked(evidence, math.nan, question.options, level, rng, floor))
-    floors = _floors({"": question}, evidence, level, rng) if floor else {}
-    return _estimate(question, evidence, level, value, limits, floors.get("", NO_FLOOR))
+    return _answers({"": _question(measure, options)}, evidence, checked_level(level), rng, floor=floor)[""]
 
 
 def estimates(
@@ -234,27 +217,49 @@ def estimates_of(
     *,
     level: float = 0.95,
     floor: bool = True,
+    limits: bool = True,
     rng: np.random.Generator,
     **options: Any,
 ) -> dict[str, Estimate]:
     """Several measures of rows or sums that have been read; the floors share their redrawn labels.
 
     `options` are those of measures that take them. A measure that refuses these sums has the value nan and a note.
+    Without `limits` and `floor` there are values only.
     """
     named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
     questions = {key: _question(one, options, lenient=True) for key, one in named.items()}
-    level = checked_level(level)
-    answers: dict[str, tuple[float, Limits]] = {}
-    for key, question in questions.items():
+    return _answers(questions, evidence, checked_level(level), rng, floor=floor, limits=limits, lenient=True)
+
+
+def _answers(
+    questions: Mapping[str, _Question],
+    evidence: Evidence,
+    level: float,
+    rng: np.random.Generator,
+    *,
+    floor: bool,
+    limits: bool = True,
+    lenient: bool = False,
+) -> dict[str, Estimate]:
+    """Each measure with its limits and floor; if `lenient`, a measure that refuses these sums is nan."""
+    values: dict[str, float] = {}
+    found: dict[str, Limits] = {}
+    asked = {key: Asked(evidence, one.value, one.options, level, rng, floor) for key, one in questions.items()}
+    for key, one in questions.items():
         try:
-            answers[key] = _answer(question, Asked(evidence, math.nan, question.options, level, rng, floor))
+            # The four distances of a curve come with their limits, of one fit.
+            some = limits or one.measure.floor == "curve"
+            found[key] = limits_or_note(one.measure.limits, asked[key]) if some else Limits()
+            values[key] = found[key].value if found[key].known else asked[key].value
         except InputError as reason:
-            answers[key] = math.nan, Limits(note=str(reason))
-    known = {key: question for key, question in questions.items() if not math.isnan(answers[key][0])}
-    floors = _floors(known, evidence, level, rng) if floor else {}
+            if not lenient:
+                raise
+            values[key], found[key] = math.nan, Limits(note=str(reason))
+    known = {key: one for key, one in questions.items() if floor and not (lenient and math.isnan(values[key]))}
+    floors = _floors(known, asked)
     return {
-        key: _estimate(question, evidence, level, *answers[key], floors.get(key, NO_FLOOR))
-        for key, question in questions.items()
+        key: _estimate(one.measure, evidence, level, values[key], found[key], floors.get(key, NO_FLOOR))
+        for key, one in questions.items()
     }
 
 
@@ -266,36 +271,35 @@ def _split(options: Options) -> tuple[RowOptions, Options]:
 
 
 def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Question:
-    """The measure in the table, or a user's own function; `lenient` leaves out options that it does not take."""
+    """The measure in the catalogue, or a user's own function; `lenient` leaves out options that it does not take."""
     if isinstance(measure, partial):
         if measure.args:
             raise InputError("measure", "must have its options by keyword", f"got {measure_name(measure)}")
         inner = _question(measure.func, {**measure.keywords, **({} if lenient else options)})
-        return inner if inner.key else inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
+        own = not inner.measure.key
+        return inner._replace(measure=inner.measure._replace(name=measure_name(measure))) if own else inner
     if isinstance(measure, str):
-        key, more = ALIASES.get(measure, (measure, {}))
+        key = ALIASES.get(measure, measure)
         if key not in MEASURES:
             raise InputError(
                 "measure", f"must be one of {', '.join(sorted({*MEASURES, *ALIASES}))}", f"got {measure!r}"
             )
-        options = {**options, **more}
     elif callable(measure):
-        key = str(getattr(measure, "__name__", ""))
-        if getattr(measures, key, None) is not measure or key not in MEASURES:
+        key = next((one.key for one in MEASURES.values() if one.function is measure), "")
+        if not key:
             return _own_question(measure, {} if lenient else options)
     else:
         demand = "must be a function of the library, its name, or a function of a Tally"
         raise InputError("measure", demand, f"got {measure!r}")
     found = MEASURES[key]
-    function = found.function if not isinstance(found.function, str) else getattr(measures, found.function)
-    known = inspect.signature(function).parameters
+    known = inspect.signature(found.function).parameters
     unknown = options.keys() - known.keys()
     if unknown and not lenient:
         raise unknown_keyword(key, min(unknown), known)
-    options = {name: value for name, value in options.items() if name not in unknown}
+    options = {name: value for name, value in options.items() if name not in unknown} | dict(found.preset)
     if key == "ece" and checked_norm(options.get("norm", "l1")) == 2:
-        found = found._replace(name="ECE, l2", definition="Root mean square over bins of event rate − mean score.")
-    return _Question(key, found, options)
+        found = MEASURES["ece_l2"]
+    return _Question(found, options)
 
 
 def _own_question(measure: Any, options: Options) -> _Question:
@@ -304,79 +308,47 @@ def _own_question(measure: Any, options: Options) -> _Question:
         raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)
     definition = (inspect.getdoc(measure) or "").partition("\n")[0] or "A function of a Tally."
     none = no_limits("No valid interval is known for a function of your own; `method='bootstrap'` assumes one.")
-    return _Question("", Measure(measure_name(measure), definition, measure, none, "drawn"), options)
+    return _Question(Measure("", measure_name(measure), definition, "", "", measure, none, "drawn"), options)
 
 
-def _answer(question: _Question, asked: Asked) -> tuple[float, Limits]:
-    """Value and limits; fits that give both are made once."""
-    measure, options, evidence = question.measure, question.options, asked.evidence
-    if question.key == "squared_ece" and not evidence.whole and "weight_type" not in options:
-        question = question._replace(options={**options, "weight_type": "importance"})
-    if (
-        measure.limits in (slope_limits, intercept_limits, free_intercept_limits, auc_limits)
-        or measure.floor == "curve"
-    ):
-        limits = limits_or_note(measure.limits, asked)
-        if limits.value is not None:
-            return limits.value, limits
-        return question.value(evidence.sums), limits
-    if question.options.get("k") not in (None, 1):
-        value = _top_k_value(question, evidence)
-    else:
-        # A user's function gets a Tally where there is one.
-        value = question.value(evidence.sums if question.key or evidence.tally is None else evidence.tally)
-    return value, limits_or_note(measure.limits, asked._replace(value=value))
-
-
-def _top_k_value(question: _Question, evidence: Evidence) -> float:
-    """The squared error of several scores per row, which sums per score do not keep together."""
-    if evidence.view not in ("binary", "confidence"):
-        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
-    return top_k_squared_ece(evidence.matrix, **question.options)
-
-
-def _floors(
-    questions: Mapping[str, _Question], evidence: Evidence, level: float, rng: np.random.Generator
-) -> dict[str, Floor]:
+def _floors(questions: Mapping[str, _Question], asked: Mapping[str, Asked]) -> dict[str, Floor]:
     floors: dict[str, Floor] = {}
     drawn: dict[tuple[bool, bool], dict[str, Callable[[Any], float]]] = {}
-    for key, question in questions.items():
-        kind = question.measure.floor
-        if not kind:
-            continue
-        asked = Asked(evidence, math.nan, question.options, level, rng)
-        curve = curve_distances(asked) if kind == "curve" else None
+    for key, (measure, options) in questions.items():
+        one = asked[key]
+        settings: Any = {"level": one.level, "rng": one.rng}
+        curve = curve_distances(one) if measure.floor == "curve" else None
+        gaps = gaps_of(measure.key, options) if measure.floor == "gaps" else None
         if curve is not None:
-            floors[key] = floor_of(curve.floors[:, CURVE[question.key]], level)
-            continue
-        gaps = gaps_of(question.key, question.options) if kind == "gaps" else None
-        if gaps is not None and gaps.blind and evidence.view != "classwise":
-            floors[key] = gap_floor(evidence, *gaps, level=level, rng=rng)
-        else:
-            group = kind in ("pooled", "curve"), question.key in SUMMED
-            drawn.setdefault(group, {})[key] = question.function
+            floors[key] = floor_of(curve.floors[:, CURVE_ERRORS.index(measure.key)], one.level)
+        elif gaps is not None and gaps.blind and one.evidence.view != "classwise":
+            floors[key] = gap_floor(one.evidence, *gaps, **settings)
+        elif measure.floor:
+            group = measure.floor in ("pooled", "curve"), measure.summed
+            drawn.setdefault(group, {})[key] = questions[key].function
     for (pooled, summed), functions in drawn.items():
-        floors |= drawn_floors(functions, evidence, pooled=pooled, summed=summed, level=level, rng=rng)
+        floors |= drawn_floors(functions, one.evidence, pooled=pooled, summed=summed, **settings)
     return floors
 
 
 def _estimate(
-    question: _Question, evidence: Evidence, level: float, value: float, limits: Limits, floor: Floor
+    measure: Measure, evidence: Evidence, level: float, value: float, limits: Limits, floor: Floor
 ) -> Estimate:
     independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
+    # The limits may have said of the two columns what the evidence says.
+    notes = [limits.note, independent, "" if evidence.note in limits.note else evidence.note]
     return Estimate(
-        measure=question.measure.name,
+        measure=measure.name,
         value=value,
         low=limits.low,
         high=limits.high,
         level=level,
         method=limits.method,
         n=evidence.n,
-        definition=question.measure.definition,
+        definition=measure.definition,
         standard_error=limits.standard_error,
         floor=floor.mean,
         floor_high=floor.high,
         excess=value - floor.mean,
-        # The limits may have said of the two columns what the data say.
-        note=" ".join(filter(None, [limits.note, independent, "" if evidence.note in limits.note else evidence.note])),
+        note=" ".join(filter(None, notes)),
     )

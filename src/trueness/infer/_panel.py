@@ -1,34 +1,30 @@
 """The panel: the numbers by which clinicians and credit analysts judge a model, each with its uncertainty."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_word, generator
-from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, TruenessWarning, quietly
 from trueness.infer._estimate import estimates_of
 from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.limits._curve_errors import CURVE_ERRORS
 from trueness.infer.test._calibration_test import test_of
-from trueness.measure._auc import auc
-from trueness.measure._binned import ece
-from trueness.measure._flexible_curve import METHODS, FlexibleMethod, distances, fit_curve
-from trueness.measure._proper_scores import brier, log_loss, scaled_brier
-from trueness.measure._slope import calibration_intercept, inside_cells, observed_expected
+from trueness.measure._flexible_curve import METHODS, FlexibleMethod
+from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Panel, Significance
 from trueness.typing import ArrayLike, RowOptions
 
-_CURVE_ERRORS = ("ici", "e50", "e90", "emax")
 NAMES = (
     *("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc"),
-    *_CURVE_ERRORS,
+    *CURVE_ERRORS,
     "ece",
 )
 """The keys of the estimates, in reading order."""
@@ -186,23 +182,6 @@ def _tests(evidence: Evidence, rng: np.random.Generator) -> tuple[Significance, 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:
     """The values of estimates of a panel, without limits, floors and warnings."""
-    cells = tally.parts[0]
-    inside = inside_cells(cells).cells
-    measures: dict[str, Callable[[Tally], float]] = {
-        "observed_expected": observed_expected,
-        "intercept": calibration_intercept,
-        "brier": brier,
-        "scaled_brier": scaled_brier,
-        "log_loss": log_loss,
-        "auc": auc,
-        "ece": ece,
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)
-        values = {name: measures[name](tally) for name in names if name in measures}
-        values["slope"], values["free_intercept"] = recalibration_line(
-            logits(inside.score), inside.weight, inside.events
-        )
-        if set(_CURVE_ERRORS) & set(names):
-            values |= dict(zip(_CURVE_ERRORS, distances(fit_curve(cells, curve)).tolist(), strict=True))
-    return {name: float(values[name]) for name in names}
+    settings: Any = {"limits": False, "floor": False, "rng": np.random.default_rng(0), "curve": curve}
+    found = quietly(estimates_of, names, Evidence.of_sums(tally), **settings)
+    return {name: one.value for name, one in found.items()}

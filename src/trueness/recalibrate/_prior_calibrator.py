@@ -11,7 +11,7 @@ from trueness._input.arguments import checked_fraction
 from trueness._numerics.logistic import recalibration_shift
 from trueness._numerics.softmax import softmax
 from trueness.errors import SeparableWarning, warn
-from trueness.infer.limits._shift import shift_interval
+from trueness.infer.limits._shift import shift_limits
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._fitted_state import Field, array, number
@@ -151,7 +151,8 @@ class PriorCorrection(Calibrator):
             warn("No score lies strictly between 0 and 1: the weight is set to 1.", SeparableWarning)
             self.log_weight_, self.log_weight_low_, self.log_weight_high_ = 0.0, -math.inf, math.inf
             return
-        shift, low, high, _ = shift_interval(rows.cells(), float(self.level))
+        found = shift_limits(rows.cells(), float(self.level))
+        shift, low, high = found.value, found.low, found.high
         if math.isnan(shift):
             x, w = np.log(p[inside]) - np.log1p(-p[inside]), rows.weights[inside]
             shift = recalibration_shift(x, w, smoothed_events(rows.y[inside], w))

@@ -15,12 +15,7 @@ def limits(function, *rows, **options):
 
 
 def share_of_events(tally):
-    """Of one binary problem."""
-    return float(tally.parts[0].events.sum() / tally.parts[0].weight.sum())
-
-
-def share_of_first_class(tally):
-    """Of a matrix: rows with label 0."""
+    """Of one binary problem, or of the first class."""
     return float(tally.parts[0].events.sum() / tally.parts[0].weight.sum())
 
 
@@ -85,7 +80,7 @@ def test_rows_are_drawn_with_replacement(weight):
 def test_rows_of_a_matrix_are_drawn_whole():
     y, P = some_classes()
     rate = np.mean(y == 0)
-    found = limits(share_of_first_class, y, P)
+    found = limits(share_of_events, y, P)
     assert found.standard_error == pytest.approx(math.sqrt(rate * (1 - rate) / 100), rel=0.1)
     rows = limits(lambda tally: float(sum(part.events.sum() for part in tally.parts)), y, P)
     assert (rows.low, rows.high) == (100, 100)
@@ -116,13 +111,6 @@ def test_clusters_are_drawn_with_all_their_rows(matrix, weight):
     assert found.standard_error == pytest.approx(error, rel=0.15)
 
 
-def test_copies_of_a_row_in_one_cluster_change_nothing():
-    for y, p in (some_rows(60), some_classes(60)):
-        one = limits(share_of_events, y, p)
-        five = limits(share_of_events, np.tile(y, 5), np.concatenate([p] * 5), cluster=np.tile(np.arange(60), 5))
-        assert five.standard_error == pytest.approx(one.standard_error, rel=0.15)
-
-
 def test_sums_that_do_not_keep_rows_apart_have_no_bootstrap():
     y, p = some_rows()
     labels, P = some_classes(20)
@@ -138,25 +126,3 @@ def test_sums_that_do_not_keep_rows_apart_have_no_bootstrap():
     assert limits(share_of_events, tn.tally(y, p)).standard_error == pytest.approx(
         math.sqrt(y.mean() * (1 - y.mean()) / 200), rel=0.1
     )
-
-
-def test_resamples_keep_single_rows_and_no_empty_cells():
-    y, p = np.arange(50) % 2, np.linspace(0.1, 0.9, 50)
-    empty = limits(lambda tally: float((tally.parts[0].weight == 0).sum()), y, p)
-    size = limits(lambda tally: float(tally.weight), y, p)
-    assert (empty.low, empty.high) == (0, 0)
-    assert (size.low, size.high) == (50, 50)
-
-
-def test_every_row_of_a_matrix_is_drawn_in_63_percent_of_resamples():
-    y, P = some_classes(20)
-    for row in (0, 19):
-        found = limits(lambda tally, row=row: float(np.isin(P[row, 0], tally.parts[0].score)), y, P)
-        drawn = 1 - (1 - 1 / 20) ** 20
-        assert found.standard_error == pytest.approx(math.sqrt(drawn * (1 - drawn)), rel=0.05)
-
-
-def test_clusters_of_four_rows_stay_clusters_of_four_rows():
-    y, p = some_rows()
-    found = limits(lambda tally: float(tally.weight), y, p, cluster=np.arange(200) // 4)
-    assert (found.low, found.high) == (200, 200)

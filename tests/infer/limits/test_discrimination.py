@@ -6,27 +6,20 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness._tally.cells import Cells
-from trueness.infer.limits._discrimination import discrimination_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
-def test_the_limits_hold_the_value_and_shrink_with_the_number_of_rows():
-    n, events = np.full(9, 40), np.array([2, 6, 11, 17, 19, 26, 28, 31, 37])
-    widths = []
-    for times in (1, 25):
-        cells = Cells(np.arange(1, 10) / 10, times * n, times * n, times * events)
-        value = tn.corp(tn.Tally("binary", (cells,))).discrimination
-        low, high, error = discrimination_interval(cells, value, 0.95, np.random.default_rng(0))
-        assert low < value - error < value + error < high
-        widths.append(high - low)
-    assert widths[0] > 4 * widths[1]
+def rows_of(n, events):
+    """Labels, scores and the rates of cells that no drawn set of labels puts in another order."""
+    n, events = np.array(n), np.array(events)
+    y = np.concatenate([np.arange(k) < e for k, e in zip(n, events, strict=True)])
+    return y, np.repeat(np.arange(1, n.size + 1) / 10, n), np.repeat(events / n, n)
 
 
-def test_one_class_has_no_narrower_limits_than_all_possible_values():
-    cells = tn.tally([0] * 20, np.linspace(0.1, 0.9, 20)).parts[0]
-    assert discrimination_interval(cells, 0.0, 0.95, np.random.default_rng(0))[:2] == (0.0, 0.25)
+def limits(y, p, level=0.95, seed=0):
+    found = tn.estimate("discrimination", y, p, level=level, seed=seed)
+    return found.value, found.low, found.high, found.standard_error
 
 
 @pytest.mark.slow
@@ -37,34 +30,21 @@ def test_the_limits_cover_the_variance_of_the_true_probabilities(slope, n):
     held = 0
     for _ in range(runs):
         p = rng.random(n)
-        tally = tn.tally((rng.random(n) < expit(slope * logit(p))).astype(int), p)
-        low, high, _ = discrimination_interval(tally.parts[0], tn.corp(tally).discrimination, 0.95, rng)
+        _, low, high, _ = limits((rng.random(n) < expit(slope * logit(p))).astype(int), p, seed=rng)
         held += low <= truth <= high
     assert 0.90 <= held / runs <= 1.0  # 0.94 less three standard errors
-
-
-def rows_of(n, events):
-    """Rates of cells that no drawn set of labels puts in another order."""
-    n, events = np.array(n), np.array(events)
-    cells = Cells(np.arange(1, n.size + 1) / 10, n, n, events)
-    rate = np.repeat(events / n, n)
-    y = np.concatenate([np.arange(k) < e for k, e in zip(n, events, strict=True)])
-    return cells, y, rate
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
 @pytest.mark.parametrize(("n", "events"), [((200, 300, 250), (10, 150, 235)), ((400, 100, 300), (20, 30, 210))])
 def test_the_limits_are_student_s_t_of_the_rows_and_the_lower_one_takes_off_the_gain_of_fitting(n, events, level):
-    cells, y, rate = rows_of(n, events)
-    value = tn.corp(tn.Tally("binary", (cells,))).discrimination
-    low, high, error = discrimination_interval(cells, value, level, np.random.default_rng(0))
+    y, p, rate = rows_of(n, events)
+    value, low, high, error = limits(y, p, level)
     better = (y.mean() - y) ** 2 - (rate - y) ** 2
     freedom = y.size - 3
     expected = np.sqrt(((better - better.mean()) ** 2).sum() / freedom / y.size)
     reach = stats.t.isf((1 - level) / 2, freedom) * expected
-    assert value == pytest.approx(better.mean())
-    assert error == pytest.approx(expected)
-    assert high == pytest.approx(value + reach)
+    assert (value, error, high) == pytest.approx((better.mean(), expected, value + reach))
     # Labels drawn from the rates r of the cells move each of them by a variance of r(1 - r)/n.
     each = np.array(events) / n
     gain = (each * (1 - each)).sum() / y.size
@@ -73,25 +53,17 @@ def test_the_limits_are_student_s_t_of_the_rows_and_the_lower_one_takes_off_the_
 
 def test_blocks_of_the_isotonic_fit_and_not_cells_cost_degrees_of_freedom():
     """Cells of rates 0.5, 0.25 and 1: the first two are one block."""
-    cells, y, _ = rows_of((20, 20, 20), (10, 5, 20))
-    rate = np.repeat([0.375, 1.0], [40, 20])
-    value = tn.corp(tn.Tally("binary", (cells,))).discrimination
-    _, high, error = discrimination_interval(cells, value, 0.95, np.random.default_rng(0))
-    better = (y.mean() - y) ** 2 - (rate - y) ** 2
+    y, p, _ = rows_of((20, 20, 20), (10, 5, 20))
+    better = (y.mean() - y) ** 2 - (np.repeat([0.375, 1.0], [40, 20]) - y) ** 2
+    value, _, high, error = limits(y, p)
     assert error == pytest.approx(np.sqrt(((better - better.mean()) ** 2).sum() / 58 / 60))
     assert high == pytest.approx(value + stats.t.isf(0.025, 58) * error)
 
 
 def test_the_limits_stay_between_0_and_a_quarter():
-    cells, _, _ = rows_of((10, 10), (0, 10))
-    low, high, error = discrimination_interval(cells, 0.25, 0.95, np.random.default_rng(0))
-    assert (low, high, error) == (0.25, 0.25, 0)
-    cells, _, _ = rows_of((10, 10), (4, 6))
-    low, high, _ = discrimination_interval(cells, 0.01, 0.95, np.random.default_rng(0))
+    assert limits(*rows_of((10, 10), (0, 10))[:2]) == pytest.approx((0.25, 0.25, 0.25, 0))
+    _, low, high, _ = limits(*rows_of((10, 10), (4, 6))[:2])
     assert (low, high < 0.25) == (0, True)
-    one_row_each = Cells(np.array([0.2, 0.8]), np.ones(2, int), np.ones(2, int), np.array([0, 1]))
-    low, high, error = discrimination_interval(one_row_each, 0.25, 0.95, np.random.default_rng(0))
-    assert (low, high) == (0, 0.25)
-    assert np.isnan(error)
-    events = tn.tally([1] * 20, np.linspace(0.1, 0.9, 20)).parts[0]
-    assert discrimination_interval(events, 0.0, 0.95, np.random.default_rng(0))[:2] == (0, 0.25)
+    assert limits([0, 1], [0.2, 0.8]) == pytest.approx((0.25, 0, 0.25, np.nan), nan_ok=True)
+    for label in (0, 1):
+        assert limits([label] * 20, np.linspace(0.1, 0.9, 20))[1:3] == (0, 0.25)

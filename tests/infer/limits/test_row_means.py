@@ -5,25 +5,13 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import beta, binomtest, entropy, norm, pearson3, sem
+from scipy.stats import beta, binomtest, entropy, norm, pearson3
 from scipy.stats import t as student
 
 import trueness as tn
-from trueness._tally.cells import Cells
-from trueness.infer.limits._row_means import (
-    mean_loss_interval,
-    mean_row_interval,
-    rate_interval,
-    scaled_brier_interval,
-    uncertainty_interval,
-)
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-MEASURES = {"brier": tn.brier, "log": tn.log_loss}
-
-
-def cells_of(y, p, w=None):
-    return tn.tally(y, p, sample_weight=w).parts[0]
+NAMES = {"brier": "brier", "log": "log_loss"}
 
 
 def some_rows(n=300, seed=0):
@@ -32,72 +20,39 @@ def some_rows(n=300, seed=0):
     return (rng.random(n) < p).astype(int), p
 
 
-@pytest.mark.parametrize("loss", MEASURES)
-def test_the_standard_error_is_that_of_the_mean_of_rows(loss):
-    y, p = some_rows()
-    losses = (p - y) ** 2 if loss == "brier" else -np.log(np.where(y, p, 1 - p))
-    found = mean_loss_interval(cells_of(y, p), loss, losses.mean(), 0.95)
-    assert found.standard_error == pytest.approx(sem(losses), rel=1e-9)
-    assert found.low < losses.mean() - 1.5 * sem(losses) < losses.mean() + 1.5 * sem(losses) < found.high
+def limits_of(found):
+    return found.low, found.high, found.standard_error
 
 
 @pytest.mark.parametrize("events", [0, 1, 3, 10, 50])
 def test_at_one_score_the_brier_score_has_jeffreys_limits(events):
     p, n = 0.01, 200
-    one = Cells(np.array([p]), np.array([n]), np.array([n]), np.array([events]))
-    rate = events / n
-    found = mean_loss_interval(one, "brier", p**2 + (1 - 2 * p) * rate, 0.95)
+    found = tn.estimate("brier", np.arange(n) < events, np.full(n, p))
     jeffreys = [p**2 + (1 - 2 * p) * beta.ppf(q, events + 0.5, n - events + 0.5) for q in (0.025, 0.975)]
     width = jeffreys[1] - jeffreys[0]
     assert found.high == pytest.approx(jeffreys[1], abs=0.06 * width)
     assert found.low == pytest.approx(jeffreys[0] if events else 0.0, abs=0.06 * width)
 
 
-@pytest.mark.parametrize("loss", MEASURES)
-def test_limits_from_rows_from_sums_and_from_clusters_of_one_row_agree(loss):
-    y, p = some_rows()
-    losses = (p - y) ** 2 if loss == "brier" else -np.log(np.where(y, p, 1 - p))
-    m = np.minimum(p, 1 - p)
-    surprise = np.average((1 - m) ** 2 if loss == "brier" else -np.log(m), weights=m)
-    of_sums = mean_loss_interval(cells_of(y, p), loss, losses.mean(), 0.9)
-    assert of_sums == pytest.approx(mean_row_interval(losses, surprise, 0.9), rel=1e-9)
-    alone = mean_row_interval(losses, surprise, 0.9, cluster=np.arange(y.size))
-    assert of_sums == pytest.approx(alone, rel=1e-9)
-
-
-def test_bins_know_the_brier_score_nearly_as_well_as_rows():
-    y, p = some_rows(2_000)
-    value = tn.brier(y, p)
-    rows = mean_loss_interval(cells_of(y, p), "brier", value, 0.95)
-    bins = mean_loss_interval(tn.binned(y, p, bins=10).parts[0], "brier", value, 0.95)
-    assert bins.standard_error == pytest.approx(rows.standard_error, rel=0.02)
-
-
 def test_the_scaled_score_and_its_standard_error_by_the_jackknife():
-    y, p = some_rows(150)
-    value = tn.scaled_brier(y, p)
-    found = scaled_brier_interval(cells_of(y, p), tn.brier(y, p), 0.95)
+    y, p = some_rows(60)
+    found = tn.estimate("scaled_brier", y, p)
     left = np.array([tn.scaled_brier(np.delete(y, i), np.delete(p, i)) for i in range(y.size)])
     jackknife = math.sqrt((y.size - 1) / y.size * ((left - left.mean()) ** 2).sum())
-    assert found.standard_error == pytest.approx(jackknife, rel=0.03)
-    assert found.low < value < found.high < 1
+    assert found.standard_error == pytest.approx(jackknife, rel=0.05)
+    assert found.low < found.value < found.high < 1
 
 
-def test_limits_of_the_rate_are_those_of_clopper_and_pearson_and_carry_over_to_its_score():
-    y = np.repeat([0, 1], [80, 20])
-    found = rate_interval(cells_of(y, np.full(100, 0.3)), 0.95)
-    exact = binomtest(20, 100).proportion_ci(0.95)
-    assert found[:2] == pytest.approx((exact.low, exact.high), rel=1e-9)
-    low, high, _ = uncertainty_interval(cells_of(y, np.full(100, 0.3)), 0.95)
-    assert (low, high) == pytest.approx((exact.low * (1 - exact.low), exact.high * (1 - exact.high)), rel=1e-9)
-    assert uncertainty_interval(cells_of([0, 1] * 20, [0.5] * 40), 0.95).high == 0.25
-    assert uncertainty_interval(cells_of([0, 1] * 20, [0.5] * 40), 0.95, score="log").high == math.log(2)
+def test_limits_of_the_rate_are_those_of_clopper_and_pearson():
+    exact = binomtest(20, 100).proportion_ci(0.9)
+    found = tn.estimate("prevalence", np.repeat([0, 1], [80, 20]), np.full(100, 0.3), level=0.9)
+    assert (found.low, found.high) == pytest.approx((exact.low, exact.high), rel=1e-9)
 
 
 def test_certain_scores_that_are_all_right_leave_the_upper_limit_of_the_log_loss_open():
-    sure = cells_of([0, 1] * 10, [0.0, 1.0] * 10)
-    assert mean_loss_interval(sure, "log", 0.0, 0.95)[:2] == (0.0, math.inf)
-    assert 0 < mean_loss_interval(sure, "brier", 0.0, 0.95).high < 0.2
+    sure = [0, 1] * 10, [0.0, 1.0] * 10
+    assert limits_of(tn.estimate("log_loss", *sure))[:2] == (0.0, math.inf)
+    assert 0 < tn.estimate("brier", *sure).high < 0.2
 
 
 LAWS = {
@@ -109,7 +64,7 @@ LAWS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", MEASURES)
+@pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("slope", "shift"), [(1.0, 0.0), (0.6, 0.0), (1.0, -0.7)])
 def test_limits_cover_the_mean_loss_of_the_population(loss, law, slope, shift):
@@ -120,26 +75,22 @@ def test_limits_cover_the_mean_loss_of_the_population(loss, law, slope, shift):
     truth, held = float((q * event + (1 - q) * other).mean()), 0
     for _ in range(runs):
         p = LAWS[law](rng, n)
-        y = (rng.random(n) < expit(slope * logit(p) + shift)).astype(int)
-        tally = tn.tally(y, p)
-        low, high, _ = mean_loss_interval(tally.parts[0], loss, MEASURES[loss](tally), 0.95)
-        held += low <= truth <= high
+        found = tn.estimate(NAMES[loss], (rng.random(n) < expit(slope * logit(p) + shift)).astype(int), p)
+        held += found.low <= truth <= found.high
     # Three standard errors, 0.023, beyond 0.93 to 0.98.
     assert 0.907 <= held / runs <= 0.998
 
 
-def test_scores_without_an_error_have_no_lower_limit_of_the_scaled_score():
-    found = scaled_brier_interval(cells_of([0, 1, 1], [0.0, 1.0, 1.0]), 0.0, 0.95)
-    assert found[:2] == (-math.inf, 1.0)
-
-
-def test_one_event_leaves_one_degree_of_freedom_and_finite_limits():
+def test_the_scaled_score_of_little_data():
+    """By hand: no error, one event with one degree of freedom, and two rows."""
+    assert limits_of(tn.estimate("scaled_brier", [0, 1, 1], [0.0, 1.0, 1.0]))[:2] == (-math.inf, 1.0)
     y, p = np.arange(16) == 0, np.linspace(0.02, 0.2, 16)
-    found = scaled_brier_interval(cells_of(y, p), tn.brier(y, p), 0.5)
-    ratio = tn.brier(y, p) * 256 / 15
-    reach = 1.0 * found.standard_error  # the upper quartile of Student's t with one degree of freedom is 1
+    found = tn.estimate("scaled_brier", y, p, level=0.8)
+    ratio, reach = tn.brier(y, p) * 256 / 15, student.ppf(0.9, 1) * found.standard_error
     assert found.low == pytest.approx(1 - max(ratio + reach, ratio * math.exp(reach / ratio)))
     assert found.high == pytest.approx(1 - max(min(ratio - reach, ratio * math.exp(-reach / ratio)), 0))
+    low, high, _ = limits_of(tn.estimate("scaled_brier", [0, 1], [0.2, 0.7]))
+    assert -math.inf < low < 0 < high == 1
 
 
 def slow_limits(losses, surprise, level, w=None, cluster=None):
@@ -150,7 +101,7 @@ def slow_limits(losses, surprise, level, w=None, cluster=None):
     sums = np.array([(w * (losses - mean))[names == name].sum() for name in np.unique(names)])
     sizes = np.array([w[names == name].sum() for name in np.unique(names)])
     units, unit = total**2 / (sizes**2).sum(), (w**2).sum() / total
-    alike = (sums**2).sum() / ((w * (losses - mean)) ** 2).sum()
+    alike = (sums**2).sum() / max(((w * (losses - mean)) ** 2).sum(), 1e-300)
     unit *= min(max(alike, 1), total / units / unit)
     centre = (total * mean + unit / 2 * surprise) / (total + unit / 2)
     added = unit * (surprise - centre)
@@ -170,21 +121,16 @@ def wrong_loss(p, loss, w=None):
     return np.average(losses_of(1, m, loss), weights=m if w is None else m * w)
 
 
-def limits_of(found):
-    return found.low, found.high, found.standard_error
-
-
-NAMES = {"brier": "brier", "log": "log_loss"}
-
-
 @pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("level", [0.8, 0.95])
-@pytest.mark.parametrize("what", ["rows", "whole", "weights", "clusters", "both"])
+@pytest.mark.parametrize("what", ["rows", "left", "whole", "weights", "clusters", "both"])
 def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
     rng = np.random.default_rng(3)
     y, p = some_rows(60, seed=5)
     w, cluster = None, None
+    if what == "left":  # most labels are the less probable one: the losses are skewed to the left
+        y, p = (np.arange(60) % 7 > 0).astype(int), 0.2 + 0.2 * p
     if what == "whole":
         w = rng.integers(1, 4, 60)
         found = tn.estimate(NAMES[loss], y, p, level=level, sample_weight=w)
@@ -198,59 +144,15 @@ def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
 
 
 @pytest.mark.all_cases
-@pytest.mark.parametrize("alike", [False, True], ids=["mixed", "alike"])
-def test_rows_that_agree_with_their_cluster_are_wrong_together(alike):
-    rng = np.random.default_rng(0)
-    cluster, losses = np.repeat(np.arange(30), 3), rng.gamma(2, 1, 30)
-    # In every cluster the same loss three times, or the same three losses.
-    losses = np.repeat(losses, 3) if alike else np.tile([0.2, 0.7, 1.5], 30) + np.repeat(losses, 3) / 100
-    found = mean_row_interval(losses, 2.5, 0.9, cluster=cluster)
-    assert found == pytest.approx(slow_limits(losses, 2.5, 0.9, cluster=cluster), rel=1e-9)
-    if alike:  # three copies of a row are one row
-        assert found == pytest.approx(mean_row_interval(losses[::3], 2.5, 0.9), rel=1e-9)
-
-
-@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
-@pytest.mark.parametrize("score", [0.0, 0.02, 0.1, 0.3])
-def test_copies_of_rows_without_an_event_are_one_row(score, loss):
-    y, p, cluster = np.zeros(60), np.full(60, score), np.arange(60)
+@pytest.mark.parametrize(("score", "every"), [(0.0, 99), (0.02, 99), (0.3, 99), (0.3, 4)])
+def test_copies_of_rows_are_one_row(score, every, loss):
+    """Without an event, or with an event in every few rows."""
+    y, p, cluster = (np.arange(60) % every == every - 1).astype(int), np.full(60, score), np.arange(60)
     rows = tn.estimate(NAMES[loss], y, p, cluster=cluster)
     copies = tn.estimate(NAMES[loss], *(np.repeat(x, 8) for x in (y, p)), cluster=np.repeat(cluster, 8))
     assert limits_of(copies)[:2] == pytest.approx(limits_of(rows)[:2], rel=1e-9)
     assert rows.high == pytest.approx(tn.estimate(NAMES[loss], y, p).high, rel=1e-9)
-
-
-def test_losses_skewed_to_the_left_have_the_longer_limit_below():
-    losses = 3 - np.random.default_rng(1).gamma(0.5, 1, 40).clip(0, 2.5)
-    found = mean_row_interval(losses, losses.mean(), 0.9)
-    assert found == pytest.approx(slow_limits(losses, losses.mean(), 0.9), rel=1e-9)
-    assert losses.mean() - found.low > found.high - losses.mean()
-
-
-def test_without_skewness_the_limits_are_those_of_student():
-    losses = np.tile([0.2, 0.6], 10)
-    found = mean_row_interval(losses, 0.4, 0.9)
-    expected = student.interval(0.9, 19, 0.4, sem(losses))
-    assert found == pytest.approx((*expected, sem(losses)), rel=1e-12)
-
-
-def test_many_scores_are_summed_in_parts():
-    y, p = some_rows(40_000)
-    losses = losses_of(y, p, "log")
-    found = mean_loss_interval(cells_of(y, p), "log", losses.mean(), 0.9)
-    expected = slow_limits_of_many(losses, wrong_loss(p, "log"))
-    assert found.standard_error == pytest.approx(sem(losses), rel=1e-9)
-    assert found[:2] == pytest.approx(expected, rel=1e-7)
-
-
-def slow_limits_of_many(losses, surprise):
-    """As `slow_limits` at 0.9, without clusters and weights."""
-    n, d = losses.size, losses - losses.mean()
-    centre = (losses.sum() + surprise / 2) / (n + 0.5)
-    second, third = (d**2).sum() + (surprise - centre) ** 2 / 2, (d**3).sum() + (surprise - centre) ** 3 / 2
-    spread = np.sqrt(second / (n - 1) / n) * student.ppf(0.95, n - 1) / norm.ppf(0.95)
-    return tuple(pearson3.ppf([0.05, 0.95], 2 * third / second**1.5, centre, spread))
 
 
 def test_one_row_leaves_every_loss_possible():
@@ -310,7 +212,7 @@ def test_a_weight_of_two_is_the_row_twice_for_several_classes(loss):
 def test_certain_scores_of_several_classes_fear_the_worst_loss():
     y, P = np.tile([0, 1, 2], 8), np.tile(np.eye(3), (8, 1))
     found = tn.estimate("brier", y, P)
-    assert limits_of(found)[:2] == mean_row_interval(np.zeros(24), 2.0, 0.95)[:2]
+    assert limits_of(found)[:2] == pytest.approx(slow_limits(np.zeros(24), 2.0, 0.95)[:2])
     assert tn.estimate("log_loss", y, P).high == math.inf
     P[0] = [0.6, 0.4, 0]
     assert tn.estimate("log_loss", y, P).high < math.inf  # a class of probability 0 is not expected to occur
@@ -388,14 +290,6 @@ def test_limits_of_the_scaled_score_are_those_of_the_ratio_and_of_its_logarithm(
     assert limits_of(found) == pytest.approx((low, high, error), rel=1e-9)
 
 
-def test_the_scaled_score_has_no_limits_without_two_classes_and_wide_ones_with_two_rows():
-    assert np.isnan(scaled_brier_interval(cells_of([1, 1], [0.5, 0.7]), 0.17, 0.95)).all()
-    low, high, _ = scaled_brier_interval(cells_of([0, 1], [0.2, 0.7]), tn.brier([0, 1], [0.2, 0.7]), 0.95)
-    assert -math.inf < low < 0 < high == 1  # one degree of freedom
-    one = Cells(np.array([0.3]), np.array([1]), np.array([1.0]), np.array([0.5]), np.array([1.0]), np.array([0.5]))
-    assert scaled_brier_interval(one, 0.3, 0.95)[:2] == (-math.inf, 1.0)
-
-
 def test_a_rate_of_weighted_rows_has_the_limits_of_korn_and_graubard():
     rng = np.random.default_rng(2)
     y, p, w = (rng.random(50) < 0.3).astype(int), rng.uniform(0.1, 0.6, 50), rng.uniform(0.2, 3, 50)
@@ -409,20 +303,6 @@ def test_a_rate_of_weighted_rows_has_the_limits_of_korn_and_graubard():
     found = tn.estimate("prevalence", y, p, sample_weight=w, level=0.9)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
     assert found.standard_error == pytest.approx(np.sqrt(rate * (1 - rate) * squares) / total, rel=1e-9)
-
-
-def test_bins_take_the_weights_of_events_to_be_like_the_others():
-    rng = np.random.default_rng(2)
-    y, p, w = (rng.random(50) < 0.3).astype(int), rng.uniform(0.1, 0.6, 50), rng.uniform(0.2, 3, 50)
-    rate, total, squares = np.average(y, weights=w), w.sum(), (w**2).sum()
-    variance = rate * (1 - rate) * squares * (50 / 49 + 1 / 50)
-    rows, freedom = total**2 * rate * (1 - rate) / variance, total**2 / squares - 1
-    rows *= (norm.ppf(0.95) / student.ppf(0.95, freedom)) ** 2
-    k = rate * rows
-    found = tn.estimate("prevalence", tn.binned(y, p, bins=1, sample_weight=w), level=0.9)
-    assert (found.low, found.high) == pytest.approx(
-        (beta.ppf(0.05, k, rows - k + 1), beta.ppf(0.95, k + 1, rows - k)), rel=1e-6
-    )
 
 
 def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():
@@ -443,19 +323,18 @@ def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():
 
 
 @pytest.mark.all_cases
-@pytest.mark.parametrize("events", [0, 1, 4, 9, 10, 15, 20])
+@pytest.mark.parametrize("events", [0, 1, 9, 15, 20])
 @pytest.mark.parametrize("score", ["brier", "log"])
 def test_limits_of_the_uncertainty_are_its_range_over_the_limits_of_the_rate(score, events):
-    y = np.arange(20) < events
-    cells = cells_of(y.astype(int), np.full(20, 0.4))
-    low, high, error = rate_interval(cells, 0.9)
+    y, p = (np.arange(20) < events).astype(int), np.full(20, 0.4)
+    low, high, error = limits_of(tn.estimate("prevalence", y, p, level=0.9))
     rates = np.append(np.linspace(low, high, 2001), 0.5 if low <= 0.5 <= high else low)
 
     def of(r):
         return r * (1 - r) if score == "brier" else entropy([r, 1 - r], axis=0)
 
-    found = uncertainty_interval(cells, 0.9, score=score)
-    assert found[:2] == pytest.approx((of(rates).min(), of(rates).max()), rel=1e-9)
+    found = tn.estimate("uncertainty", y, p, level=0.9, score=score)
+    assert limits_of(found)[:2] == pytest.approx((of(rates).min(), of(rates).max()), rel=1e-9)
     rate = events / 20
     if 0 < rate < 1:
         steepness = abs(of(rate + 1e-6) - of(rate - 1e-6)) / 2e-6

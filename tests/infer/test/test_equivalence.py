@@ -12,7 +12,6 @@ from scipy.special import expit, logit
 import trueness as tn
 from trueness._tally.evidence import Evidence
 from trueness.infer.limits._ece import too_good_in_bins
-from trueness.infer.limits._observed_expected import observed_expected_interval
 from trueness.infer.test import _equivalence as home
 from trueness.infer.test._equivalence import smallest_alpha
 
@@ -41,7 +40,8 @@ def margin(criterion, alpha, y, p, **options):
     if criterion == "ece":
         return ece_limits(y, p, level=1 - alpha, seed=0, **options).high
     if criterion == "oe":
-        low, high = observed_expected_interval(tn.tally(y, p, **options).parts[0], 1 - 2 * alpha)[1:]
+        ratio = tn.estimate("observed_expected", y, p, level=1 - 2 * alpha, **options)
+        low, high = ratio.low, ratio.high
         return max(1 - low, high - 1)
     band = tn.monotone_band(y, p, level=1 - alpha, **options)
     order = np.argsort(band.distance)
@@ -168,7 +168,8 @@ def test_either_limit_of_the_ratio_can_break_the_margin(swap):
     """Rates of 0.48 for scores of 0.5, and of 0.52."""
     y, p = np.repeat([0, 1], [208, 192]), np.full(400, 0.5)
     y = 1 - y if swap else y
-    low, high = observed_expected_interval(tn.tally(y, p).parts[0], 0.9)[1:]
+    ratio = tn.estimate("observed_expected", y, p, level=0.9)
+    low, high = ratio.low, ratio.high
     limit = max(1 - low, high - 1)
     assert limit == (high - 1 if swap else 1 - low)
     assert pvalue("oe", limit * (1 + 1e-6), y, p) <= 0.05 <= pvalue("oe", limit * (1 - 1e-6), y, p)
@@ -182,7 +183,8 @@ def test_the_assumptions_state_limits_and_what_is_independent():
             high = margin(criterion, 0.05, y, p, **options)
             found = tn.equivalence_test(y, p, within=0.001, criterion=criterion, **options)
             assert found.assumptions == f"{name}: one-sided 95 % upper limit {high:.4f}. {rows} are independent."
-    low, high = observed_expected_interval(tn.tally(y, p).parts[0], 0.9)[1:]
+    ratio = tn.estimate("observed_expected", y, p, level=0.9)
+    low, high = ratio.low, ratio.high
     found = tn.equivalence_test(y, p, within=0.3, criterion="oe", seed=0)
     assert found.assumptions == f"O/E: one-sided 95 % limits {low:.3f} to {high:.3f}. Rows are independent."
     assert found.statistic == pytest.approx(y.sum() / p.sum())

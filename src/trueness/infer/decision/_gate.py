@@ -18,7 +18,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import checked_level, interval_of
 from trueness.infer.limits._ece import ece_limits_of
-from trueness.infer.limits._observed_expected import observed_expected_interval
+from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._equivalence import TOO_GOOD, finest, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.typing import ArrayLike, RowOptions
@@ -249,7 +249,7 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
     assert part is not None
     evidence.require_one("a gate")
     rows = evidence.clustered if evidence.dependent else None
-    ratio = observed_expected_interval(part, 2 * level - 1 if require else level, rows)
+    ratio = ratio_limits(part, 2 * level - 1 if require else level, rows)
     return _Limits(ratio.value, ratio.low, ratio.high, evidence.n)
 
 

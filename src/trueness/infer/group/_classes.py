@@ -12,7 +12,7 @@ from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.comparison._compare import holm
-from trueness.infer.limits._observed_expected import observed_expected_interval
+from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._calibration_test import test_of
 from trueness.measure import ece
 from trueness.results._segments import ClassRow
@@ -33,7 +33,7 @@ def classes_of(
     for label, p, q in zip(classes, pvalues, _holm_adjusted(pvalues), strict=True):
         one = classes[label]
         score, share, gap = one.means
-        limits = observed_expected_interval(one.cells, level, one.clustered if one.dependent else None)
+        limits = ratio_limits(one.cells, level, one.clustered if one.dependent else None)
         rows.append(
             ClassRow(
                 label=str(label),

@@ -23,7 +23,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
 from trueness.infer.comparison._compare import holm
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.limits._shift import shift_interval
+from trueness.infer.limits._shift import shift_limits
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradeTable
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -437,8 +437,8 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
     if cells is None:
         note = "Bins do not keep every distinct score, which the offset needs."
         return Estimate(name, math.nan, math.nan, math.nan, level, "", total.n, definition, note=note)
-    found = shift_interval(cells, level)
-    shift = found.shift
+    found = shift_limits(cells, level)
+    shift = found.value
     if math.isnan(shift):  # all labels are equal, which leaves one limit finite
         shift = math.inf if found.low > -math.inf else -math.inf if found.high < math.inf else math.nan
     certain = inside_cells(cells).certain

@@ -10,8 +10,9 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.limits._shift import shift_interval
-from trueness.infer.limits._slope import slope_interval
+from trueness.infer.limits._shift import shift_limits
+from trueness.infer.limits._slope import slope_limits
+from trueness.measure._slope import inside_cells
 from trueness.results import PriorShift
 from trueness.typing import ArrayLike, RowOptions
 
@@ -95,10 +96,9 @@ def prior_shift_of(evidence: Evidence, *, level: float = 0.95) -> PriorShift:
         _refuse_classes()
     grouped = evidence.clustered if evidence.dependent else None
     cells = evidence.cells
-    shift = shift_interval(cells, level, grouped)
-    line = slope_interval(cells, level, grouped)
-    slope = line.slope, line.slope_low, line.slope_high
-    return shift_of_limits((shift.shift, shift.low, shift.high), slope, level, line.n_inside, line.n_certain)
+    inside = inside_cells(cells)
+    shift, slope = ((x.value, x.low, x.high) for x in (f(cells, level, grouped) for f in (shift_limits, slope_limits)))
+    return shift_of_limits(shift, slope, level, inside.cells.weight.sum().item(), inside.certain)
 
 
 def shift_of_limits(intercept: Limits, slope: Limits, level: float, n: float, n_certain: float) -> PriorShift:

@@ -8,36 +8,16 @@ from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
 
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness.infer.limits._limits import Limits
 from trueness.measure._auc import area, placements
 
 # Of a pseudo-cluster per class, this share: Student's t allows for few clusters already.
 _PSEUDO = 0.25
 
 
-class AucInterval(NamedTuple):
-    """The area under the ROC curve with confidence limits; all nan if one class is absent."""
+def auc_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
+    r"""The area :math:`A` under the ROC curve.
 
-    value: float
-    low: float
-    high: float
-    standard_error: float
-    """DeLong's standard error."""
-
-
-def auc_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> AucInterval:
-    r"""Confidence interval for the area :math:`A` under the ROC curve.
-
-    Parameters
-    ----------
-    cells : Cells
-        Sums of the rows per distinct score.
-    level : float
-        Confidence level, two-sided.
-    cluster_rows : ClusteredRows, optional
-        The same rows in clusters.
-
-    Notes
-    -----
     With :math:`V_i` the placement of an event among the non-events and :math:`W_j` that of a non-event among the events
     (:class:`trueness.measure._auc.Placements`), DeLong's variance is
 
@@ -62,17 +42,18 @@ def auc_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
     Examples
     --------
     >>> one = np.ones(6, np.int64)
-    >>> cells = Cells(np.arange(1, 7) / 10, one, one, np.array([0, 0, 1, 0, 1, 1]))
-    >>> [round(x, 3) for x in auc_interval(cells, 0.95)]
+    >>> found = auc_limits(Cells(np.arange(1, 7) / 10, one, one, np.array([0, 0, 1, 0, 1, 1])), 0.95)
+    >>> [round(x, 3) for x in (found.value, found.low, found.high, found.standard_error)]
     [0.889, 0.211, 0.998, 0.157]
     """
     value = area(cells)
     if math.isnan(value):
-        return AucInterval(*[math.nan] * 4)
+        return Limits(note="There is only one class: the AUC is undefined.")
     spread = (
         _independent_spread(cells, value) if cluster_rows is None else _clustered_spread(cells, value, cluster_rows)
     )
-    return AucInterval(value, *_limits(value, spread, level), math.sqrt(spread.variance))
+    low, high = _limits(value, spread, level)
+    return Limits(low, high, "DeLong, on the logit scale", math.sqrt(spread.variance), value=value)
 
 
 class _Spread(NamedTuple):

@@ -12,7 +12,7 @@ from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.tally import Tally
 from trueness.errors import quietly
 from trueness.infer.interval._resampling import basic_interval
-from trueness.infer.limits._measure_limits import Asked, Limits, LimitsOf
+from trueness.infer.limits._limits import Asked, Limits, LimitsOf
 from trueness.typing import Ints
 
 _RESAMPLES = 999
@@ -25,14 +25,14 @@ def bootstrap_limits(function: Callable[[Any], float]) -> LimitsOf:
     """
 
     def limits(asked: Asked) -> Limits:
-        draw = _resampler(asked.evidence, asked.rng)
+        value, draw = asked.value, _resampler(asked.evidence, asked.rng)
         if draw is None:
             return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
         drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
         known = drawn[~np.isnan(drawn)]
-        if known.size < 2 or math.isnan(asked.value):
+        if known.size < 2 or math.isnan(value):
             return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
-        low, high = basic_interval(asked.value, known, asked.level)
+        low, high = basic_interval(value, known, asked.level)
         what = "clusters" if asked.evidence.dependent else "rows"
         return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
 

@@ -1,18 +1,23 @@
 """ICI, E50, E90 and Emax with their noise floors."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from trueness._input.arguments import checked_word
 from trueness._numerics.loess import loess
 from trueness._numerics.logistic import logits
 from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
+from trueness.infer.limits._limits import BIASED, Asked, Limits, LimitsOf
 from trueness.infer.test._method import squared_weights
 from trueness.measure._flexible_curve import (
+    METHODS,
     FlexibleMethod,
+    checked_knots,
     distance_summary,
     distances,
     few_cells,
@@ -22,6 +27,10 @@ from trueness.measure._flexible_curve import (
 )
 from trueness.typing import Floats, Numbers
 
+CURVE_ERRORS = ("ici", "e50", "e90", "emax")
+_NO_CURVE = "No calibration curve can be fitted to these rows."
+# Sets of labels for noise floors.
+_DRAWS = 199
 # Distinct scores for redrawn labels: more are pooled, but for the outermost at either end.
 _MOST, _ENDS = 512, 32
 # If the limits of a curve differ less, relative to their distance, coefficients are normal; and the largest condition
@@ -36,6 +45,36 @@ class CurveErrors(NamedTuple):
     """Of the labels; nan if the curve has no finite estimate."""
     floors: Floats
     """Of labels drawn from the scores, of shape (draws, 4); nan where such labels give no curve."""
+
+
+def curve_limits(key: str) -> LimitsOf:
+    """ICI, E50, E90 and Emax: no interval, but values and floors in one go."""
+    which = CURVE_ERRORS.index(key)
+
+    def limits(asked: Asked) -> Limits:
+        found = curve_distances(asked)
+        if found is None:
+            return Limits(note=BIASED)
+        value = float(found.values[which])
+        return Limits(note=_NO_CURVE if math.isnan(value) else BIASED, value=value, known=True)
+
+    return limits
+
+
+def curve_distances(asked: Asked) -> CurveErrors | None:
+    """The four distances of a flexible curve, with those of redrawn labels; None for several scores per row."""
+    cells, memory = asked.evidence.one, asked.evidence.memory
+    if not isinstance(cells, Cells):
+        return None
+    curve, knots = asked.options.get("curve", "spline"), asked.options.get("knots", 5)
+    draws = _DRAWS if asked.floors else 0
+    key = ("curve", curve, knots, draws)
+    if key not in memory:
+        checked_word(curve, "curve", METHODS)
+        checked_knots(knots)
+        memory[key] = curve_errors(cells, curve, draws, asked.rng, knots)
+    found: CurveErrors = memory[key]
+    return found
 
 
 def curve_errors(

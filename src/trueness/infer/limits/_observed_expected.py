@@ -9,6 +9,7 @@ from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness.infer.limits._limits import Limits
 from trueness.typing import Floats, Ints
 
 # As many strata of the scores as bear five expected events and non-events each, but no more than this.
@@ -17,30 +18,9 @@ _MOST_STRATA, _EXPECTED = 10, 5
 _MANY_SCORES = 2**15
 
 
-class RatioInterval(NamedTuple):
-    """Observed divided by expected events, with confidence limits."""
+def ratio_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
+    r"""The event probability of the rows divided by their mean score.
 
-    value: float
-    low: float
-    high: float
-
-
-def observed_expected_interval(
-    sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None
-) -> RatioInterval:
-    r"""Confidence interval for the event probability of the rows divided by their mean score.
-
-    Parameters
-    ----------
-    sums : Cells or Bins
-        Sums of the rows per distinct score or bin.
-    level : float
-        Confidence level, two-sided.
-    cluster_rows : ClusteredRows, optional
-        The same rows in clusters.
-
-    Notes
-    -----
     Clopper-Pearson limits of the event rate with an effective number of rows (Korn and Graubard 1998), divided by the
     mean score. The effective number is :math:`r(1 - r)/\hat v`, where :math:`r` is the rate and :math:`\hat v` its
     variance within up to ten strata of the scores: scores that separate the labels leave less to chance than one
@@ -60,10 +40,11 @@ def observed_expected_interval(
     --------
     >>> import numpy as np
     >>> one = Cells(np.array([0.1]), np.array([60]), np.array([60]), np.array([0]))
-    >>> [round(x, 3) for x in observed_expected_interval(one, 0.95)]
+    >>> found = ratio_limits(one, 0.95)
+    >>> [round(x, 3) for x in (found.value, found.low, found.high)]
     [0.0, 0.0, 0.596]
     """
-    return EffectiveEvents.of(sums, cluster_rows).interval((1 - level) / 2)
+    return EffectiveEvents.of(sums, cluster_rows).limits((1 - level) / 2)
 
 
 class EffectiveEvents(NamedTuple):
@@ -88,26 +69,21 @@ class EffectiveEvents(NamedTuple):
         size, freedom = _effective_rows(strata, rate, cluster_rows)
         return cls(events / strata.expected, rate, strata.expected / strata.total, size, freedom)
 
-    @property
-    def standard_error(self) -> float:
-        """Of O/E; nan if no or all rows are events, or none is expected."""
-        if self.mean_score == 0 or self.rate in (0, 1):
-            return math.nan
-        return math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
-
-    def interval(self, tail: float) -> RatioInterval:
-        """The interval whose limits are exceeded with probability `tail` each."""
+    def limits(self, tail: float) -> Limits:
+        """The limits that are exceeded with probability `tail` each."""
+        method = "Clopper-Pearson, effective number of rows"
         if self.mean_score == 0:
-            return RatioInterval(self.value, self.value, self.value)
-        if self.freedom <= 0:
-            return RatioInterval(self.value, 0.0, 1 / self.mean_score)
-        size = self.rows
-        if math.isfinite(self.freedom):
-            size *= float((ndtri(tail) / stdtrit(self.freedom, tail)) ** 2)
-        k = self.rate * size
-        low = float(betaincinv(k, size - k + 1, tail)) if k > 0 else 0.0
-        high = float(betainccinv(k + 1, size - k, tail)) if k < size else 1.0
-        return RatioInterval(self.value, low / self.mean_score, high / self.mean_score)
+            return Limits(self.value, self.value, method, value=self.value)
+        unknown = self.rate in (0, 1)
+        error = math.nan if unknown else math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
+        low, high = 0.0, 1.0
+        if self.freedom > 0:
+            t = 1.0 if math.isinf(self.freedom) else float((ndtri(tail) / stdtrit(self.freedom, tail)) ** 2)
+            size = self.rows * t
+            k = self.rate * size
+            low = float(betaincinv(k, size - k + 1, tail)) if k > 0 else 0.0
+            high = float(betainccinv(k + 1, size - k, tail)) if k < size else 1.0
+        return Limits(low / self.mean_score, high / self.mean_score, method, error, value=self.value)
 
 
 class _Strata:

@@ -11,51 +11,31 @@ from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.evidence import Evidence
 from trueness._tally.tally import Tally
-from trueness.infer.limits._observed_expected import observed_expected_interval
+from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf
+from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._method import squared_weights
+from trueness.measure._flexible_curve import few_cells
+from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Ints
 
 Loss: TypeAlias = Literal["brier", "log"]
 _Pair: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 """A function of scores: the loss if the event occurs, and if it does not."""
 
-# Cells whose temporaries stay in the processor's cache.
-_BLOCK = 2**14
+_BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
 # Below this skewness a gamma distribution is taken for normal.
 _SYMMETRIC = 1e-4
 
 
-class MeanInterval(NamedTuple):
-    """Confidence limits of a mean, and its standard error."""
-
-    low: float
-    high: float
-    standard_error: float
-
-
-def mean_loss_interval(
+def mean_loss_limits(
     sums: Cells | Bins, loss: Loss, mean: float, level: float, cluster_rows: ClusteredRows | None = None
-) -> MeanInterval:
-    r"""Confidence interval for the mean Brier or log loss of the rows.
+) -> Limits:
+    r"""The mean Brier loss, :math:`(p - y)^2`, or log loss of the rows, which must be finite.
 
-    Parameters
-    ----------
-    sums : Cells or Bins
-        Sums of the rows per distinct score; for the Brier score also per bin, where all scores of a bin are then taken
-        to be near their mean.
-    loss : {'brier', 'log'}
-        :math:`(p - y)^2`, or −log of the probability of the label.
-    mean : float
-        The mean loss, which must be finite.
-    level : float
-        Confidence level, two-sided.
-    cluster_rows : ClusteredRows, optional
-        The same rows in clusters.
-
-    Notes
-    -----
-    The loss of a row depends on its score and label only, so sums per score suffice. Student's t alone covers too
+    For the Brier score sums may be those of bins, where all scores of a bin are taken to be near their mean. The loss
+    of a row depends on its score and label only, so sums per score suffice. Student's t alone covers too
     seldom if a few wrong rows decide the mean: 0.74 instead of 0.95 for one expected event in 100 rows. So half a row
     with the loss of a wrong label, :math:`\sum_i m_i \ell(m_i) / \sum_i m_i` with :math:`m = \min(p, 1 - p)`, is added,
     and the limits are quantiles of a gamma distribution with the mean, the variance and twice the skewness of the mean
@@ -74,8 +54,8 @@ def mean_loss_interval(
     No event among 100 rows of score 0.02: the upper limit is near that of the Brier score of 2.5 events.
 
     >>> none = Cells(np.array([0.02]), np.array([100]), np.array([100]), np.array([0]))
-    >>> [round(x, 4) for x in mean_loss_interval(none, "brier", 0.02**2, 0.95)]
-    [0.0003, 0.0247, 0.0]
+    >>> [round(x, 4) for x in mean_loss_limits(none, "brier", 0.02**2, 0.95)[:2]]
+    [0.0003, 0.0247]
     """
     pair = _PAIRS[loss]
     moments = _moments(sums, pair, mean, cluster_rows)
@@ -83,13 +63,57 @@ def mean_loss_interval(
     return found._replace(high=min(found.high, 1.0)) if loss == "brier" else found
 
 
-def mean_row_interval(
-    losses: Floats, surprise: float, level: float, weight: Floats | None = None, cluster: Ints | None = None
-) -> MeanInterval:
-    """Confidence interval for the mean of losses known row by row, as those of several classes are.
+def loss_limits(loss: Loss) -> LimitsOf:
+    """The mean of a loss over rows: t, corrected for skewness."""
 
-    `surprise` is the mean loss of a wrong label; whole weights count rows only if the caller repeats them.
-    """
+    def limits(asked: Asked) -> Limits:
+        data, value, level = asked.evidence, asked.value, asked.level
+        if not math.isfinite(value):
+            return Limits(note=f"{_contradicted(data)}: the log loss is infinite and has no interval.")
+        if data.one is not None:
+            sums = data.one
+            if isinstance(sums, Cells):  # a logarithm needs the outermost scores by themselves
+                sums = pool_cells(sums) if loss == "brier" else few_cells(sums)
+            return mean_loss_limits(sums, loss, value, level, data.in_clusters)
+        if data.view == "top-label" and data.tally is not None and not data.dependent:
+            return mean_loss_limits(_joined(data.tally), loss, value, level)
+        if data.view == "classwise" and data.rows is not None:
+            return _matrix_limits(data.expanded, loss, level)
+        if loss == "log" and data.view == "classwise" and data.tally is not None:
+            return class_log_loss_limits(data.tally, value, level)
+        return Limits(note=_BY_ROW)
+
+    return limits
+
+
+def _contradicted(evidence: Evidence) -> str:
+    if evidence.tally is None or evidence.view == "classwise":
+        return "Some labels had probability 0"
+    wrong = sum(inside_cells(part).wrong for part in evidence.tally.parts)
+    return f"{wrong:,.6g} label{'' if wrong == 1 else 's'} had probability 0"
+
+
+def _joined(tally: Tally) -> Cells:
+    """The cells of parts that share no rows, one after another; scores need not ascend."""
+    parts = [part for part in tally.parts if part.size]
+    if not all(part.exact for part in parts):
+        parts = [part.as_floats() for part in parts]
+    columns = [part.columns() for part in parts]
+    return Cells(**{name: np.concatenate([each[name] for each in columns]) for name in columns[0]})
+
+
+def _matrix_limits(evidence: Evidence, loss: Loss, level: float) -> Limits:
+    """The mean loss of the rows of a matrix, whose whole weights are repetitions already."""
+    losses, surprise = class_losses(evidence.matrix, loss)
+    if loss == "brier" and evidence.matrix.p.shape[1] == 2:
+        losses, surprise = losses / 2, surprise / 2
+    return mean_row_limits(losses, surprise, level, evidence.matrix.w, evidence.cluster)
+
+
+def mean_row_limits(
+    losses: Floats, surprise: float, level: float, weight: Floats | None = None, cluster: Ints | None = None
+) -> Limits:
+    """The mean of losses known row by row; `surprise` is the mean loss of a wrong label."""
     w = np.ones(losses.size) if weight is None else weight
     mean = float(np.average(losses, weights=w))
     return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
@@ -111,37 +135,39 @@ def class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
     return each[rows, np.asarray(sample.y, np.int64)], total / wrong if wrong > 0 else float(each.max())
 
 
-def scaled_brier_interval(
-    sums: Cells, brier: float, level: float, cluster_rows: ClusteredRows | None = None
-) -> MeanInterval:
-    r"""Confidence interval for the scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
+def scaled_brier_limits(asked: Asked) -> Limits:
+    r"""The scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
 
     The hull of the delta method for the ratio and for its logarithm, with Student's t whose degrees of freedom are at
-    most the number of rows of the rarer class. Without two classes there are no limits.
+    most the number of rows of the rarer class.
     """
-    total, events = sums.weight.sum().item(), sums.events.sum().item()
-    rate = events / total
-    unit = rate * (1 - rate)
+    sums = asked.evidence.one
+    if sums is None:
+        return Limits(note=SEVERAL)
+    cells = sums.at_means() if isinstance(sums, Bins) else pool_cells(sums)
+    rate = cells.events.sum().item() / cells.weight.sum().item()
+    unit, ratio = rate * (1 - rate), 1 - asked.value
     if unit <= 0:
-        return MeanInterval(math.nan, math.nan, math.nan)
-    ratio, tilt = brier / unit, brier / unit * (1 - 2 * rate)
+        return Limits(note="There is only one class: the scaled Brier score is undefined.")
+    tilt = ratio * (1 - 2 * rate)
 
     def influence(p: Floats) -> tuple[Floats, Floats]:
         return (1 - p) ** 2 - tilt * (1 - rate), p**2 + tilt * rate
 
-    moments = _moments(sums, influence, brier, cluster_rows)
+    moments = _moments(cells, influence, ratio * unit, asked.evidence.in_clusters)
     rarer = min(rate, 1 - rate) * moments.units
-    error = moments.error / unit
+    error, method = moments.error / unit, "delta method, t"
     freedom = min(moments.units - 1, rarer)
     if freedom <= 0 or ratio <= 0:
-        return MeanInterval(-math.inf, 1.0, error)
-    reach = float(stdtrit(freedom, (1 + level) / 2)) * error
+        return Limits(-math.inf, 1.0, method, error)
+    reach = float(stdtrit(freedom, (1 + asked.level) / 2)) * error
     fold = math.exp(min(reach / ratio, 700.0))
-    return MeanInterval(1 - max(ratio + reach, ratio * fold), 1 - max(min(ratio - reach, ratio / fold), 0.0), error)
+    low, high = 1 - max(ratio + reach, ratio * fold), 1 - max(min(ratio - reach, ratio / fold), 0.0)
+    return Limits(low, high, method, error)
 
 
-def rate_interval(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> MeanInterval:
-    """Confidence interval for the event rate: Clopper-Pearson, with the effective number of rows of clusters."""
+def rate_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
+    """The event rate: Clopper-Pearson, with the effective number of rows of clusters."""
     weight, events = float(sums.weight.sum()), float(sums.events.sum())
     exact = sums.exact if isinstance(sums, Cells) else sums.whole
     squares = weight if exact else float(np.asarray(sums.squares).sum())
@@ -153,35 +179,36 @@ def rate_interval(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows 
         known = sums.event_squares.sum() if isinstance(sums, Cells) and sums.event_squares is not None else None
         event_squares = squares * events / weight if known is None else float(known)
         one = Cells(half, count, *(np.array([x]) for x in (weight, events, squares, event_squares)))
-    found = observed_expected_interval(one, level, cluster_rows)
+    found = ratio_limits(one, level, cluster_rows)
     rate = events / weight
     if cluster_rows is None:
-        n = weight**2 / squares
-        error = math.sqrt(rate * (1 - rate) / n)
+        error = math.sqrt(rate * (1 - rate) / (weight**2 / squares))
     else:
         w = np.ones(cluster_rows.n) if cluster_rows.weight is None else cluster_rows.weight
         u = np.asarray(cluster_rows.top.y, np.float64) - rate
         error = _row_moments(u, w, cluster_rows.cluster).error
-    return MeanInterval(found.low / 2, found.high / 2, error)
+    method = "Clopper-Pearson" if exact and cluster_rows is None else found.method
+    return Limits(found.low / 2, found.high / 2, method, error)
 
 
-def uncertainty_interval(
-    sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None, *, score: Loss = "brier"
-) -> MeanInterval:
-    """Confidence interval for the Brier or log score of the event rate r, r(1 − r), from the limits of the rate."""
-    low, high, error = rate_interval(sums, level, cluster_rows)
-    rate = float(sums.events.sum()) / float(sums.weight.sum())
+def uncertainty_limits(asked: Asked) -> Limits:
+    """The Brier score r(1 − r) of the event rate r, or its log score, from the limits of the rate."""
+    sums, score = asked.evidence.one, asked.options.get("score", "brier")
+    if sums is None:
+        return Limits(note=SEVERAL)
+    found = rate_limits(sums, asked.level, asked.evidence.in_clusters)
+    low, high, rate = found.low, found.high, float(sums.events.sum()) / float(sums.weight.sum())
     if score == "brier":
         ends, steepness, peak = (low * (1 - low), high * (1 - high)), abs(1 - 2 * rate), 0.25
     else:
         ends = float(entr(low) + entr(1 - low)), float(entr(high) + entr(1 - high))
         steepness, peak = abs(float(logit(rate))) if 0 < rate < 1 else math.nan, math.log(2)
     most = peak if low <= 0.5 <= high else max(ends)
-    return MeanInterval(min(ends), most, steepness * error)
+    return Limits(min(ends), most, f"{found.method} of the event rate", steepness * found.standard_error)
 
 
-def class_log_loss_interval(tally: Tally, mean: float, level: float) -> MeanInterval:
-    """Confidence interval for the log loss of several classes, from class-wise sums: only the true class enters."""
+def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
+    """The log loss of several classes, from class-wise sums: only the true class enters."""
     parts = [part if part.exact else part.as_floats() for part in tally.parts]
     score = np.concatenate([part.score for part in parts])
     events = np.concatenate([part.events for part in parts])
@@ -208,6 +235,7 @@ class _Moments(NamedTuple):
     """Effective number of units of equal weight."""
     unit: float
     """Weight of the rows that are right or wrong together."""
+    clustered: bool = False
 
     @property
     def error(self) -> float:
@@ -222,26 +250,21 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
         event, other = pair(cluster_rows.p)
         w = np.ones(cluster_rows.n) if cluster_rows.weight is None else cluster_rows.weight
         return _row_moments(np.where(cluster_rows.top.y, event, other) - mean, w, cluster_rows.cluster)
-    cells = sums if isinstance(sums, Cells) else cells_of_bins(sums)
+    cells = sums if isinstance(sums, Cells) else sums.at_means()
     total = float(cells.weight.sum())
     squares = total if cells.exact else float(squared_weights(cells).sum())
-    second = third = 0.0
-    for i in range(0, cells.size, _BLOCK):
-        some = slice(i, i + _BLOCK)
-        e = cells.events[some].astype(np.float64)
-        o = cells.weight[some] - e
-        event, other = (each - mean for each in pair(cells.score[some]))
-        event[e == 0] = 0  # a label that does not occur may have an infinite loss
-        other[o == 0] = 0
-        event_squares, other_squares = event * event, other * other
-        sizes: Floats | float = 1.0
-        if not cells.exact:
-            assert cells.squares is not None
-            assert cells.event_squares is not None
-            e, o = cells.event_squares[some], cells.squares[some] - cells.event_squares[some]
-            sizes = cells.squares[some] / cells.weight[some]  # Σw³ is not known: rows of one score weigh about the same
-        second += float((e * event_squares + o * other_squares).sum())
-        third += float((sizes * (e * event * event_squares + o * other * other_squares)).sum())
+    e = cells.events.astype(np.float64)
+    o = cells.weight - e
+    event, other = (each - mean for each in pair(cells.score))
+    event[e == 0] = 0  # a label that does not occur may have an infinite loss
+    other[o == 0] = 0
+    sizes: Floats | float = 1.0
+    if not cells.exact:
+        assert cells.squares is not None
+        assert cells.event_squares is not None
+        e, o = cells.event_squares, cells.squares - cells.event_squares
+        sizes = cells.squares / cells.weight  # Σw³ is not known: rows of one score weigh about the same
+    second, third = float((e * event**2 + o * other**2).sum()), float((sizes * (e * event**3 + o * other**3)).sum())
     if isinstance(sums, Bins):
         second += _within_bins(sums)
     return _Moments(total, second, third, total**2 / squares, squares / total)
@@ -259,26 +282,26 @@ def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None) -> _Moments
     # Rows that agree with their cluster are wrong together; equal losses do not show whether they would be.
     most = total / units / unit
     together = most if np.ptp(deviation) == 0 else min(max(clustered / second, 1.0), most)
-    return _Moments(total, clustered, float((sums**3).sum()), units, unit * together)
+    return _Moments(total, clustered, float((sums**3).sum()), units, unit * together, True)
 
 
-def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) -> MeanInterval:
+def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) -> Limits:
     """Quantiles of a gamma distribution around the mean, with half a surprise added."""
-    freedom = moments.units - 1
+    freedom, unit = moments.units - 1, moments.unit
+    method = "t of clusters, skewness-corrected" if moments.clustered else "t, skewness-corrected"
     if freedom <= 0 or not math.isfinite(surprise):
-        return MeanInterval(0.0, math.inf, moments.error)
-    unit = moments.unit
+        return Limits(0.0, math.inf, method, moments.error)
     centre = mean + (surprise - mean) * (unit / 2) / (moments.total + unit / 2)
     excess = unit * (surprise - centre)
     second, third = moments.second + excess**2 / 2, moments.third + excess**3 / 2
     if second <= 0:
-        return MeanInterval(mean, mean, moments.error)
+        return Limits(mean, mean, method, moments.error)
     tail = (1 - level) / 2
     spread = math.sqrt(second * moments.units / freedom) / moments.total
     spread *= float(stdtrit(freedom, tail) / ndtri(tail))
     skewness = 2 * third / second**1.5
     low, high = (centre + spread * _gamma_quantile(skewness, q) for q in (tail, 1 - tail))
-    return MeanInterval(max(min(low, mean), 0.0), max(high, mean), moments.error)
+    return Limits(max(min(low, mean), 0.0), max(high, mean), method, moments.error)
 
 
 def _gamma_quantile(skewness: float, q: float) -> float:
@@ -292,24 +315,13 @@ def _gamma_quantile(skewness: float, q: float) -> float:
 
 def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
     """Mean loss of the less probable label, if the scores are right."""
-    cells = pool_cells(sums) if isinstance(sums, Cells) else cells_of_bins(sums)
+    cells = pool_cells(sums) if isinstance(sums, Cells) else sums.at_means()
     p = cells.score
     share = cells.weight * np.minimum(p, 1 - p)
     some = share > 0
     if some.any():
         return float((share[some] * np.maximum(*pair(p[some]))).sum() / share.sum())
     return 1.0 if loss == "brier" else math.inf
-
-
-def cells_of_bins(bins: Bins) -> Cells:
-    """One cell per filled bin, at its mean score."""
-    filled = bins.weight > 0
-    weight, events = bins.weight[filled], bins.events[filled]
-    count = np.asarray(bins.count[filled])
-    if bins.whole:
-        return Cells(bins.score[filled], count, weight.astype(np.int64), events.astype(np.int64))
-    squares = bins.squares[filled]
-    return Cells(bins.score[filled], count, weight, events, squares, squares * events / weight)
 
 
 def _within_bins(bins: Bins) -> float:

@@ -1,7 +1,6 @@
 """Confidence limits for the calibration intercept: the shift of all log-odds, with the slope fixed at 1."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri, stdtrit
@@ -9,7 +8,8 @@ from scipy.special import expit, ndtri, stdtrit
 from trueness._numerics.logistic import line_sums, log_likelihood, logits, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness.infer.limits._slope import likelihood_crossing
+from trueness.infer.limits._limits import Limits
+from trueness.infer.limits._slope import FittedLine, likelihood_crossing
 from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Numbers
 
@@ -25,62 +25,50 @@ _TINY = 1e-300
 _DOUBLINGS = 60
 _PRECISION = 1e-12
 _NO_LIMITS = -math.inf, math.inf
+_OTHER_SLOPE = "The limits assume a slope of 1, which these rows refute; those of observed/expected do not."
 
 
-class ShiftInterval(NamedTuple):
-    """The calibration intercept with confidence limits."""
-
-    shift: float
-    """nan if all labels are equal; one limit is still finite."""
-    low: float
-    high: float
-    standard_error: float
-    """From the information, or the sandwich for clusters and weights that are not whole numbers."""
-
-
-def shift_interval(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> ShiftInterval:
-    r"""Confidence interval for the intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`.
+def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
+    r"""The intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`; nan if all labels are equal.
 
     Independent rows, weighted by whole numbers or not at all, have likelihood-ratio limits (R's ``confint``) or, if all
     labels are equal, an exact one: the shift at which such labels have probability (1 − level)/2. Other weights and
     clusters have Wald limits with the sandwich variance and Student's t. Scores of exactly 0 and 1 are left out.
-
-    Parameters
-    ----------
-    cells : Cells
-        Sums of the rows per distinct score.
-    level : float
-        Confidence level, two-sided.
-    cluster_rows : ClusteredRows, optional
-        The same rows in clusters.
 
     Examples
     --------
     Of a hundred rows with score 1/2, ten are events: the log-odds are too high by log 9.
 
     >>> one = Cells(np.array([0.5]), np.array([100]), np.array([100]), np.array([10]))
-    >>> [round(x, 3) for x in shift_interval(one, 0.95)]
+    >>> found = shift_limits(one, 0.95)
+    >>> [round(x, 3) for x in (found.value, found.low, found.high, found.standard_error)]
     [-2.197, -2.915, -1.594, 0.333]
     """
     inside = inside_cells(cells).cells
     x = logits(inside.score)
     shift = recalibration_shift(x, inside.weight, inside.events)
+    rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
+    method = "Wald" if rarer > _MANY else "profile likelihood" if rarer else "exact, one class"
     if math.isnan(shift):
         known = cluster_rows is None and cells.exact and x.size
-        return ShiftInterval(shift, *(_exact_limits(x, inside, level) if known else _NO_LIMITS), math.nan)
+        return Limits(*(_exact_limits(x, inside, level) if known else _NO_LIMITS), method, value=shift)
     precision, freedom = _precision(x, inside, shift, cluster_rows)
     error = 1 / math.sqrt(precision) if precision > 0 else math.nan
-    if cluster_rows is not None or not cells.exact or _rarer(inside) > _MANY:
-        return ShiftInterval(shift, *_reach(shift, precision, level, freedom), error)
+    if cluster_rows is not None or not cells.exact or rarer > _MANY:
+        return Limits(*_reach(shift, precision, level, freedom), method, error, value=shift)
     w, e = inside.weight, inside.events
     pooled = _pool(x, w, e, shift) if x.size > _MANY_SCORES else (x, w.astype(np.float64), e.astype(np.float64))
-    return ShiftInterval(shift, *_limits(*pooled, shift, error, level), error)
+    return Limits(*_limits(*pooled, shift, error, level), method, error, value=shift)
 
 
-def limits_in_words(inside: Cells) -> str:
-    """How limits of independent rows with whole weights are found; `inside` has no scores of 0 and 1."""
-    rarer = _rarer(inside)
-    return "Wald" if rarer > _MANY else "profile likelihood" if rarer else "exact, one class"
+def intercept_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None, line: FittedLine) -> Limits:
+    """The same with what the fitted line tells: the scores left out, and whether the slope can be 1."""
+    found = shift_limits(cells, level, cluster_rows)
+    low, high = line.covariance.limits(line.slope, 1, level)
+    # The sandwich of clusters and other weights holds for any slope.
+    doubtful = not line.sandwich and not low <= 1 <= high
+    note = " ".join(filter(None, [line.left_out, _OTHER_SLOPE if doubtful else ""]))
+    return found._replace(method=line.sandwich or found.method, note=note)
 
 
 def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floats, Floats]:
@@ -144,12 +132,6 @@ def _limits(x: Floats, w: Floats, e: Floats, shift: float, error: float, level: 
     step = min(1e6, error)  # in this order, which takes 1e6 instead of nan
     low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
     return low, high
-
-
-def _rarer(cells: Cells) -> float:
-    """Rows of the rarer class."""
-    _, weight, events = cells.totals
-    return min(events, weight - events)
 
 
 def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:

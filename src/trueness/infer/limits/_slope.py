@@ -18,7 +18,8 @@ from trueness._numerics.logistic import (
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness.measure._slope import InsideCells, inside_cells
+from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf
+from trueness.measure._slope import InsideCells, contradicted_in_words, inside_cells
 from trueness.typing import Floats
 
 # With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.
@@ -29,28 +30,13 @@ _FEW, _MOST_POOLED = 30, 2_000
 _DOUBLINGS = 40
 
 
-_Limits: TypeAlias = tuple[float, float]
+_Ends: TypeAlias = tuple[float, float]
 
 
-class LineInterval(NamedTuple):
-    """The calibration slope with confidence limits, and the rows it rests on."""
-
-    slope: float
-    """nan if the maximum-likelihood estimate is not finite; a limit may still be."""
-    slope_low: float
-    slope_high: float
-    n_inside: float
-    """Rows (for weights: their sum) with a score strictly between 0 and 1, which the slope is about."""
-    n_certain: float
-    """Rows with a score of exactly 0 or 1, whose log-odds are infinite."""
-    n_certain_wrong: float
-    """Rows among those whose label contradicts the score."""
-
-
-def slope_interval(
+def slope_limits(
     cells: Cells, level: float, cluster_rows: ClusteredRows | None = None, line: "FittedLine | None" = None
-) -> LineInterval:
-    r"""Confidence interval for the slope in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
+) -> Limits:
+    r"""The slope in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`; nan if it is not finite.
 
     Independent rows, weighted by whole numbers or not at all, have profile-likelihood limits (R's ``confint``), which
     remain finite on one side when the scores separate the classes; with fewer than 30 rows of one class they are
@@ -60,38 +46,31 @@ def slope_interval(
     and 1 are left out and counted. In simulations at 95 %, each limit missed in at most 3 to 4 % of data sets of 50 to
     300 independent rows.
 
-    Parameters
-    ----------
-    cells : Cells
-        Sums of the rows per distinct score.
-    level : float
-        Confidence level, two-sided.
-    cluster_rows : ClusteredRows, optional
-        The same rows in clusters.
-    line : FittedLine, optional
-        The line of these rows, if it has been fitted already.
-
     Examples
     --------
     >>> import numpy as np
     >>> score, n = np.array([0.2, 0.5, 0.8, 1.0]), np.array([20, 20, 40, 5])
-    >>> found = slope_interval(Cells(score, n, n, np.array([8, 10, 26, 4])), 0.95)
-    >>> [round(x, 3) for x in found[:3]], found[3:]
-    ([0.376, -0.011, 0.782], (80, 5, 1))
+    >>> found = slope_limits(Cells(score, n, n, np.array([8, 10, 26, 4])), 0.95)
+    >>> [round(x, 3) for x in (found.value, found.low, found.high)]
+    [0.376, -0.011, 0.782]
     """
     line = line or fit_line(cells, cluster_rows)
-    (inside, n_certain, n_wrong), x, slope = line.inside, line.x, line.slope
-    limits, rarer = line.covariance.limits(slope, 1, level), line.rarer
+    inside, x, slope, rarer = line.inside.cells, line.x, line.slope, line.rarer
+    limits = line.covariance.limits(slope, 1, level)
+    method = line.sandwich
     if cluster_rows is not None and rarer < _FEW and cells.exact:
-        alone = slope_interval(cells, level)
-        limits = min(limits[0], alone.slope_low), max(limits[1], alone.slope_high)
-    if cluster_rows is None and cells.exact:
+        alone = slope_limits(cells, level)
+        limits = min(limits[0], alone.low), max(limits[1], alone.high)
+    if not method:
+        method = "Wald"
         if rarer <= MANY and inside.size <= _MANY_SCORES:
-            limits = _profile_limits(x, inside, slope, limits, level)
+            method, limits = "profile likelihood", _profile_limits(x, inside, slope, limits, level)
         if 0 < rarer < _FEW and inside.size > 1:
             low, high = _penalised_limits(x, inside, level)
             limits = min(limits[0], low), max(limits[1], high)
-    return LineInterval(slope, *limits, inside.weight.sum().item(), n_certain, n_wrong)
+        method += ", penalised" if rarer < _FEW else ""
+    error = math.sqrt(line.covariance.matrix[1, 1])
+    return Limits(*limits, method, error, line.left_out, slope)
 
 
 class FittedLine(NamedTuple):
@@ -106,18 +85,38 @@ class FittedLine(NamedTuple):
     intercept: float
     covariance: "LineCovariance"
 
+    sandwich: str
+    """The variance in words if it is a sandwich, as that of clusters and of weights that are not whole numbers."""
+
     @property
     def rarer(self) -> float:
         """Rows of the rarer class."""
         _, weight, events = self.inside.cells.totals
         return min(events, weight - events)
 
+    @property
+    def left_out(self) -> str:
+        """How many scores of 0 and 1 are left out, in words."""
+        if not self.inside.certain:
+            return ""
+        return (
+            f"{self.inside.certain:,.6g} scores of exactly 0 or 1 are left out, since their log-odds are infinite; "
+            f"{contradicted_in_words(self.inside.wrong)}."
+        )
 
-def slope_limits_in_words(line: FittedLine) -> str:
-    """How the limits of the slope of independent rows with whole weights are found."""
-    if line.rarer > MANY or line.x.size > _MANY_SCORES:
-        return "Wald"
-    return "profile likelihood, penalised" if line.rarer < _FEW else "profile likelihood"
+
+def of_line(limits: Callable[[Cells, float, ClusteredRows | None, FittedLine], Limits]) -> LimitsOf:
+    """Limits from a line that is fitted once for slope and intercepts."""
+
+    def of_asked(asked: Asked) -> Limits:
+        cells, rows, memory = asked.evidence.one, asked.evidence.in_clusters, asked.evidence.memory
+        if not isinstance(cells, Cells):
+            return Limits(note=SEVERAL)
+        if "line" not in memory:
+            memory["line"] = fit_line(cells, rows)
+        return limits(cells, asked.level, rows, memory["line"])._replace(known=True)
+
+    return of_asked
 
 
 def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedLine:
@@ -125,10 +124,12 @@ def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedL
     inside = inside_cells(cells)
     x = logits(inside.cells.score)
     slope, intercept = recalibration_line(x, inside.cells.weight, inside.cells.events)
-    return FittedLine(inside, x, slope, intercept, _covariance(x, inside.cells, slope, intercept, cluster_rows))
+    covariance = _covariance(x, inside.cells, slope, intercept, cluster_rows)
+    sandwich = "sandwich of clusters, t" if cluster_rows is not None else "" if cells.exact else "sandwich, t"
+    return FittedLine(inside, x, slope, intercept, covariance, sandwich)
 
 
-def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, float], level: float) -> _Limits:
+def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, float], level: float) -> _Ends:
     """Slopes whose profile likelihood is not too far below its maximum or, with separated classes, its supremum.
 
     The search begins at the Wald limits.
@@ -164,7 +165,7 @@ def _pooled(x: Floats, cells: Cells) -> tuple[Floats, Floats, Floats]:
     return pools or (x, cells.weight.astype(np.float64), cells.events.astype(np.float64))
 
 
-def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Limits:
+def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Ends:
     """Limits from the profile of the likelihood penalised as by Jeffreys' prior (Firth 1993).
 
     With few rows of one class the likelihood alone takes slopes to be larger than they are, and its lower limit, too.
@@ -218,7 +219,7 @@ class LineCovariance(NamedTuple):
     matrix: Floats
     freedom: float
 
-    def limits(self, estimate: float, index: int, level: float) -> _Limits:
+    def limits(self, estimate: float, index: int, level: float) -> _Ends:
         """Wald limits of the intercept (0) or the slope (1)."""
         variance = float(self.matrix[index, index])
         if self.freedom <= 0 or not variance > 0 or math.isnan(estimate):
@@ -281,43 +282,36 @@ def _clustered_spread(rows: ClusteredRows, slope: float, intercept: float, centr
     return sums @ sums.T * groups / max(groups - 1, 1), freedom
 
 
-class InterceptInterval(NamedTuple):
-    """The intercept beside a free slope, with confidence limits."""
-
-    intercept: float
-    low: float
-    high: float
-    standard_error: float
-
-
-def free_intercept_interval(
+def free_intercept_limits(
     cells: Cells, level: float, cluster_rows: ClusteredRows | None = None, line: FittedLine | None = None
-) -> InterceptInterval:
-    r"""Confidence interval for :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, b free.
+) -> Limits:
+    r"""The intercept :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, with b free.
 
-    Methods and arguments as for :func:`slope_interval`. With the slope fixed at 1 it is another number, the
-    calibration in the large (:func:`trueness.calibration_intercept`).
+    Methods as for :func:`slope_limits`. With the slope fixed at 1 it is another number, the calibration in the large
+    (:func:`trueness.calibration_intercept`).
 
     Examples
     --------
     >>> import numpy as np
     >>> score, n = np.array([0.2, 0.5, 0.8]), np.array([20, 20, 40])
-    >>> [round(x, 3) for x in free_intercept_interval(Cells(score, n, n, np.array([8, 10, 26])), 0.95)]
+    >>> found = free_intercept_limits(Cells(score, n, n, np.array([8, 10, 26])), 0.95)
+    >>> [round(x, 3) for x in (found.value, found.low, found.high, found.standard_error)]
     [0.076, -0.398, 0.545, 0.239]
     """
     line = line or fit_line(cells, cluster_rows)
+    method = line.sandwich or ("Wald" if line.rarer > MANY else "profile likelihood")
     if math.isnan(line.intercept):
-        return InterceptInterval(math.nan, -math.inf, math.inf, math.nan)
+        return Limits(-math.inf, math.inf, method, math.nan, line.left_out, math.nan)
     limits, error = line.covariance.limits(line.intercept, 0, level), math.sqrt(line.covariance.matrix[0, 0])
     if cluster_rows is not None and line.rarer < _FEW and cells.exact:
-        alone = free_intercept_interval(cells, level)
+        alone = free_intercept_limits(cells, level)
         limits = min(limits[0], alone.low), max(limits[1], alone.high)
-    if cluster_rows is None and cells.exact and line.rarer <= MANY and math.isfinite(limits[0]):
+    if not line.sandwich and line.rarer <= MANY and math.isfinite(limits[0]):
         limits = _intercept_profile(line, error, level)
-    return InterceptInterval(line.intercept, *limits, error)
+    return Limits(*limits, method, error, line.left_out, line.intercept)
 
 
-def _intercept_profile(line: FittedLine, error: float, level: float) -> _Limits:
+def _intercept_profile(line: FittedLine, error: float, level: float) -> _Ends:
     """Intercepts whose likelihood, at the best slope for each, is not too far below its maximum."""
     cells, x, intercept = line.inside.cells, line.x, line.intercept
     x, w, e = _pooled(x, cells)

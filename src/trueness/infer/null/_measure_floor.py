@@ -13,7 +13,6 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, Distinct
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, quietly
-from trueness.infer.limits._row_means import cells_of_bins
 from trueness.infer.null._noise_floor import redrawn_values, values_of_tallies
 from trueness.infer.null._redrawn_labels import Redraw, WeightType, draw_hits, redraw_of, redraw_of_tally
 from trueness.infer.test._method import squared_weights
@@ -64,7 +63,7 @@ def _gap_draws(part: Cells | Bins, rule: BinRule, norm: str | float, power: int,
     shrink: Floats | float = 1.0
     if isinstance(part, Bins):
         bins = part.coarsen(rule)
-        cells, rule = cells_of_bins(bins), Distinct()
+        cells, rule = bins.at_means(), Distinct()
         if bins.moments:  # rows of unequal scores vary less than rows at their mean
             filled = bins.weight > 0
             p, w = bins.score[filled], bins.weight[filled]

@@ -227,7 +227,7 @@ def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
     found = EffectiveEvents.of(part, rows)
     whole = part.exact if isinstance(part, Cells) else part.whole
     n = int(part.weight.sum() if whole else part.count.sum())
-    return _Limits(found.value, n, lambda alpha: found.interval(alpha)[1:], _RATIO)
+    return _Limits(found.value, n, lambda alpha: found.limits(alpha)[:2], _RATIO)
 
 
 def _ece(evidence: Evidence, bins: BinsLike) -> "_Limits":
