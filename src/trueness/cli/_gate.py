@@ -1,8 +1,10 @@
 """``trueness gate``."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -12,7 +14,7 @@ import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Model, Request, group_columns
-from trueness.cli._messages import note, warning
+from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._rows import IMPORTANCE, Dataset, Rows, open_dataset
 from trueness.cli._sums import ModelSums
 from trueness.cli._writing import Output, Target
@@ -31,15 +33,11 @@ _REQUIRE = (
     "and its upper confidence limit is within the bound. Without --require, the gate fails if a quantity is shown to "
     "exceed its bound (its lower limit does), or if there are too few rows to detect even a gross excess."
 )
+_share = partial(opt.number, kind=opt.Between(0, 1), metavar="X")
 _criteria = opt.combine(
-    opt.number("--max-ece", "The largest ECE allowed, in the bins of --bins.", kind=opt.Between(0, 1), metavar="X"),
-    opt.number("--max-l2", "The largest l2 calibration error allowed.", kind=opt.Between(0, 1), metavar="X"),
-    opt.number(
-        "--oe-within",
-        "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1.",
-        kind=opt.Between(0, 1),
-        metavar="X",
-    ),
+    _share("--max-ece", "The largest ECE allowed, in the bins of --bins."),
+    _share("--max-l2", "The largest l2 calibration error allowed."),
+    _share("--oe-within", "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1."),
     click.option("--require", is_flag=True, help=_REQUIRE),
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
     opt.level(
@@ -79,16 +77,15 @@ def command(**options: Any) -> None:
     if options.pop("groups"):
         raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     target = Target.pop_from(options)
-    gate = Bounds.from_options(options)
+    bounds = Bounds.from_options(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
         if stream or (stream is None and data.large and not request.by and not request.cluster):
-            subjects = list(_from_stream(data, gate, asked=stream is not None))
+            subjects = _from_stream(data, bounds, asked=stream is not None)
         else:
-            subjects = list(_from_rows(data.rows().validate()))
-    choice = data.choice
-    notes = [f"Data: {data.source.name}, labels {choice.label!r}."]
-    _deliver(gate.judge(subjects), subjects, gate, choice.about(data.source.name), notes, target)
+            subjects = _from_rows(data.rows().validate())
+        about, notes = data.choice.about(data.source.name), [f"Data: {data.source.name}, labels {data.choice.label!r}."]
+        _deliver(list(subjects), bounds, about, notes, target)
 
 
 @click.command("gate")
@@ -104,18 +101,17 @@ def gate(**options: Any) -> None:
       trueness gate monday.tally tuesday.tally --max-ece 0.03
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options)
-    bins = options["bins"]
-    judged = Bounds.from_options(options)
+    bounds = Bounds.from_options(options)
     sums, total = _sums.read_total(options["files"], target.path)
-    judged = judged._replace(rule=judged.rule if bins else _sums.own_bins(total))
+    if not options["bins"]:
+        bounds = bounds._replace(rule=_sums.own_bins(total))
     names = [name for name, _ in sums]
-    about = {"sources": names, **total.about, "by": total.by}
-    subjects = list(_from_sums(total, in_groups=options["groups"]))
-    first = f"{_sums.file_names(names)}: {total.n:,} rows; labels {total.about.get('label')!r}"
-    notes = [f"{first}, scores {total.about.get('score')!r}."]
-    if total.bins == "sketch" and judged.bounds["max_l2"] is not None:
+    labels, scores = (total.about.get(key) for key in ("label", "score"))
+    notes = [f"{_sums.file_names(names)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
+    if total.bins == "sketch" and bounds.bounds["max_l2"] is not None:
         notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
-    _deliver(judged.judge(subjects), subjects, judged, about, notes, target)
+    about = {"sources": names, **total.about, "by": total.by}
+    _deliver(list(_from_sums(total, in_groups=options["groups"])), bounds, about, notes, target)
 
 
 class Subject(NamedTuple):
@@ -124,8 +120,13 @@ class Subject(NamedTuple):
     group: Group
     model: str
     data: "Evidence"
-    context: Any
-    """A function that returns the context in which errors and warnings are worded."""
+    context: Callable[[], AbstractContextManager[list[str]]]
+    """Words errors and warnings."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Group and model, as the library has them."""
+        return str(self.group), self.model
 
 
 class Bounds(NamedTuple):
@@ -152,7 +153,7 @@ class Bounds(NamedTuple):
         """The gate of the library, with its errors and warnings worded for each subject."""
         from trueness.infer.decision._gate import checked_bounds, gate_of
 
-        named = {(str(one.group), one.model): one for one in subjects}
+        named = {one.names: one for one in subjects}
 
         @contextmanager
         def about(names: tuple[str, str]) -> Iterator[None]:
@@ -161,10 +162,9 @@ class Bounds(NamedTuple):
                 yield
             warning(*warned, about=one.group.name(one.model))
 
-        bounds = checked_bounds(**self.bounds, bins=self.rule)
         evidence = {names: one.data for names, one in named.items()}
-        same: Any = {"require": self.require, "level": self.level, "seed": self.seed}
-        return gate_of(evidence, bounds, **same, about=about)
+        bounds = checked_bounds(**self.bounds, bins=self.rule)
+        return gate_of(evidence, bounds, require=self.require, level=self.level, seed=self.seed, about=about)
 
 
 def _from_rows(rows: Rows) -> Iterator[Subject]:
@@ -179,27 +179,18 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
         for model in rows.choice.models:
             with part.about(model, group=group) as warned:
                 one = part.arguments(model)
-                weight_type: Any = rows.weight_type
-                data = Evidence.of(
-                    *(one.y_true, one.y_prob, one.rows),
-                    kind="confidence",
-                    cluster=part.cluster,
-                    weight_type=weight_type,
-                )
+                how: Any = {"kind": "confidence", "cluster": part.cluster, "weight_type": rows.weight_type}
+                data = Evidence.of(one.y_true, one.y_prob, one.rows, **how)
             warning(*warned, about=group.name(model.name))
             if data.note and group is first:
                 note(f"{model.name}: {data.note}")
-            yield Subject(group, model.name, data, _context(part, model, group))
+            yield Subject(group, model.name, data, partial(part.about, model, group=group))
 
 
-def _context(part: Rows, model: Model, group: Group) -> Any:
-    return lambda: part.about(model, group=group)
-
-
-def _from_stream(data: Dataset, gate: Bounds, *, asked: bool) -> Iterator[Subject]:
+def _from_stream(data: Dataset, bounds: Bounds, *, asked: bool) -> Iterator[Subject]:
     from trueness._tally.evidence import Evidence
 
-    total = _sums.stream_sums(data, _tally, _lattice(gate), asked=asked)
+    total = _sums.stream_sums(data, _tally, _lattice(bounds), asked=asked)
     if any(sums.binned for sums in total.values()):
         note(
             f"there are more than {_sums.MOST_CELLS:,} distinct scores. Rows within 1/{_LATTICE} of each other are "
@@ -208,21 +199,17 @@ def _from_stream(data: Dataset, gate: Bounds, *, asked: bool) -> Iterator[Subjec
     for name, sums in total.items():
         (one,) = sums.parts.values()
         warning(*sums.warnings, about=name)
-        yield Subject(Group(), name, Evidence.of_sums(one), _stream_context(data, name))
+        yield Subject(Group(), name, Evidence.of_sums(one), partial(data.about, name))
 
 
-def _stream_context(data: Dataset, name: str) -> Any:
-    return lambda: data.about(name)
-
-
-def _lattice(gate: Bounds) -> Any:
+def _lattice(bounds: Bounds) -> Any:
     """Fine bins whose edges include those of the ECE, if these are fixed."""
     import numpy as np
 
-    fine, own = tn.EqualWidth(_LATTICE).fixed_edges, gate.rule.fixed_edges
-    if gate.bounds["max_ece"] is None:
-        return tn.EqualWidth(_LATTICE)
-    return gate.rule if own is None else tn.Edges(np.union1d(fine, own).tolist())
+    fine, own = tn.EqualWidth(_LATTICE), bounds.rule.fixed_edges
+    if bounds.bounds["max_ece"] is None:
+        return fine
+    return bounds.rule if own is None else tn.Edges(np.union1d(fine.fixed_edges, own).tolist())
 
 
 def _tally(rows: Rows, model: Model) -> ModelSums:
@@ -236,16 +223,15 @@ def _tally(rows: Rows, model: Model) -> ModelSums:
 
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
     from trueness._tally.evidence import Evidence
-    from trueness.cli._messages import reword_messages, wording
 
     if in_groups and not total.by:
         raise InputError("--groups", "needs sums in groups", remedy="`trueness tally --by` keeps them apart.")
-    parts: Iterable[tuple[Group, Any]] = [(Group(), total.total)]
+    groups: dict[Group, Any] = {Group(): total.total}
     if in_groups:
-        parts = [(Group(total.by, key), sums) for key, sums in total.groups.items()]
-    for group, sums in parts:
+        groups = {Group(total.by, key): sums for key, sums in total.groups.items()}
+    for group, sums in groups.items():
         for name, one in _problems(sums, str(total.about.get("score") or "scores")):
-            yield Subject(group, name, Evidence.of_sums(one), lambda: reword_messages(wording()))
+            yield Subject(group, name, Evidence.of_sums(one), partial(reword_messages, wording()))
 
 
 def _problems(sums: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -262,64 +248,50 @@ def _problems(sums: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _deliver(
-    found: "Gate",
-    subjects: Sequence[Subject],
-    gate: Bounds,
-    about: dict[str, Any],
-    notes: Sequence[str],
-    target: Target,
+    subjects: Sequence[Subject], bounds: Bounds, about: dict[str, Any], notes: Sequence[str], target: Target
 ) -> None:
-    """Print the findings, and exit with 1 unless all pass."""
-    target.deliver(_output(found, subjects, gate, about, notes))
-    if not found.passed:
-        raise click.exceptions.Exit(_FAILED)
-
-
-def _output(
-    found: "Gate", subjects: Sequence[Subject], gate: Bounds, about: dict[str, Any], notes: Sequence[str]
-) -> Output:
-    groups = {(str(one.group), one.model): one.group for one in subjects}
+    """Judge, print the findings, and exit with 1 unless all pass."""
+    found = bounds.judge(subjects)
+    groups = {one.names: one.group for one in subjects}
     columns = [
-        *group_columns([one.group.by for one in subjects if one.group.by][:1]),
+        *group_columns([one.by for one in groups.values() if one.by]),
         Column("model", "model", "name"),
         Column("n", "rows", "count"),
-        Column("quantity", "judged", "text", forms="data"),
+        Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
         Column("bins", "bins", forms="data"),
         Column("bound", "bound", forms="data"),
         Column("estimate", "value", "number"),
         Column("low", "lower limit", "number"),
         Column("high", "upper limit", "number"),
-        Column("pvalue", "p", "p", forms="all" if gate.require else "data"),
+        Column("pvalue", "p", "p", forms="all" if found.require else "data"),
         Column("verdict", "verdict"),
-        Column("passed", "passed", forms="data"),
+        *(Column(key, key, forms="data") for key in ("passed", "level", "reason")),
     ]
-    lines = [_line(one, groups[one.group, one.model]) for one in found.findings]
+    top = [_TOP] if any(one.data.view == "confidence" for one in subjects) else []
+    table = Table(columns, [_line(one, groups[one.group, one.model]) for one in found.findings])
+    gate = {**bounds.bounds, "require": found.require, "level": found.level, "passed": found.passed}
+    data = {"data": about, "gate": gate, "findings": table.to_dict()}
+    target.deliver(Output(replace(table, notes=[*notes, *_in_words(found, groups, top)]), data))
+    if not found.passed:
+        raise click.exceptions.Exit(_FAILED)
+
+
+def _in_words(found: "Gate", groups: Mapping[tuple[str, str], Group], top: Sequence[str]) -> list[str]:
+    """The limits, the findings that decide, and the outcome."""
     failed = [one for one in found.findings if not one.passed]
-    shown = failed or (found.findings if len(lines) <= _SHOWN else [])
-    sentences = [f"{_name(one, groups)}{one.sentence}." for one in shown[:_SHOWN]]
+    shown = failed or (found.findings if len(found.findings) <= _SHOWN else ())
+    several = len(groups) > 1
+    sentences = [
+        f"{groups[one.group, one.model].name(one.model)}: {one.sentence}." if several else f"{one.sentence}."
+        for one in shown[:_SHOWN]
+    ]
     if len(shown) > _SHOWN:
         sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
-    top = any(one.data.view == "confidence" for one in subjects)
-    notes = [*notes, _limits_in_words(found, named=bool(shown)), *([_TOP] if top else [])]
-    share = f"{len(failed)} of {len(lines)}"
+    share = f"{len(failed)} of {len(found.findings)}"
     unknown = all(one.outcome == "unknown" for one in failed)
-    outcome = (
-        "Passed." if not failed else f"Not passed: {share} cannot be determined." if unknown else f"Failed: {share}."
-    )
-    data = {
-        "data": about,
-        "gate": {**gate.bounds, "require": gate.require, "level": gate.level, "passed": not failed},
-        "findings": [
-            {
-                **{key: value for key, value in line.items() if key != "judged"},
-                "level": one.level,
-                "reason": one.sentence,
-            }
-            for line, one in zip(lines, found.findings, strict=True)
-        ],
-    }
-    return Output(Table(columns, lines, [*notes, *sentences, outcome]), data)
+    failure = f"Not passed: {share} cannot be determined." if unknown else f"Failed: {share}."
+    return [_limits_in_words(found, named=bool(shown)), *top, *sentences, failure if failed else "Passed."]
 
 
 def _limits_in_words(found: "Gate", *, named: bool) -> str:
@@ -329,29 +301,11 @@ def _limits_in_words(found: "Gate", *, named: bool) -> str:
     each = max(one.level for one in found.findings)
     level, together = (f"{100 * value:.4g} %" for value in (each, found.level))
     joint = "" if level == together else f", so that all {len(found.findings)} hold together with {together}"
-    limits = f"{bins}Limits are one-sided, each with {level} confidence{joint}."
-    if not found.require:
-        return limits
-    return f"{limits} p: equivalence test of each bound, certified if p ≤ {1 - found.level:.4g}."
-
-
-def _name(one: "Finding", groups: dict[tuple[str, str], Group]) -> str:
-    """The model and group of a finding, if there are several."""
-    return f"{groups[one.group, one.model].name(one.model)}: " if len(groups) > 1 else ""
+    test = f" p: equivalence test of each bound, certified if p ≤ {1 - found.level:.4g}." if found.require else ""
+    return f"{bins}Limits are one-sided, each with {level} confidence{joint}.{test}"
 
 
 def _line(one: "Finding", group: Group) -> dict[str, Any]:
-    known = not math.isnan(one.estimate)
-    return {
-        **group.entry(),
-        "model": one.model,
-        "n": one.n if known else None,
-        "quantity": one.quantity,
-        "judged": f"{one.name} {one.demand}",
-        "bins": one.bins or None,
-        "bound": one.bound,
-        **{key: getattr(one, key) if known else None for key in ("estimate", "low", "high")},
-        "pvalue": one.pvalue,
-        "verdict": one.outcome,
-        "passed": one.passed,
-    }
+    line = {**group.entry(), **one.to_dict(), "passed": one.passed, "reason": one.sentence, "verdict": one.outcome}
+    line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {one.demand}"}
+    return line | (dict.fromkeys(("n", "estimate", "low", "high")) if math.isnan(one.estimate) else {})

@@ -1,4 +1,4 @@
-"""``trueness plan``."""
+"""``trueness plan`` and ``trueness plan validation``."""
 
 from typing import Any
 
@@ -6,9 +6,11 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.numbers import level_percent
 from trueness._text.table import Column, Table
+from trueness.cli._columns import Request, choose_scores
 from trueness.cli._messages import reword_messages, wording
-from trueness.cli._plan_validation import validation
+from trueness.cli._rows import open_source, print_guesses, require_rows
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
@@ -16,6 +18,25 @@ _KINDS = {
     "conditional": "every bin's value is within epsilon of its event rate",
     "marginal": "the value of a new row's bin is within epsilon of its event rate",
     "expected-ece": "the expected calibration error is at most epsilon",
+}
+_NUMBERS = {
+    "prevalence": ("The event rate, between 0 and 1.", "RATE"),
+    "c_statistic": ("The expected area under the ROC curve.", "C"),
+    "oe_width": ("Width of the confidence interval of observed/expected events.  [default: 0.2]", "WIDTH"),
+    "oe_se": ("Standard error of log O/E, instead of --oe-width.", "SE"),
+    "slope_width": ("Width of the confidence interval of the slope.  [default: 0.2]", "WIDTH"),
+    "brier_width": ("Width of the confidence interval of the Brier score.  [default: 0.02]", "WIDTH"),
+    "c_width": ("Width of the confidence interval of the c-statistic.  [default: 0.1]", "WIDTH"),
+    "detect_oe": ("A value of O/E that the omnibus test must detect, such as 1.25.", "RATIO"),
+    "detect_slope": ("A slope that the omnibus test must detect, such as 0.8.", "SLOPE"),
+    "accept_oe": ("Margin within which O/E must be shown to be 1.", "MARGIN"),
+    "accept_l2": ("Margin within which the l2 error must be shown to be 0.", "MARGIN"),
+    "accept_ece": ("Margin within which the ECE in 10 bins must be shown to be 0.", "MARGIN"),
+    "accept_band": ("Margin within which the monotone band must lie around the scores.", "MARGIN"),
+}
+"""What describes a validation: help and the name of the value."""
+_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odds", "power", "level")} | {
+    "scores": "FILE"
 }
 
 
@@ -74,22 +95,90 @@ def command(context: click.Context, /, **how: Any) -> None:
     target.deliver(_output(numbers, wanted, how))
 
 
-command.add_command(validation)
-
-
 def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:
     line = {**numbers, **how, "planned": wanted}
+    titles = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     columns = [
-        Column("n", "rows", "count"),
-        Column("n_bins", "bins", "count"),
-        Column("epsilon", "epsilon", "fraction"),
+        *(Column(key, title, "fraction" if key == "epsilon" else "count") for key, title in titles.items()),
         Column("alpha", "alpha"),
         Column("kind", "guarantee"),
         Column("scheme", "scheme"),
         Column("bound", "bound"),
         Column("planned", "planned", forms="data"),
     ]
-    title = next(column.title for column in columns if column.key == wanted)
     often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
-    notes = [f"Planned: {title}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
+    notes = [f"Planned: {titles[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
     return Output(Table(columns, [line], notes), {"plan": line})
+
+
+@command.command("validation", no_args_is_help=True)
+@opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
+@click.option(
+    "--log-odds", type=float, nargs=2, metavar="MEAN SD", help="Mean and standard deviation of normal log-odds."
+)
+@opt.combine(*(opt.number(_OPTIONS[name], what, metavar=value) for name, (what, value) in _NUMBERS.items()))
+@opt.level(0.95, "Confidence level; tests reject at 1 - level.")
+@opt.number("--power", "Probability with which tests detect, or accept.", 0.8)
+@opt.seed("Seed of the simulated power.")
+@opt.output()
+def validation(**how: Any) -> None:
+    """Plan how many rows the validation of a model needs.
+
+    For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a given miscalibration,
+    and for accepting that there is none or little (equivalence tests). Describe the scores by --prevalence and
+    --c-statistic, by --log-odds, or by a FILE of earlier scores. If you name no width, error to detect or margin, the
+    default widths are planned for.
+
+    \b
+      trueness plan validation --prevalence 0.1 --c-statistic 0.8
+      trueness plan validation --prevalence 0.018 --oe-width 1
+      trueness plan validation --prevalence 0.1 --c-statistic 0.8 --accept-l2 0.05 --accept-oe 0.1
+      trueness plan validation pilot.csv --prob model --detect-oe 1.25 --detect-slope 0.8
+
+    Exit code 0: planned. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    target = Target.pop_from(how)
+    request = Request.pop_from(how)
+    how["log_odds"] = how["log_odds"] or None
+    if request.files:
+        plan = _plan_by_file(request, how)
+    elif request.probs or request.matrices:
+        raise click.UsageError("--prob names a column of a FILE; give one.")
+    else:
+        with reword_messages(wording(options=_OPTIONS)):
+            plan = tn.validation_size(**how)
+    target.deliver(_validation_output(plan))
+
+
+def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
+    """The plan for a model whose earlier scores are in one column of a file."""
+    with open_source(request) as source:
+        models, guesses = choose_scores(source.names, source.name, request, {})
+        print_guesses(guesses)
+        if len(models) > 1 or len(models[0].columns) > 1:
+            raise InputError("--prob", "must name one column of scores", f"got {', '.join(m.name for m in models)}")
+        (name,) = models[0].columns
+        scores = source.read((), (name,)).numbers[name]
+        require_rows(source.name, len(scores))
+        words = wording(
+            {"scores": f"scores {name!r} of {source.name}"}, lambda place: source.place(place.row), options=_OPTIONS
+        )
+        with reword_messages(words):
+            return tn.validation_size(scores=scores, **how)
+
+
+def _validation_output(plan: Any) -> Output:
+    columns = [
+        Column("criterion", "criterion"),
+        Column("target", "target"),
+        Column("rows", "rows", "count"),
+        Column("events", "events", "count"),
+    ]
+    lines = zip(plan.criterion, plan.target, plan.size, plan.events, strict=True)
+    met = "all criteria" if None not in plan.size else "the other criteria"
+    rate = level_percent(float(f"{plan.prevalence:.3g}"))
+    notes = [f"{plan.n:,} rows meet {met}, if {rate} of them are events."] if plan.n else []
+    return Output(
+        Table.from_lines(columns, lines, notes=[*notes, *map(wording(options=_OPTIONS).spell, plan.notes)]),
+        {"plan": plan.to_dict()},
+    )
