@@ -74,7 +74,15 @@ def test_dropped_rows_are_counted():
     d = tn.simulate.demo(100)
     p = d.y_prob.copy()
     p[0] = float("nan")
-    text = str(tn.report(d.y_true, p, missing="drop", sample_weight=[1, 0] + [2] * 98))
-    assert "98 rows used of 100; 1 row with missing values dropped; 1 row with weight 0 left out" in " ".join(
-        text.split()
-    )
+    found = tn.report(d.y_true, p, missing="drop", sample_weight=[1, 0] + [2] * 98, intervals=False)
+    text = " ".join(str(found).split())
+    assert "98 rows used of 100; 1 row with missing values dropped; 1 row with weight 0 left out" in text
+
+
+def test_the_flag_of_a_row_is_beside_its_name(two, off):
+    assert "| Bin | Flag | Rows |" in off.to_markdown()
+    assert "| Column | Value | Flag |" in off.to_markdown()
+    text = two.to_markdown()
+    assert "| Model | Verdict |" in text
+    assert "| First | Second | Result |" in text
+    assert "| fine | off |" in text

@@ -1,91 +1,181 @@
-"""The embedded sums give what the library computes, for every rule that the page offers."""
+"""The pictures of the page, and the sums from which its script computes every bin that it offers."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from _report.conftest import charts, embedded, entry, texts
 
 import trueness as tn
-from trueness._report.pictures import OFFERED, explorer, offered
-from trueness._tally.rules import as_rule
-
-TIES = st.sampled_from([0.0, 0.1, 0.2, 0.29, 0.3, 1 / 3, 0.5, 0.57, 0.7, 0.9, 1.0])
-ROWS = st.lists(st.tuples(st.integers(0, 1), st.one_of(TIES, st.floats(0, 1))), min_size=1, max_size=60)
 
 
-def error_of(found, kind, n):
+def of_sums(y, p, kind=tn.tally, **options):
+    """A report without calibrators and intervals."""
+    return tn.report(kind(y, p), intervals=False, **options)
+
+
+def axes_of(p, y=None, kind=tn.tally):
+    """The axes that fit the scores, each ten times; they are those from 0 to 1 if the scores fill them."""
+    p, y = np.repeat(p, 10), None if y is None else np.repeat(y, 10)
+    y = (np.random.default_rng(1).random(p.size) < p).astype(int) if y is None else y
+    view = embedded(of_sums(y, p, kind))
+    return view["near"] or view["whole"]
+
+
+def error_of(view, kind, n):
     """What the script computes, in Python."""
-    start = np.array(found.rules[kind][str(n)]["start"])
-    runs = [slice(a, b) for a, b in pairwise(start)]
-    score = [sum(found.high[run]) * 2.0**-26 + sum(found.low[run]) * 2.0**-53 for run in runs]
-    excess = np.array([sum(found.events[run]) for run in runs]) - np.array(score)
-    return float(np.abs(excess).sum()) / sum(found.weight)
+    runs = [slice(a, b) for a, b in pairwise(view["rules"][kind][str(n)]["start"])]
+    score = [sum(view["high"][run]) * 2.0**-26 + sum(view["low"][run]) * 2.0**-53 for run in runs]
+    excess = np.array([sum(view["events"][run]) for run in runs]) - np.array(score)
+    return float(np.abs(excess).sum()) / sum(view["weight"] or view["n"])
 
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
-@given(rows=ROWS)
-def test_every_offered_number_of_bins_is_exact(rows):
-    y, p = map(np.array, zip(*rows, strict=True))
-    tally = tn.tally(y, p)
-    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
-    for n in OFFERED:
-        assert error_of(found, "width", n) == tn.ece(tally, bins=n)
-        assert error_of(found, "mass", n) == tn.ace(tally, bins=n)
-
-
-def test_intervals_are_those_of_the_table(edges):
-    found = explorer("all", tn.tally(*edges).parts[0], as_rule(10), 0.9)
-    table = tn.bin_table(*edges, bins=7, level=0.9)
-    np.testing.assert_allclose(found.rules["width"]["7"]["low"], table.low, atol=1e-6)
-    np.testing.assert_allclose(found.rules["width"]["7"]["high"], table.high, atol=1e-6)
-
-
-def test_there_are_no_more_cells_than_cuts(edges):
-    y, p = np.tile(edges[0], 50), np.random.default_rng(0).random(30_000)
-    found = explorer("all", tn.tally(y, p).parts[0], as_rule(10), 0.95)
-    assert len(found.n) < 2 * sum(OFFERED)
-    assert sum(found.n) == 30_000
+@pytest.mark.parametrize("rows", ["edges", "few"])
+def test_every_offered_number_of_bins_is_exact_and_has_its_own_band(binary, edges, rows):
+    y, p = edges if rows == "edges" else ([0, 1, 1, 0, 1, 0, 0], [0.0, 1 / 3, 1.0, 0.29, 0.57, 0.57, 1.0])
+    report = binary if rows == "edges" else of_sums(y, p)
+    view, tally = embedded(report), tn.tally(y, p)
+    offered = report.to_dict()["settings"]["offered"]
+    assert len(view["n"]) < 2 * sum(offered)
+    assert sum(view["n"]) == len(y)
+    assert sum(view["events"]) == sum(y)
+    for n in offered:
+        for kind, rule in (("width", tn.EqualWidth(n)), ("mass", tn.EqualMass(n))):
+            found, wanted = (
+                view["rules"][kind][str(n)],
+                tn.reliability_bands(tally, bins=rule, band="simultaneous-consistency"),
+            )
+            assert error_of(view, kind, n) == tn.ece(tally, bins=rule)
+            filled = wanted.n > 0
+            for end, limit in (("least", wanted.low), ("most", wanted.high)):
+                np.testing.assert_allclose(np.array(found[end], float)[filled], limit[filled], atol=1e-6)
+            assert found["outside"] == np.flatnonzero(wanted.outside).tolist()
 
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
-def test_what_is_asked_for_is_offered():
-    assert offered(as_rule(10)) == OFFERED
-    assert 13 in offered(tn.EqualMass(13))
-    assert 500 not in offered(as_rule(500))
-    found = explorer("all", tn.tally([0, 1, 1], [0.1, 0.5, 0.9]).parts[0], as_rule(500), 0.95)
-    assert (found.rule, found.bins) == ("given", "500")
-    assert error_of(found, "given", 500) == pytest.approx(tn.ece([0, 1, 1], [0.1, 0.5, 0.9], bins=500), abs=1e-15)
+def test_what_is_asked_for_is_offered(edges):
+    y, p = [0, 1, 1], [0.1, 0.5, 0.9]
+    given = of_sums(y, p, bins=500)
+    view = embedded(given)
+    assert (view["rule"], view["bins"]) == ("given", "500")
+    assert error_of(view, "given", 500) == pytest.approx(tn.ece(y, p, bins=500), abs=1e-15)
+    assert 500 not in given.to_dict()["settings"]["offered"]
+    report = of_sums(*edges, bins=tn.EqualMass(13), level=0.9)
+    assert 13 in report.to_dict()["settings"]["offered"]
+    seven, table = embedded(report)["rules"]["width"]["7"], tn.bin_table(*edges, bins=7, level=0.9)
+    np.testing.assert_allclose(seven["low"], table.low, atol=1e-6)
+    np.testing.assert_allclose(seven["high"], table.high, atol=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["width", "mass"])
-def test_every_offered_number_of_bins_has_its_own_simultaneous_band(edges, rule):
-    tally = tn.tally(*edges)
-    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
-    for n in OFFERED:
-        bins = tn.EqualWidth(n) if rule == "width" else tn.EqualMass(n)
-        wanted = tn.reliability_bands(tally, bins=bins, band="simultaneous-consistency")
-        np.testing.assert_allclose(found.rules[rule][str(n)]["least"], wanted.low, atol=1e-6)
-        np.testing.assert_allclose(found.rules[rule][str(n)]["most"], wanted.high, atol=1e-6)
-        assert list(found.rules[rule][str(n)]["outside"]) == np.flatnonzero(wanted.outside).tolist()
+def test_fractional_weights_have_bands_too(edges):
+    tally = tn.tally(*edges, sample_weight=np.random.default_rng(0).random(600) + 0.5)
+    found = embedded(tn.report(tally, intervals=False))["rules"]["width"]["10"]
+    wanted = tn.reliability_bands(tally, bins=10, band="simultaneous-consistency")
+    np.testing.assert_allclose(found["least"], wanted.low, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_bands_from_pooled_scores_are_at_most_a_count_off():
     rng = np.random.default_rng(5)
     p = rng.beta(0.5, 2, 20_000)
-    tally = tn.tally((rng.random(p.size) < p).astype(int), p)
-    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
+    y = (rng.random(p.size) < p).astype(int)
+    view = embedded(of_sums(y, p))
     for n in (2, 10, 50):
-        wanted = tn.reliability_bands(tally, bins=tn.EqualMass(n), band="simultaneous-consistency")
-        one = found.rules["mass"][str(n)]
+        wanted = tn.reliability_bands(y, p, bins=tn.EqualMass(n), band="simultaneous-consistency")
+        one = view["rules"]["mass"][str(n)]
         assert np.all(np.abs(np.array(one["least"]) - wanted.low) * wanted.n < 1.1)
         assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)
 
 
-def test_fractional_weights_have_bands_too(edges):
-    w = np.random.default_rng(0).random(600) + 0.5
-    tally = tn.tally(*edges, sample_weight=w)
-    found = explorer("all", tally.parts[0], as_rule(10), 0.95)
-    wanted = tn.reliability_bands(tally, bins=10, band="simultaneous-consistency")
-    np.testing.assert_allclose(found.rules["width"]["10"]["least"], wanted.low, atol=1e-6)
+@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), (0.001, 0.003), (0.1, 0.15)])
+def test_axes_show_where_the_scores_are(scale, most):
+    axes = axes_of(np.random.default_rng(0).random(2_000) * scale)
+    assert (axes["scale"], axes["low"], axes["high"]) == ("linear", 0, pytest.approx(most))
+    assert sum(axes["histogram"]) == 20_000
+    if scale == 1:
+        assert axes["labels"] == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
+
+
+def test_confidences_near_one_are_looked_at_closely():
+    axes = axes_of(1 - np.random.default_rng(0).random(2_000) * 0.1)
+    assert (axes["scale"], axes["low"], axes["high"]) == ("linear", pytest.approx(0.85), 1)
+    assert axes["labels"][-2:] == ["97 %", "100 %"]
+
+
+@pytest.mark.parametrize("side", ["rare", "frequent"])
+def test_scores_over_many_decades_have_logit_axes(side):
+    rare = 1 / (1 + np.exp(-np.random.default_rng(0).normal(-8, 3, 2_000)))
+    axes = axes_of(rare if side == "rare" else 1 - rare)
+    assert axes["scale"] == "logit"
+    assert ("0.1 %" if side == "rare" else "99.9 %") in axes["labels"]
+    assert sum(axes["histogram"]) == 20_000
+    assert np.count_nonzero(axes["histogram"]) > 40
+
+
+def test_certain_scores_bins_and_long_tails_keep_linear_axes():
+    assert axes_of(np.r_[np.zeros(90), np.linspace(0.01, 0.99, 10)])["scale"] == "linear"
+    p = np.random.default_rng(0).random(2_000) * 0.1
+    bins = axes_of(p, (p > 0.05).astype(int), tn.binned)
+    assert bins["scale"] == "linear"
+    assert sum(bins["histogram"]) == pytest.approx(20_000)
+    p = np.random.default_rng(0).beta(1, 700, 2_000)
+    axes, tenths = axes_of(p), tn.bin_table(np.arange(2_000) % 2, p, bins=tn.EqualMass(10))
+    assert axes["scale"] == "linear"
+    assert 0.25 * axes["high"] < tenths.score[-1] < axes["high"] < 0.02  # the points are not in a corner
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
+@pytest.mark.parametrize("score", [0.0, 1.0, 1e-12, 1 - 1e-12, 3e-9])
+def test_a_single_score_has_axes(score):
+    axes = axes_of(np.full(20, score), y=np.full(20, round(score)))
+    assert axes["low"] <= score <= axes["high"]
+    assert len(axes["ticks"]) >= 4
+
+
+def test_the_worst_range_is_told_in_percent_and_no_other(off, calibrated):
+    svg, where = charts(off, "reliability")[0], entry(off)["answers"]["where"]["numbers"]
+    says, happens = f"says {100 * where['score']:.0f} %,", f"happens {100 * where['rate']:.0f} %"
+    assert texts(svg, "remark") == [says, happens]
+    assert texts(svg, "tick")[:4] == ["0 %", "0 %", "20 %", "20 %"]
+    assert texts(svg, "axis") == ["predicted probability", "how often it happened"]
+    assert texts(charts(calibrated[2], "reliability")[0], "remark") == []
+
+
+def test_an_annotation_stays_within_the_frame():
+    rng = np.random.default_rng(0)
+    p = 1 - rng.beta(1, 20, 5_000) * 0.9
+    svg = charts(of_sums((rng.random(5_000) < p - 0.03).astype(int), p), "reliability")[0]
+    remarks = [node for node in svg.iter("text") if node.get("class") == "remark"]
+    assert remarks
+    assert all(68 <= float(node.get("x")) <= 68 + 380 - 8.4 * len(node.text) for node in remarks)
+
+
+def test_a_top_label_is_right_or_not(multiclass):
+    assert texts(charts(multiclass, "reliability")[0], "axis") == ["confidence", "how often it was right"]
+    assert texts(charts(multiclass, "blocks")[0], "axis") == ["scores of the block", "how often it was right"]
+
+
+def test_a_line_joins_only_neighbouring_bins_with_some_rows():
+    p = np.repeat([0.05, 0.15, 0.25, 0.35, 0.75, 0.85], [20, 20, 1, 20, 20, 20])
+    svg = charts(of_sums(np.arange(p.size) % 2, p), "reliability")[0]
+    lines = [node.get("points").split() for node in svg.iter("polyline")]
+    assert [len(line) for line in lines] == [2, 2]  # neither to the bin of one row nor over the empty ones
+    assert len([node for node in svg.iter("g") if "bin" in node.get("class", "").split()]) == 6
+
+
+@pytest.mark.slow
+def test_rare_events_begin_with_bins_of_equal_mass_and_are_told_apart():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 700, 20_000)
+    y = (rng.random(p.size) < 2.5 * p).astype(int)
+    found = of_sums(y, p)
+    model, page = entry(found), found.page()
+    assert model["summary"]["ece"] == tn.ece(y, p)
+    assert any("picture and table show 10 bins of equal mass" in note for note in model["notes"])
+    assert "Reliability diagram of 10 bins" in page
+    error = f"{tn.ece(y, p, bins=tn.EqualMass(10)):.4f}"
+    assert f'>{error}</strong> <span class="what">in 10 bins of equal mass' in page
+    svg = charts(found, "reliability")[0]
+    says, happens = (float(text.split()[1]) for text in texts(svg, "remark"))
+    assert says < happens < 5

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from _report.conftest import answers, entry
 
 import trueness as tn
-from trueness._report.segments import worst_segment
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,11 @@ def rows():
 @pytest.fixture(scope="module")
 def found(rows):
     y, p, segment = rows
-    return tn.report(y, p, by={"region": segment}).to_dict()["models"][0]["segments"]
+    return entry(tn.report(y, p, by={"region": segment}, intervals=False))["segments"]
+
+
+def segments_of(y, p, by, **options):
+    return entry(tn.report(y, p, by=by, intervals=False, **options))["segments"]["rows"]
 
 
 def test_each_segment_has_the_numbers_of_its_rows(found, rows):
@@ -33,17 +37,11 @@ def test_each_segment_has_the_numbers_of_its_rows(found, rows):
         assert one["rate"] == pytest.approx(y[some].mean())
         assert one["score"] == pytest.approx(p[some].mean())
         assert one["gap"] == pytest.approx(y[some].mean() - p[some].mean())
-
-
-def test_numbers_are_those_of_the_public_function(found, rows):
-    y, p, segment = rows
     expected = tn.segments(y, p, {"region": segment}, seed=0)
     assert found["pvalue"] == expected.joint_pvalue
     for one, other in zip(found["rows"], expected.rows(), strict=True):
         assert all(one[name] == other[name] for name in one if name not in ("ece", "flagged", "finding"))
-
-
-def test_half_of_alpha_is_left_to_the_whole(found):
+    # Half of alpha is left to the whole.
     assert found["alpha"] == pytest.approx(0.025)
     assert all(one["flagged"] == (one["adjusted_pvalue"] <= 0.025) for one in found["rows"])
     assert {one["value"]: one["finding"] for one in found["rows"] if one["flagged"]} == {"south": "over-predicted"}
@@ -55,60 +53,38 @@ def test_one_of_sixty_segments_off_by_more_than_twice_is_flagged_by_name():
     p = rng.beta(1, 9, 12_000)
     segment = np.repeat([f"s{i:02d}" for i in range(1, 61)], 200)
     y = rng.random(p.size) < np.where(segment == "s55", np.minimum(1, 2.2 * p), p)
-    report = tn.report(y, p, by={"shop": segment})
-    found = report.to_dict()["models"][0]["segments"]
+    report = tn.report(y, p, by={"shop": segment}, intervals=False)
+    found = entry(report)["segments"]
     assert len(found["rows"]) == 60
     assert [(one["column"], one["value"]) for one in found["rows"] if one["flagged"]] == [("shop", "s55")]
     assert found["rows"][0]["finding"] == "under-predicted"
-    worst = worst_segment(report._contents.models[0].segments)
-    assert (worst.value, round(worst.ratio, 1)) == ("s55", 2.1)
-
-
-def test_no_flagged_segment_is_no_worst_segment(rows):
-    y, p, _ = rows
-    report = tn.report(y[:100], p[:100], by=np.arange(100) % 2)
-    assert worst_segment(report._contents.models[0].segments) is None
-    assert worst_segment(None) is None
+    worst = answers(report)["where"]["numbers"]["segment"]
+    assert (worst["value"], round(worst["ratio"], 1)) == ("s55", 2.1)
 
 
 def test_the_page_shows_forty_segments_and_says_how_many_it_leaves_out():
     rng = np.random.default_rng(1)
-    p = rng.random(3_000)
+    p = rng.random(1_000)
     y, segment = rng.random(p.size) < p, np.arange(p.size) % 100
-    report = tn.report(y, p, by=segment.astype(str))
-    assert len(report.to_dict()["models"][0]["segments"]["rows"]) == 100
+    report = tn.report(y, p, by=segment.astype(str), intervals=False)
+    assert len(entry(report)["segments"]["rows"]) == 100
     assert report.page().count("<td>by</td>") <= 40 < 100
     assert "60 segments that cost less and are not flagged are left out here" in report.page()
+    assert "segment" not in answers(report)["where"]["numbers"]  # none is flagged
 
 
-def test_columns_may_come_as_a_dict_or_a_frame(rows):
+def test_columns_may_come_as_a_dict_or_a_frame_and_be_crossed(rows):
     pandas = pytest.importorskip("pandas")
-    y, p, segment = (values[:200] for values in rows)
-    columns = {"region": segment, "half": np.arange(200) // 100}
-    by_dict = tn.report(y, p, by=columns).to_dict()
-    assert (
-        tn.report(y, p, by=pandas.DataFrame(columns)).to_dict()["models"][0]["segments"]["rows"]
-        == (by_dict["models"][0]["segments"]["rows"])
-    )
-    assert {one["column"] for one in by_dict["models"][0]["segments"]["rows"]} == {"region", "half"}
-    named = pandas.Series(segment, name="place")
-    assert tn.report(y, p, by=named).to_dict()["models"][0]["segments"]["rows"][0]["column"] == "place"
-
-
-def test_columns_may_be_crossed(rows):
-    y, p, segment = (values[:200] for values in rows)
-    columns = {"region": segment, "half": np.arange(200) // 100}
-    found = tn.report(y, p, by=columns, crossed=2).to_dict()["models"][0]["segments"]["rows"]
-    crossed = {one["value"]: one["n"] for one in found if one["column"] == "region × half"}
-    assert crossed["south × 1"] == ((segment == "south") & (np.arange(200) >= 100)).sum()
-    assert len(crossed) == 6
-
-
-def test_a_segment_of_one_row_is_kept(rows):
     y, p, segment = (values[:200].copy() for values in rows)
     segment = segment.astype(object)
     segment[7] = "alone"
-    found = tn.report(y, p, by=segment).to_dict()["models"][0]["segments"]
-    alone = next(one for one in found["rows"] if one["value"] == "alone")
-    assert alone["n"] == 1
-    assert not alone["flagged"]
+    columns = {"region": segment, "half": np.arange(200) // 100}
+    by_dict = segments_of(y, p, columns, crossed=2)
+    assert segments_of(y, p, pandas.DataFrame(columns), crossed=2) == by_dict
+    assert {one["column"] for one in by_dict} == {"region", "half", "region × half"}
+    crossed = {one["value"]: one["n"] for one in by_dict if one["column"] == "region × half"}
+    assert crossed["south × 1"] == ((segment == "south") & (np.arange(200) >= 100)).sum()
+    assert len(crossed) == 7
+    alone = next(one for one in by_dict if one["value"] == "alone")
+    assert (alone["n"], alone["flagged"]) == (1, False)
+    assert segments_of(y, p, pandas.Series(segment, name="place"))[0]["column"] == "place"

@@ -100,7 +100,11 @@ def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
     text = call("report", *names, "--each", "--format", form, "-o", "-").stdout
     assert "Calibration changed on day-10.tally" in text.replace("\\", "").replace("\n", " ")
     if form == "html":
-        assert '<svg class="series"' in text or 'class="series"' in text
+        chart = text.partition('class="chart series"')[2].partition("</svg>")[0]
+        assert 'aria-label="ECE of 12 data sets, 3 marked"' in chart
+        assert (chart.count('class="bin flagged"'), chart.count('class="bin"')) == (3, 9)
+        assert chart.count('class="tick marked"') == 3
+        assert (chart.count('class="error"'), chart.count('class="floor"'), "nan" in chart) == (12, 12, False)
         assert text.index("Calibration changed on day-10.tally") < text.index('class="screen"')
         assert text.count(">miscalibrated<") == 3
 
