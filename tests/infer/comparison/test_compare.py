@@ -11,8 +11,6 @@ from scipy.stats import t
 
 import trueness as tn
 from trueness.infer import compare, ece_interval
-from trueness.infer.comparison._compare import error_of_mean, holm
-from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 
 RNG = np.random.default_rng(7)
 
@@ -167,11 +165,14 @@ def test_the_difference_of_brier_scores_is_the_mean_of_row_differences():
 
 
 def test_the_error_of_a_mean_is_that_of_cluster_sums():
-    # Deviations −1.5, −0.5, 0.5, 1.5 in clusters of two: sums −2 and 2, so G/(G − 1)·(4 + 4)/16 = 1.
-    values = np.array([1.0, 2.0, 3.0, 4.0])
-    assert error_of_mean(values, np.array([0, 0, 1, 1])) == (1.0, 2)
-    assert error_of_mean(values, None) == (pytest.approx(values.std(ddof=1) / 2), 4)
-    assert error_of_mean(np.full(7, 0.1), None) == (0.0, 7)
+    y, cluster = np.array([1, 0, 1, 0, 1, 1]), np.array([0, 0, 1, 1, 2, 2])
+    a, b = np.array([0.9, 0.2, 0.7, 0.4, 0.6, 0.8]), np.full(6, 0.5)
+    d = (y - a) ** 2 - (y - b) ** 2
+    plain = compare(y, {"a": a, "b": b}, measure="brier")["a", "b"]
+    assert plain.standard_error == pytest.approx(d.std(ddof=1) / math.sqrt(6))
+    rest = np.bincount(cluster, d - d.mean())
+    grouped = compare(y, {"a": a, "b": b}, measure="brier", cluster=cluster)["a", "b"]
+    assert grouped.standard_error == pytest.approx(math.sqrt(3 / 2 * rest @ rest) / 6)
 
 
 def test_names_of_clusters_may_be_anything_that_can_be_told_apart():
@@ -187,10 +188,13 @@ def test_names_of_clusters_may_be_anything_that_can_be_told_apart():
         assert found.pairs[0].standard_error == pytest.approx(plain.pairs[0].standard_error, rel=1e-10)
 
 
-def test_holm_multiplies_by_the_remaining_number():
-    assert holm(np.array([0.01, 0.04, 0.03, 0.5])).tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
-    assert holm(np.array([0.2])).tolist() == [0.2]
+def holm(pvalues):
+    """Reject one by one, the smallest first, with the number of those left."""
+    adjusted, largest = np.empty(len(pvalues)), 0.0
+    for rank, i in enumerate(np.argsort(pvalues, kind="stable")):
+        largest = max(largest, (len(pvalues) - rank) * pvalues[i])
+        adjusted[i] = min(1.0, largest)
+    return adjusted
 
 
 def test_more_than_two_models_are_adjusted_for():
@@ -596,21 +600,6 @@ def test_three_models_have_simultaneous_intervals_and_adjusted_pvalues():
             assert (low, high) == pytest.approx((pair.difference - reach, pair.difference + reach))
     one = compare(Y, {"a": A, "b": B}, measure="brier")
     assert one.multiplicity == "One comparison: nothing to adjust for."
-
-
-@pytest.mark.parametrize("cluster", [None, CLUSTER])
-def test_the_error_of_the_squared_error_counts_pairs_once(cluster):
-    bins = [0, 0.3, 0.6, 1]
-    found = compare(Y, {"a": A, "b": B}, bins=bins, cluster=cluster)["a", "b"]
-    some = [BinnedResiduals(Y - p, np.searchsorted(bins[1:-1], p, side="right"), cluster, None) for p in (A, B)]
-    d = some[0].influence() - some[1].influence()
-    units = N if cluster is None else cluster.max() + 1
-    sums = np.bincount(np.arange(N) if cluster is None else cluster, d - d.mean())
-    spread, pairs = (sums**2).sum() * units / (units - 1) / N**2, pair_variance(*some)
-    assert found.difference == pytest.approx(some[0].estimate - some[1].estimate)
-    assert found.standard_error == pytest.approx(math.sqrt(max(spread - pairs, pairs)))
-    reach = t.ppf(0.975, units - 1) * found.standard_error
-    assert (found.low, found.high) == pytest.approx((found.difference - reach, found.difference + reach))
 
 
 def test_a_loss_of_nothing_is_a_positive_zero():

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer.group._prior_shift import shift_of_limits
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -148,17 +147,6 @@ def test_labels_that_are_all_one_have_weight_zero():
     assert (found.weight, found.low) == (0, 0)
     assert found.high < 1
     assert found.level == 0.95
-
-
-def test_the_weight_and_its_limits_are_those_of_the_intercept_with_the_sign_turned():
-    found = shift_of_limits((1.0, 0.5, 2.0), (0.9, 0.8, 1.1), 0.9, 10.4, 2.6)
-    assert (found.weight, found.low, found.high) == pytest.approx((math.exp(-1), math.exp(-2), math.exp(-0.5)))
-    assert (found.slope, found.slope_low, found.slope_high) == (0.9, 0.8, 1.1)
-    assert (found.level, found.n, found.n_certain) == (0.9, 10, 3)
-    assert shift_of_limits((-1e4, -1e5, -1e3), (1, 1, 1), 0.9, 1, 0).weight == math.inf
-    neither = shift_of_limits((math.nan, -math.inf, math.inf), (1, 1, 1), 0.9, 1, 0)
-    assert math.isnan(neither.weight)
-    assert (neither.low, neither.high) == (0, math.inf)
 
 
 def test_fractional_weights_of_rows_count_as_their_sum():

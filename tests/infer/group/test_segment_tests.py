@@ -5,15 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.special import expit, logit, xlogy
 from scipy.stats import binom, norm
 
 import trueness as tn
-from trueness._input.sample import read_sample
-from trueness._input.segment_columns import SegmentColumn
-from trueness.infer.group._segment_rows import of_sample
-from trueness.infer.group._segment_tests import _LabelStatistics, _sign_batches, _step_down
 
 
 def wilson_hilferty(excess, variance, third):
@@ -160,16 +155,6 @@ def slow_step_down(observed, drawn):
     return [adjusted[i] for i in range(len(observed))], [alone[i] for i in range(len(observed))]
 
 
-def test_step_down_p_values_by_the_definition():
-    rng = np.random.default_rng(1)
-    observed, drawn = rng.integers(0, 12, 7) / 20, rng.integers(0, 20, (7, 50)) / 20
-    expected = slow_step_down(observed, drawn)
-    for batches in ([drawn], [drawn[:, :20], drawn[:, 20:]]):
-        found = _step_down(observed, iter(batches), 50)
-        assert found[0] == pytest.approx(expected[0])
-        assert found[1] == pytest.approx(expected[1])
-
-
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_p_values_of_signs_are_those_of_all_signs():
     rng = np.random.default_rng(3)
@@ -218,45 +203,3 @@ def test_a_weighted_label_that_its_score_rules_out_has_p_zero():
     at = found.value.index("a")
     assert (found.pvalue[at], found.pvalue[1 - at]) == (0, pytest.approx(1, abs=1e-6))
     assert found.adjusted_pvalue[at] <= 1 / 20
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize("draws", [1, 64, 65, 200])
-def test_batches_have_as_many_draws_as_were_asked_for(draws):
-    y, p, by, _ = some_rows(60)
-    column = SegmentColumn("a", (by == "a").astype(np.int64), ("other", "a"))
-    labels = _LabelStatistics(of_sample(read_sample(y, p), (column,)).pooled())
-    drawn = list(labels.batches(draws, np.random.default_rng(0)))
-    assert sum(batch.shape[1] for batch in drawn) == draws
-    assert {batch.shape[0] for batch in drawn} == {2 + labels.sloped.size}
-    signs = list(_sign_batches(sparse.eye_array(5).tocsr(), np.arange(5.0), draws, np.random.default_rng(0)))
-    assert np.concatenate(signs, axis=1).tolist() == [[-float(i)] * draws for i in range(5)]
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_observed_slopes_are_around_the_centre_of_the_scores_that_are_drawn(weighted):
-    y, p, by, w = some_rows(300)
-    column = SegmentColumn("a", np.searchsorted(["a", "b", "c"], by), ("a", "b", "c"))
-    rows = of_sample(read_sample(y, p, sample_weight=w if weighted else None), (column,))
-    w = w if weighted else np.ones(300)
-    joined = rows.pooled(0.3)  # far wider than the pools of the test
-    labels = _LabelStatistics(joined)
-    for i, name in enumerate("abc"):
-        entries = (joined.columns[0].code == i) & joined.inside
-        centre = np.average(logit(joined.score[entries]), weights=joined.variance[entries])
-        at = (by == name) & (p > 0) & (p < 1)
-        expected = (w * (y - p))[at] @ (logit(p[at]) - centre)
-        assert labels.sloped.tolist() == [0, 1, 2]
-        assert labels.slope_excess(rows)[i] == pytest.approx(expected)
-
-
-def test_drawn_statistics_are_those_of_observed_labels():
-    """Labels that are drawn as they were observed have the same tails."""
-    y, p, by, w = some_rows(300)
-    column = SegmentColumn("a", np.searchsorted(["a", "b", "c"], by), ("a", "b", "c"))
-    for weight in (None, w):
-        rows = of_sample(read_sample(y, p, sample_weight=weight), (column,))
-        pooled = rows.pooled()
-        hits = np.rint(pooled.events / pooled.scale).astype(np.int64)[:, np.newaxis]
-        labels = _LabelStatistics(pooled)
-        assert labels.of_hits(hits)[:, 0] == pytest.approx(labels.observed(rows), rel=1e-7)

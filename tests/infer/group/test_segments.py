@@ -12,7 +12,6 @@ from scipy.stats import beta
 
 import trueness as tn
 from trueness.errors import InputError
-from trueness.infer.group._segment_rows import SegmentRows
 
 scores = st.sampled_from([0.0, 0.03, 0.1, 0.25, 0.5, 0.8, 0.97, 1.0])
 data = st.lists(
@@ -372,18 +371,6 @@ def test_sums_of_groups_have_the_segments_of_their_rows(form, weight):
     order, other = np.argsort(found.value), np.argsort(rows.value)
     for name in ("n", "weight", "score", "rate", "gap", "ratio"):
         np.testing.assert_allclose(getattr(found, name)[order], getattr(rows, name)[other], rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("events", "moved"), [((0, 1, 0, 1, 1), False), ((0, 1, 0, 1, 0), True), ((1, 1, 0, 1, 1), True)]
-)
-def test_scores_of_0_and_1_are_moved_only_if_a_label_contradicts_them(events, moved):
-    ones = np.ones(5, dtype=np.int64)
-    score = np.array([0, 0.1, 0.2, 0.3, 1])
-    rows = SegmentRows(score, ones, np.ones(5), ones, np.ones(5), np.array(events, dtype=float), ())
-    found = rows.moved_inside(0.1)
-    assert (found is not rows) == moved
-    assert found.score[1:4].tolist() == [0.1, 0.2, 0.3]
 
 
 def clopper_pearson(k, n, level):

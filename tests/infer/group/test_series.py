@@ -8,8 +8,6 @@ from ece_limits import ece_limits
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness._tally.rules import as_rule
-from trueness.infer.group._series import _as_tally, _Tests
 
 FORMS = {"tally": tn.tally, "sketch": tn.sketch, "binned": partial(tn.binned, bins=10)}
 
@@ -169,16 +167,6 @@ def test_thirty_calibrated_days_rarely_have_a_flag_or_a_change():
     assert false <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def test_only_small_p_values_are_drawn_again_and_only_if_the_adjustment_needs_it():
-    rng = np.random.default_rng(0)
-    tests = _Tests({str(d): tn.tally(*rows(rng, 50)) for d in range(3)}, 99, 0)
-    given = np.array([0.01, 0.021, 0.9])
-    refined = tests.refined(given, 0.025, rng)  # 2 · 3 / 0.025 = 240 draws are needed, and 99 were made
-    assert (refined != given).tolist() == [True, False, False]
-    assert refined[0] * 240 == pytest.approx(round(refined[0] * 240))
-    assert tests.refined(given, 0.07, rng).tolist() == given.tolist()
-
-
 def test_the_p_value_of_a_change_between_equal_days_is_one():
     day = tn.tally([0, 1] * 20, [0.3, 0.7] * 20)
     assert tn.calibration_series({"a": day, "b": day, "c": day}, resamples=99, seed=0).change_pvalue == 1
@@ -251,7 +239,7 @@ def test_only_classes_that_occur_on_two_days_can_change():
 def test_every_column_is_that_of_a_function_at_its_level(form, bins, level):
     day = small_day(0.6, seed=3, form=FORMS[form])
     found = tn.calibration_series({"a": day}, bins=bins, level=level, resamples=99, seed=5, progress=False)
-    rule = as_rule(10 if bins is None else bins)
+    rule = tn.EqualWidth(10) if bins is None else tn.EqualWidth(bins) if isinstance(bins, int) else bins
     limits = ece_limits(day, bins=rule, level=(1 + level) / 2, seed=5)
     assert (found.ece[0], found.ece_low[0], found.ece_high[0]) == (tn.ece(day, bins=rule), limits.low, limits.high)
     if form == "binned":
@@ -328,22 +316,6 @@ def test_many_tests_are_those_of_kolmogorov_and_smirnov(monkeypatch):
     assert found.notes == ("There are 3 tests of days and classes: p-values are those of the KS test.",)
 
 
-def test_small_p_values_are_drawn_again_while_the_budget_lasts(monkeypatch):
-    rng = np.random.default_rng(0)
-    tests = _Tests({str(d): tn.tally(*rows(rng, 50)) for d in range(3)}, 99, 0)
-    given = np.array([0.01, 0.012, 0.0])
-    cost = 240 * 50  # draws, and rows of distinct scores
-    for budget, again in (
-        (cost - 1, [False, False, False]),
-        (cost, [True, False, False]),
-        (2 * cost, [True, True, False]),
-    ):
-        monkeypatch.setattr("trueness.infer.group._series._TEST_LABELS", budget)
-        refined = tests.refined(given, 0.025, np.random.default_rng(1))
-        assert (refined != given).tolist() == again
-    assert given.tolist() == [0.01, 0.012, 0.0]
-
-
 def test_a_generator_is_a_seed_and_decides_every_number():
     days = {"a": small_day(), "b": small_day(0.5, seed=1)}
     one, other = (tn.calibration_series(days, resamples=99, seed=np.random.default_rng(3)) for _ in range(2))
@@ -383,19 +355,6 @@ def test_notes_and_a_message_about_days_that_do_not_add():
     assert tn.calibration_series({"a": small_day()}, resamples=39, seed=0).notes == ()
     with pytest.raises(tn.InputError, match="'b' does not add to 'a'"):
         tn.calibration_series({"a": tn.binned([0, 1], [0.2, 0.7], bins=3), "b": tn.binned([0, 1], [0.2, 0.7], bins=4)})
-
-
-@pytest.mark.parametrize("weight", [None, 0.5])
-def test_bins_as_cells_have_the_sums_of_rows_at_their_mean_score(weight):
-    y, p = rows(np.random.default_rng(3), 200)
-    b = np.minimum((p * 4).astype(int), 3)
-    options = {} if weight is None else {"sample_weight": np.full(200, weight)}
-    mean = np.array([p[b == i].mean() for i in range(4)])[b]
-    found = _as_tally(tn.binned(y, p, bins=4, **options)).parts[0].columns()
-    expected = tn.tally(y, mean, **options).parts[0].columns()
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        assert found[name] == pytest.approx(values, rel=1e-6), name
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -23,7 +23,7 @@ from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer.group._segment_tests import SegmentTests, joint_tests
-from trueness.infer.group._shrinkage import shrink
+from trueness._numerics.shrinkage import shrink
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions

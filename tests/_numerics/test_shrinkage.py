@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer.group._shrinkage import shrink
+from trueness._numerics.shrinkage import shrink
 
 
 def simulate(segments, rows, tau, rng, base=(1.0, 4.0), mu=0.0):
