@@ -1,29 +1,25 @@
 """Measures as scikit-learn scorers: ``cross_val_score(model, X, y, scoring=tn.scorers.brier)``.
 
-A scorer is a function of an estimator, its input and the labels whose larger values are better; so all errors are
-negated.
+Every measure of which one can tell whether more or less is better is here by its name. A scorer is a function of an
+estimator, its input and the labels whose larger values are better; so all errors are negated.
 
 .. warning::
     Calibration errors alone reward constants: a model that predicts the event rate for every row has an ECE near zero
-    and no use. Select models by :data:`brier` or :data:`log_loss`, which reward calibration and discrimination
+    and no use. Select models by ``brier`` or ``log_loss``, which reward calibration and discrimination
     together, and read calibration errors beside them: ``scoring={"brier": tn.scorers.brier, "ece": tn.scorers.ece}``.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import trueness.measure._binned as _binned
-import trueness.measure._proper_scores as _proper
-import trueness.measure._smooth as _smooth
-import trueness.measure._squared as _squared
+from trueness import measure as measures
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
+from trueness.infer._catalogue import MEASURES
 from trueness.typing import ArrayLike
-
-__all__ = ["Scorer", "ace", "brier", "ece", "log_loss", "scaled_brier", "scorer", "smooth_ece", "squared_ece"]
 
 
 @suggests_keywords
@@ -108,23 +104,14 @@ def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **
     return Scorer(measure, greater_is_better=greater_is_better, options=options or None)
 
 
-ece = scorer(_binned.ece)
-"""Minus :func:`trueness.ece`. Alone it rewards constants: use it beside :data:`brier` or :data:`log_loss`."""
+_BY_NAME = {
+    key: scorer(one.function, greater_is_better=one.better == "more")
+    for key, one in MEASURES.items()
+    if one.better and key in measures.__all__
+}
+globals().update(_BY_NAME)
+__all__ = ["Scorer", "scorer", *_BY_NAME]
 
-ace = scorer(_binned.ace)
-"""Minus :func:`trueness.ace`. Alone it rewards constants."""
+if TYPE_CHECKING:
 
-smooth_ece = scorer(_smooth.smooth_ece)
-"""Minus :func:`trueness.smooth_ece`. Alone it rewards constants."""
-
-squared_ece = scorer(_squared.squared_ece)
-"""Minus :func:`trueness.squared_ece`, which has no upward bias. Alone it rewards constants."""
-
-brier = scorer(_proper.brier)
-"""Minus :func:`trueness.brier`, a proper score: no constant beats a model that is calibrated and discriminates."""
-
-log_loss = scorer(_proper.log_loss)
-"""Minus :func:`trueness.log_loss`, a proper score; minus infinity if a score of 0 or 1 is wrong."""
-
-scaled_brier = scorer(_proper.scaled_brier, greater_is_better=True)
-""":func:`trueness.scaled_brier`: 0 for the event rate as a constant, 1 for perfect predictions; more is better."""
+    def __getattr__(name: str) -> Scorer: ...

@@ -19,7 +19,6 @@ from trueness.cli._writing import Output, Target
 if TYPE_CHECKING:
     from trueness.cli._rows import Rows
 
-_IDEALS = {"observed_expected": 1, "intercept": 0, "slope": 1, "free_intercept": 0}
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each")
 """Options of `measure` that do not change a panel."""
 
@@ -122,7 +121,7 @@ def _lines(one: ModelPanel) -> Iterator[dict[str, Any]]:
     for values in zip(*columns.values(), strict=True):
         line = dict(zip(columns, values, strict=True))
         test = line["key"] not in one.panel.names
-        floor, ideal = line["floor"], _IDEALS.get(line["key"])
+        floor, ideal = line["floor"], line["ideal"]
         yield {
             **one.group.entry(),
             "model": one.model,
@@ -136,10 +135,10 @@ def _lines(one: ModelPanel) -> Iterator[dict[str, Any]]:
         }
 
 
-def _reference(floor: float, ideal: float | None) -> str:
+def _reference(floor: float, ideal: float) -> str:
     if not math.isnan(floor):
         return number(floor)
-    return "" if ideal is None else f"{ideal:g}"
+    return "" if math.isnan(ideal) else f"{ideal:g}"
 
 
 def _tests(one: ModelPanel, *, alone: bool) -> str:

@@ -351,4 +351,5 @@ def _estimate(
         floor_high=floor.high,
         excess=value - floor.mean,
         note=" ".join(filter(None, notes)),
+        ideal=measure.ideal,
     )

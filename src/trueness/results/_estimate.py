@@ -49,6 +49,8 @@ class Estimate(Record):
     """`value` − `floor`."""
     note: str = ""
     """Anything else to know, such as why there is no interval or how many rows were left out."""
+    ideal: float = math.nan
+    """Value of a calibrated model, if it does not depend on the scores; nan otherwise."""
 
     @property
     def bounded(self) -> bool:
@@ -63,11 +65,9 @@ class Estimate(Record):
         return super().to_dict() | {"bounded": self.bounded}
 
     def __str__(self) -> str:
-        rows = f"n = {self.n:,}"
+        name, level, rows = f"{self.measure} {number(self.value)}", level_percent(self.level), f"n = {self.n:,}"
         if self.bounded:
-            limits = f"{level_percent(self.level)} {span(self.low, self.high)}"
-            return f"{self.measure} {number(self.value)}, {limits} ({self.method}, {rows})"
-        if math.isnan(self.floor):
-            return f"{self.measure} {number(self.value)}, no interval ({rows})"
-        floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level_percent(self.level)}"
-        return f"{self.measure} {number(self.value)}, no interval; a calibrated model would show {floor} ({rows})"
+            return f"{name}, {level} {span(self.low, self.high)} ({self.method}, {rows})"
+        floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
+        more = "" if math.isnan(self.floor) else f"; a calibrated model would show {floor}"
+        return f"{name}, no interval{more} ({rows})"

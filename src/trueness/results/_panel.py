@@ -1,7 +1,7 @@
 """The panel: the numbers by which a validation is judged, each with its uncertainty, as a table and as text."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -14,39 +14,26 @@ from trueness.results._record import Record, html_table
 
 PanelStyle: TypeAlias = Literal["tripod"]
 
-# What a calibrated model has in a large sample, where that does not depend on the scores.
-_TARGETS = {"observed_expected": "1", "intercept": "0", "slope": "1", "free_intercept": "0", "auc": "(discrimination)"}
 _WIDTH = 80
 _CURVES = {"spline": "restricted cubic splines of the log-odds", "loess": "local regression (loess)"}
-_TESTS = {"spiegelhalter": "Spiegelhalter's z", "cox": "Cox's test of slope 1 and intercept 0, chi-squared"}
-_TEST_RESULTS = {
-    "spiegelhalter": "Spiegelhalter's test gave z = {}",
-    "cox": "Cox's test of slope 1 and intercept 0 gave chi-squared = {}",
+# Each test, and its statistic.
+_TESTS = {
+    "spiegelhalter": ("Spiegelhalter's test", "z"),
+    "cox": ("Cox's test of slope 1 and intercept 0", "chi-squared"),
 }
-# How each measure is introduced in the methods.
-_PURPOSES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "agreement on average by the ratio of observed to expected events, and by the intercept of a logistic model "
-        "with the log-odds of the prediction as offset (calibration in the large)",
-        ("observed_expected", "intercept"),
-    ),
-    (
-        "the spread of the predictions by the slope of a logistic model of the outcome on those log-odds, reported "
-        "with the intercept of the same model",
-        ("slope", "free_intercept"),
-    ),
-    (
-        "agreement over the range of predictions by the distances between predictions and a flexible calibration curve "
-        "({curve}): their mean (ICI), median (E50), 90th percentile (E90) and maximum (Emax)",
-        ("ici", "e50", "e90", "emax"),
-    ),
-    ("agreement within groups of similar predictions by the expected calibration error (ECE)", ("ece",)),
-    (
-        "overall accuracy by proper scores (Brier score, scaled Brier score, log loss)",
-        ("brier", "scaled_brier", "log_loss"),
-    ),
-    ("discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)", ("auc",)),
-)
+# How measures are introduced in the methods.
+_PURPOSES = {
+    ("observed_expected", "intercept"): "agreement on average by the ratio of observed to expected events, and by the "
+    "intercept of a logistic model with the log-odds of the prediction as offset (calibration in the large)",
+    ("slope", "free_intercept"): "the spread of the predictions by the slope of a logistic model of the outcome on "
+    "those log-odds, reported with the intercept of the same model",
+    ("ici", "e50", "e90", "emax"): "agreement over the range of predictions by the distances between predictions and a "
+    "flexible calibration curve ({curve}): their mean (ICI), median (E50), 90th percentile (E90) and maximum (Emax)",
+    ("ece",): "agreement within groups of similar predictions by the expected calibration error (ECE)",
+    ("brier", "scaled_brier", "log_loss"): "overall accuracy by proper scores (Brier score, scaled Brier score, log "
+    "loss)",
+    ("auc",): "discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)",
+}
 _DONE = (
     "the number of rows and of events in the analysis",
     "the measures of calibration and accuracy, and what each is for",
@@ -78,15 +65,15 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     Examples
     --------
-    >>> slope = Estimate("calibration slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400, "Slope on the logit.")
+    >>> slope = Estimate("slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400, "Slope on the logit.", ideal=1)
     >>> panel = Panel(("slope",), (slope,), (), 400, 80, 0.2, 0.95)
     >>> panel["slope"].low
     0.72
     >>> print(panel)
     Calibration panel: 400 rows, 80 events (20 %)
     <BLANKLINE>
-                        value       95 % limits  if calibrated
-    calibration slope  0.9000  0.7200 to 1.0900  1
+            value       95 % limits  if calibrated
+    slope  0.9000  0.7200 to 1.0900  1
     """
 
     _columns = ("names", "estimates", "tests")
@@ -117,10 +104,9 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     """What else to know about the rows."""
 
     def __getitem__(self, key: str) -> Any:
-        entries = dict(zip(self.names, self.estimates, strict=True)) | {test.method: test for test in self.tests}
-        if key not in entries:
-            raise KeyError(f"{key!r}; there are {', '.join(entries)}")
-        return entries[key]
+        if key not in tuple(self):
+            raise KeyError(f"{key!r}; there are {', '.join(self)}")
+        return (*self.estimates, *self.tests)[tuple(self).index(key)]
 
     def __iter__(self) -> Iterator[str]:
         yield from self.names
@@ -132,20 +118,20 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     def to_dict(self) -> dict[str, Any]:
         """Fields by name; estimates and tests by their keys."""
         found = {name: value for name, value in super().to_dict().items() if name != "names"}
-        estimates = {name: estimate.to_dict() for name, estimate in zip(self.names, self.estimates, strict=True)}
-        return found | {"estimates": estimates, "tests": {test.method: test.to_dict() for test in self.tests}}
+        entries = {key: self[key].to_dict() for key in self}
+        tests = {test.method: entries.pop(test.method) for test in self.tests}
+        return found | {"estimates": entries, "tests": tests}
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per estimate and test."""
-        fields = ("value", "low", "high", "level", "standard_error", "floor", "floor_high", "excess")
+        fields = ("low", "high", "level", "standard_error", "floor", "floor_high", "excess", "ideal", "pvalue")
         columns: dict[str, list[Any]] = {"key": list(self)}
-        columns["measure"] = [e.measure for e in self.estimates] + [_TESTS.get(t.method, t.method) for t in self.tests]
-        missing = [math.nan] * len(self.tests)
-        columns |= {field: [getattr(e, field) for e in self.estimates] + missing for field in fields}
-        columns["value"][len(self.estimates) :] = [test.statistic for test in self.tests]
-        columns["pvalue"] = [math.nan] * len(self.estimates) + [test.pvalue for test in self.tests]
-        columns["method"] = [e.method for e in self.estimates] + [test.method for test in self.tests]
-        columns["note"] = [e.note for e in self.estimates] + [""] * len(self.tests)
+        columns["measure"] = [*(e.measure for e in self.estimates), *(_test_name(t) for t in self.tests)]
+        columns["value"] = [*(e.value for e in self.estimates), *(t.statistic for t in self.tests)]
+        every = (*self.estimates, *self.tests)
+        columns |= {field: [getattr(one, field, math.nan) for one in every] for field in fields}
+        columns["method"] = [one.method for one in every]
+        columns["note"] = [*(e.note for e in self.estimates), *("" for _ in self.tests)]
         return columns
 
     def _repr_html_(self) -> str:
@@ -164,7 +150,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return f"Calibration panel: {self.rows_in_words()}"
 
     def _test_sentences(self) -> list[str]:
-        return [f"{_TESTS.get(t.method, t.method)} {number(t.statistic, 2)}, {t.pvalue_in_words}." for t in self.tests]
+        return [f"{_test_name(t)} {number(t.statistic, 2)}, {t.pvalue_in_words}." for t in self.tests]
 
     def __str__(self) -> str:
         text = align(self._table(), [False, True, True, False])
@@ -198,21 +184,15 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def _notes(self, *, bounded: bool = False) -> list[str]:
         """The notes of the estimates, each once and with the measures it is about; then that of the panel."""
-        about: dict[str, list[str]] = {}
-        for estimate in self.estimates:
-            if estimate.note and (estimate.bounded or not bounded):
-                about.setdefault(estimate.note, []).append(estimate.measure)
+        about = _grouped((e.note, e.measure) for e in self.estimates if e.note and (e.bounded or not bounded))
         own = [f"{_listed(measures)}: {note[0].lower()}{note[1:]}" for note, measures in about.items()]
         return own + ([self.note] if self.note else [])
 
     def _methods(self) -> str:
         curve = _CURVES.get(self.curve, self.curve)
-        purposes = [text.format(curve=curve) for text, keys in _PURPOSES if set(keys) & set(self.names)]
+        purposes = [text.format(curve=curve) for keys, text in _PURPOSES.items() if set(keys) & set(self.names)]
         sentences = [f"Calibration was assessed in {self.rows_in_words(' with ')}: {'; '.join(purposes)}."]
-        by_method: dict[str, list[str]] = {}
-        for estimate in self.estimates:
-            if estimate.bounded:
-                by_method.setdefault(estimate.method, []).append(estimate.measure)
+        by_method = _grouped((e.method, e.measure) for e in self.estimates if e.bounded)
         limits = "; ".join(f"{_listed(measures)}: {method}" for method, measures in by_method.items())
         if limits:
             sentences.append(f"Confidence limits are two-sided at {self._level_in_text()} ({limits}).")
@@ -228,15 +208,13 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return " ".join([*sentences, *(f"{note[0].upper()}{note[1:]}" for note in self._notes(bounded=True))])
 
     def _results(self) -> str:
-        groups = [[key for key in keys if key in self.names] for _, keys in _PURPOSES]
-        known = {key for keys in groups for key in keys}
-        groups.append([key for key in self.names if key not in known])
-        sentences = ["; ".join(self._finding(key) for key in keys) for keys in groups if keys]
-        sentences += [
-            f"{_TEST_RESULTS.get(t.method, t.method).format(number(t.statistic, 2))} ({t.pvalue_in_words})"
-            for t in self.tests
-        ]
-        return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences)
+        known = {key for keys in _PURPOSES for key in keys}
+        groups = [*_PURPOSES, tuple(key for key in self.names if key not in known)]
+        sentences = ["; ".join(self._finding(key) for key in keys if key in self.names) for keys in groups]
+        for test in self.tests:
+            name, statistic = _TESTS.get(test.method, (test.method, "a statistic"))
+            sentences.append(f"{name} gave {statistic} = {number(test.statistic, 2)} ({test.pvalue_in_words})")
+        return " ".join(f"{text[0].upper()}{text[1:]}." for text in filter(None, sentences))
 
     def _finding(self, key: str) -> str:
         estimate, level = self[key], self._level_in_text()
@@ -273,13 +251,26 @@ def _short(value: float) -> str:
     return number(value, 3)
 
 
+def _test_name(test: Significance) -> str:
+    name, statistic = _TESTS.get(test.method, (test.method, ""))
+    return f"{name.removesuffix(' test')} {statistic}" if statistic == "z" else f"{name}, {statistic}".rstrip(", ")
+
+
 def _reference(key: str, estimate: Estimate, level: str) -> str:
     """What a calibrated model would show."""
-    if key in _TARGETS:
-        return _TARGETS[key]
+    if not math.isnan(estimate.ideal):
+        return f"{estimate.ideal:g}"
     if math.isnan(estimate.floor):
-        return ""
+        return "(discrimination)" if key == "auc" else ""
     return f"{number(estimate.floor)}, {level} below {number(estimate.floor_high)}"
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Measures by what is said of them."""
+    found: dict[str, list[str]] = {}
+    for said, measure in pairs:
+        found.setdefault(said, []).append(measure)
+    return found
 
 
 def _listed(words: list[str]) -> str:
