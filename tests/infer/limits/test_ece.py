@@ -4,15 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from ece_limits import ece_limits
 from scipy import optimize, stats
 
 import trueness as tn
-from trueness._input.sample import read_sample
-from trueness._tally.row_sums import bins_of_rows
-from trueness._tally.tally import Binned
-from trueness.errors import InputError
-from trueness.infer.limits._ece import too_good_in_bins
+
+
+def limits(y, p=None, *, level=0.95, w=None, **options):
+    """The ECE with two limits, each of which holds at `level`."""
+    more = {} if w is None else {"sample_weight": w}
+    return tn.estimate("ece", y, p, level=round(2 * level - 1, 12), floor=False, seed=0, **options, **more)
 
 
 def simulated(n, error=0.0, seed=0, draw=lambda rng, n: rng.random(n)):
@@ -27,64 +27,30 @@ def simulated(n, error=0.0, seed=0, draw=lambda rng, n: rng.random(n)):
 )
 @pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_one_class_alone_has_exact_limits(labels, score, high):
-    found = ece_limits(labels.astype(int), np.full(labels.size, score), level=0.95)
+    found = limits(labels.astype(int), np.full(labels.size, score), level=0.95)
     assert found.high == pytest.approx(high, rel=1e-9)
     assert found.low == 0
-
-
-def test_the_estimate_is_the_ece_and_lies_between_the_limits():
-    y, p = simulated(3_000, 0.1)
-    found = ece_limits(y, p, bins=tn.EqualMass(7), seed=0)
-    assert found.estimate == pytest.approx(tn.ece(y, p, bins=tn.EqualMass(7)), abs=1e-15)
-    assert 0.05 < found.low < found.estimate < found.high < 0.14
-    assert ece_limits(y, p, seed=0) == ece_limits(y, p, bins=10, level=0.95, seed=0)
-    assert ece_limits(y, p, seed=0).estimate == pytest.approx(tn.ece(y, p, bins=10), abs=1e-15)
 
 
 def test_sums_have_the_limits_of_their_rows():
     y, p = simulated(3_000, 0.05)
     p = p.round(3)
-    rows = ece_limits(y, p, bins=8, seed=1)
+    rows = limits(y, p, bins=8)
+    assert 0 < rows.low < tn.ece(y, p, bins=8) < rows.high < 0.1
     for sums in (tn.tally(y, p), tn.binned(y, p, bins=8), tn.tally(y, p).coarsen(tn.EqualWidth(8))):
-        assert ece_limits(sums, bins=8, seed=1) == rows
-    sketch = ece_limits(tn.sketch(y, p), bins=8, seed=1)
-    assert sketch.low == pytest.approx(rows.low, abs=1e-9)
-    assert sketch.high == pytest.approx(rows.high, abs=1e-7)
+        found = limits(sums, bins=8)
+        assert (found.low, found.high) == (rows.low, rows.high)
+    sketch = limits(tn.sketch(y, p), bins=8)
+    assert (sketch.low, sketch.high) == pytest.approx((rows.low, rows.high), abs=1e-6)
+    w = np.arange(3_000) % 3
+    weighted, repeated = limits(y, p, w=w), limits(np.repeat(y, w), np.repeat(p, w))
+    assert (weighted.low, weighted.high) == pytest.approx((repeated.low, repeated.high), abs=1e-14)
 
 
-def test_whole_weights_are_repeated_rows_and_fractional_ones_are_worth_fewer():
-    y, p = simulated(400, 0.1)
-    w = np.arange(400) % 3
-    weighted, repeated = ece_limits(y, p, sample_weight=w, seed=0), ece_limits(np.repeat(y, w), np.repeat(p, w), seed=0)
-    assert tuple(weighted) == pytest.approx(tuple(repeated), abs=1e-14)
-    equal = ece_limits(y, p, sample_weight=np.full(400, 0.7), weight_type="importance", seed=0)
-    unequal = ece_limits(y, p, sample_weight=0.1 + (np.arange(400) % 7 == 0), weight_type="importance", seed=0)
-    plain = ece_limits(y, p, seed=0)
-    assert equal.high == pytest.approx(plain.high, rel=0.05)
-    assert unequal.high - unequal.estimate > 1.3 * (plain.high - plain.estimate)
-
-
-def test_clusters_widen_the_limits():
-    y, p = simulated(300, 0.15)
-    y, p, cluster = np.repeat(y, 5), np.repeat(p, 5), np.repeat(np.arange(300), 5)
-    alone, together = ece_limits(y, p, seed=0), ece_limits(y, p, cluster=cluster, seed=0)
-    assert together.low < alone.low
-    assert together.high - together.estimate > 1.7 * (alone.high - alone.estimate)
-
-
-def test_a_level_far_out_needs_no_more_draws():
-    y, p = simulated(3_000, 0.2)
-    limits = [ece_limits(y, p, level=level, seed=0) for level in (0.9, 0.99, 0.9999)]
-    assert limits[0].low > limits[1].low > limits[2].low > 0
-    assert limits[0].high < limits[1].high < limits[2].high
-
-
-def test_bins_that_follow_the_labels_and_single_rows_are_refused():
-    y, p = simulated(50)
-    with pytest.raises(InputError, match="label"):
-        ece_limits(y, p, bins=tn.Isotonic())
-    with pytest.raises(InputError, match="at least two rows"), pytest.warns(tn.errors.TruenessWarning):
-        ece_limits([1], [0.3])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_a_single_row_has_no_limits():
+    assert limits([1], [0.3]).note == "No interval: `y_true` must have at least two rows to be judged; got 1."
+    assert limits([0, 1], [0.25, 0.75], bins=2).bounded
 
 
 SCORES = {
@@ -116,7 +82,7 @@ def test_either_limit_fails_in_one_of_twenty_at_most(scores, n):
             p = np.clip(SCORES[scores](rng, n), 1e-12, 1 - 1e-12)
             y = (rng.random(n) < error(p)).astype(int)
             y[0] = 1 - y[1]  # no warning about one class
-            found = ece_limits(y, p, seed=rng)
+            found = limits(y, p)
             beyond += (found.low > truth, found.high < truth)
         assert beyond.max() <= 0.05 * runs + 3.5 * np.sqrt(0.05 * 0.95 * runs)
 
@@ -130,7 +96,7 @@ def test_limits_of_clusters_hold(error):
         p = np.clip(rng.random(60)[cluster] * 0.8 + 0.2 * rng.random(480) * (1 - error), 0, 1 - error)
         same = np.where(rng.random(60) < 0.4, rng.random(60), np.nan)[cluster]
         y = (np.where(np.isnan(same), rng.random(480), same) < p + error).astype(int)
-        found = ece_limits(y, p, cluster=cluster, seed=rng)
+        found = limits(y, p, cluster=cluster)
         beyond += (found.low > error, found.high < error)
     assert beyond.max() <= 0.05 * runs + 3.5 * np.sqrt(0.05 * 0.95 * runs)
 
@@ -199,11 +165,10 @@ def test_the_upper_limit_solves_the_equation_of_a_single_mean(n, error, scores, 
     p = scores(rng.random(n))
     y = (rng.random(n) < p + error).astype(int)
     w = 0.5 + (np.arange(n) % 4) if weighted else np.ones(n)
-    found = ece_limits(y, p, bins=6, level=0.9, sample_weight=w, seed=0)
+    found = limits(y, p, bins=6, level=0.9, w=w)
     hand = ByHand(y, p, np.arange(7) / 6, w)
-    assert found.estimate == pytest.approx(hand.ece, rel=1e-12)
+    assert found.value == pytest.approx(hand.ece, rel=1e-12)
     assert found.high == pytest.approx(hand.normal_upper(0.1), rel=1e-9)
-    assert (found.n, found.level) == (n, 0.9)
 
 
 @pytest.mark.parametrize("n", [400, 20])
@@ -212,17 +177,7 @@ def test_the_upper_limit_of_an_ece_of_0_is_that_of_its_noise_floor(n):
     y, p = np.tile([0, 1], n // 2), np.full(n, 0.5)
     floor = np.sqrt(0.25 / n)
     expected = upper_by_hand(0.0, floor, lambda t: np.sqrt(max(0.25 - t * t, 0) / n), stats.norm.isf(0.05))
-    assert ece_limits(y, p, bins=1, seed=0).high == pytest.approx(expected, rel=1e-9)
-
-
-def test_bins_without_sums_of_squares_take_rows_at_their_mean_score():
-    y, p = simulated(1_000, 0.1)
-    hand = ByHand(y, p, np.arange(5) / 4)
-    hand.spread = hand.score * (1 - hand.score)
-    bins = bins_of_rows(read_sample(y, p), tn.EqualWidth(4), moments=False)
-    assert ece_limits(Binned("binary", (bins,)), bins=4, seed=0).high == pytest.approx(
-        hand.normal_upper(0.05), rel=1e-9
-    )
+    assert limits(y, p, bins=1).high == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -233,10 +188,7 @@ def test_from_ten_expected_events_on_the_limit_is_no_longer_the_exact_one(swap):
         score = np.where(p < 0.1, low, p)
         hand = ByHand(y, score, edges)
         high = hand.exact_upper(0.05) if exact else hand.normal_upper(0.05)
-        if swap:
-            found = ece_limits(1 - y, 1 - score, bins=np.sort(1 - edges), seed=0)
-        else:
-            found = ece_limits(y, score, bins=edges, seed=0)
+        found = limits(1 - y, 1 - score, bins=np.sort(1 - edges)) if swap else limits(y, score, bins=edges)
         assert found.high == pytest.approx(high, rel=1e-9)
 
 
@@ -253,13 +205,13 @@ def few_events(bins):
 def test_with_few_events_the_upper_limit_is_the_largest_exact_one_over_all_signs(bins):
     y, p, edges = few_events(bins)
     expected = ByHand(y, p, edges).exact_upper(0.05)
-    assert ece_limits(y, p, bins=edges, seed=0).high == pytest.approx(expected, rel=1e-9)
+    assert limits(y, p, bins=edges).high == pytest.approx(expected, rel=1e-9)
 
 
 def test_with_few_events_in_more_than_twelve_bins_the_upper_limit_allows_for_any_rate():
     y, p, edges = few_events(13)
     hand = ByHand(y, p, edges)
-    found = ece_limits(y, p, bins=edges, seed=0).high
+    found = limits(y, p, bins=edges).high
     assert found == pytest.approx(hand.bound_for_many_bins(0.05), rel=1e-5)
     assert found > hand.exact_upper(0.05) * 1.0001
 
@@ -290,7 +242,7 @@ LOWER = {"shift": (1, 9, 14), "one change": (1, 9, 23), "two changes": (15, 4, 2
 def test_the_lower_limit_is_the_larger_of_two_that_take_off_the_noise(events, level):
     rows, score = (20, 30, 24), np.array([0.3, 0.5, 0.7])
     y = np.concatenate([np.arange(k) < e for k, e in zip(rows, events, strict=True)]).astype(int)
-    found = ece_limits(y, np.repeat(score, rows), bins=[0, 0.4, 0.6, 1], level=level, seed=0).low
+    found = limits(y, np.repeat(score, rows), bins=[0, 0.4, 0.6, 1], level=level).low
     rate = np.array(events) / rows
     wider = np.where(rate * (1 - rate) > score * (1 - score), rate, score)
     noise, chance = noise_by_hand(rows, wider)
@@ -298,15 +250,15 @@ def test_the_lower_limit_is_the_larger_of_two_that_take_off_the_noise(events, le
     alpha = (1 - level) / 2
     ends = []
     for off in (-0.3, 0.3):  # 4,000 draws find a quantile to within a third of its error rate
-        limits = []
+        both = []
         for value, one in ((np.abs(gap).sum(), np.abs(noise).sum(axis=1)), (one_change(gap)[0], one_change(noise))):
             if level > 0.99:  # beyond the draws: the mean, and normal quantiles of the spread of all rows together
                 sd = np.sqrt((rows * wider * (1 - wider)).sum()) / sum(rows)
                 mean = chance @ one
-                limits.append(value - mean - (stats.norm.isf(alpha) * sd) + off * 4 * mean / np.sqrt(4_000))
+                both.append(value - mean - (stats.norm.isf(alpha) * sd) + off * 4 * mean / np.sqrt(4_000))
             else:
-                limits.append(value - quantile(one, chance, 1 - alpha * (1 + off)))
-        ends.append(max(*limits, 0.0))
+                both.append(value - quantile(one, chance, 1 - alpha * (1 + off)))
+        ends.append(max(*both, 0.0))
     assert min(ends) - 1e-12 <= found <= max(ends) + 1e-12
 
 
@@ -316,35 +268,12 @@ def test_a_quantile_of_twenty_draws_or_more_is_taken_from_the_draws():
     p, y = np.repeat(score, 20), np.repeat(np.arange(60) % 2, 20)
     noise = np.abs(np.random.default_rng(0).binomial(20, score, (8_000, 60)) - 20 * score).sum(axis=1) / p.size
     estimate = tn.ece(y, p, bins=60)
-    found = ece_limits(y, p, bins=60, level=0.99, seed=0).low
+    found = limits(y, p, bins=60, level=0.99).low
     assert found == pytest.approx(estimate - np.quantile(noise, 0.995), abs=0.002)
-    far = ece_limits(y, p, bins=60, level=0.9901, seed=0).low
+    far = limits(y, p, bins=60, level=0.9901).low
     spread = np.sqrt((20 * score * (1 - score)).sum()) / p.size
     assert far == pytest.approx(estimate - noise.mean() - stats.norm.isf(0.0099 / 2) * spread, abs=0.0005)
     assert far < found - 0.002
-
-
-@pytest.mark.parametrize("moments", [False, True])
-def test_rates_too_close_to_the_scores_are_in_the_lower_tail_of_chi_square(moments):
-    """Bins whose residuals have a variance below 5 do not count; without sums of squares, rows have the mean score."""
-    rng = np.random.default_rng(0)
-    p = np.concatenate([np.full(20, 0.5), 0.2 + 0.1 * rng.random(60), np.repeat([0.7, 0.9], 50), np.full(45, 0.95)])
-    y = (rng.random(p.size) < p).astype(int)
-    edges = [0, 0.15, 0.3, 0.6, 0.92, 1]
-    bins = bins_of_rows(read_sample(y, p), tn.Edges(edges), moments=moments)
-    squares = []
-    for low, high in ((0.15, 0.3), (0.3, 0.6), (0.6, 0.92)):
-        some = (p >= low) & (p < high)
-        score = p[some] if moments else np.full(some.sum(), p[some].mean())
-        squares.append((y[some] - p[some]).sum() ** 2 / (score * (1 - score)).sum())
-    assert too_good_in_bins(bins) == pytest.approx(stats.chi2.cdf(sum(squares), 3), rel=1e-9)
-
-
-def test_no_bin_of_enough_variance_or_fractional_weights_leave_the_lower_tail_unknown():
-    y, p = np.tile([0, 1], 10), np.full(20, 0.5)  # a variance of 20 / 4
-    assert too_good_in_bins(tn.binned(y, p, bins=2).parts[0]) == pytest.approx(stats.chi2.cdf(0, 1))
-    assert too_good_in_bins(tn.binned(y[1:], p[1:], bins=2).parts[0]) is None
-    assert too_good_in_bins(tn.binned(y, p, bins=2, sample_weight=np.full(20, 1.5)).parts[0]) is None
 
 
 def clustered_by_hand(y, p, cluster, w, edges):
@@ -373,8 +302,7 @@ def test_the_limits_of_clusters_use_their_covariance_and_student_s_t(clusters, w
     p = 0.7 * p + 0.3 * (1 - y)  # an error far from 0
     w = 0.5 + np.arange(n) % 2 if weighted else np.ones(n)
     edges = np.array([0, 0.3, 0.6, 1])
-    options = {"sample_weight": w, "weight_type": "importance"} if weighted else {}
-    found = ece_limits(y, p, bins=edges, cluster=cluster, level=0.9, seed=0, **options)
+    found = limits(y, p, bins=edges, cluster=cluster, level=0.9, w=w if weighted else None)
     gap, covariance = clustered_by_hand(y, p, cluster, w, edges)
     own = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(own, own)
@@ -382,8 +310,7 @@ def test_the_limits_of_clusters_use_their_covariance_and_student_s_t(clusters, w
     sizes = np.array([w[cluster == g].sum() for g in range(clusters)])
     t = stats.t(sizes.sum() ** 2 / (sizes @ sizes) - 1)
     high = upper_by_hand(np.abs(gap).sum(), own.sum(), lambda _: np.sqrt(worst), t.isf(0.1))
-    assert found.estimate == pytest.approx(np.abs(gap).sum(), rel=1e-12)
-    assert found.n == n
+    assert found.value == pytest.approx(np.abs(gap).sum(), rel=1e-12)
     assert found.high == pytest.approx(high, rel=1e-9)
     noise = rng.multivariate_normal(np.zeros(gap.size), covariance, 40_000) * t.isf(0.1) / stats.norm.isf(0.1)
     ends = [
@@ -401,29 +328,40 @@ def test_limits_of_clusters_are_never_narrower_than_those_of_independent_rows():
     """The labels of each pair cancel, so that clusters do not vary at all."""
     y, p = np.tile([0, 1], 150), np.repeat([0.5, 0.6, 0.7], 100)
     edges = [0, 0.55, 0.65, 1]
-    alone, pairs = (ece_limits(y, p, bins=edges, seed=0, cluster=c) for c in (None, np.arange(300) // 2))
+    alone, pairs = (limits(y, p, bins=edges, cluster=c) for c in (None, np.arange(300) // 2))
     assert pairs.high == pytest.approx(alone.high, rel=1e-12)
     assert pairs.low == pytest.approx(alone.low, abs=0.003)
-    assert pairs.estimate == pytest.approx(0.1)
-
-
-def test_two_rows_are_enough_to_be_judged():
-    assert ece_limits([0, 1], [0.25, 0.75], bins=2, seed=0).n == 2
+    assert pairs.value == pytest.approx(0.1)
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_an_upper_limit_is_at_most_1():
     p = np.repeat(np.arange(1, 15) / 10_000, 2)
     for cluster in (None, np.arange(28)):
-        found = ece_limits(np.ones(28, int), p, bins=tn.EqualMass(14), cluster=cluster, seed=0)
-        assert found.estimate > 0.998
+        found = limits(np.ones(28, int), p, bins=tn.EqualMass(14), cluster=cluster)
+        assert found.value > 0.998
         assert found.high == 1
 
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
 def test_two_clusters_have_one_degree_of_freedom():
     y, p = np.repeat([0, 1, 0, 1], [105, 100, 80, 90]), np.full(375, 0.5)
-    found = ece_limits(y, p, level=0.9, cluster=np.repeat([0, 1], [205, 170]), seed=0)
+    found = limits(y, p, level=0.9, cluster=np.repeat([0, 1], [205, 170]))
     gap, covariance = clustered_by_hand(y, p, np.repeat([0, 1], [205, 170]), np.ones(375), np.array([0, 1]))
     own = np.sqrt(covariance[0, 0])
     assert found.high == pytest.approx(upper_by_hand(abs(gap[0]), own, lambda _: own, stats.t.isf(0.1, 1)))
+
+
+def test_rates_too_close_to_the_scores_are_in_the_lower_tail_of_chi_square():
+    """Bins whose residuals have a variance below 5 do not count."""
+    rng = np.random.default_rng(0)
+    p = np.concatenate([np.full(20, 0.5), 0.2 + 0.1 * rng.random(60), np.repeat([0.7, 0.9], 50), np.full(45, 0.95)])
+    y = (rng.random(p.size) < p).astype(int)
+    edges, squares = [0, 0.15, 0.3, 0.6, 0.92, 1], 0.0
+    for low, high in ((0.15, 0.3), (0.3, 0.6), (0.6, 0.92)):
+        some = (p >= low) & (p < high)
+        squares += (y[some] - p[some]).sum() ** 2 / (p[some] * (1 - p[some])).sum()
+    found = tn.equivalence_test(tn.binned(y, p, bins=edges), within=0.5, criterion="ece", bins=edges)
+    assert found.too_good == pytest.approx(stats.chi2.cdf(squares, 3), rel=1e-9)
+    few = tn.equivalence_test(tn.binned(y[:19], p[:19], bins=2), within=0.9, criterion="ece", bins=2)
+    assert few.too_good is None
