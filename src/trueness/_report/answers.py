@@ -1,7 +1,8 @@
-"""The first screen's answers: how far off, where, what it costs, what to do; words for numbers computed elsewhere."""
+"""The first screen in words: the verdict, and how far off, where, what it costs, what to do."""
 
 import ast
 import math
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from trueness._report.records import (
     Answer,
     Answers,
     Conclusion,
+    Model,
     Picture,
     Provenance,
     Remedies,
@@ -20,11 +22,22 @@ from trueness._report.records import (
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.segments import worst_segment
 from trueness._text.numbers import level_percent, number, percent, percents, points
-from trueness._text.strings import shorten
+from trueness._text.strings import quoted, shorten
 from trueness.infer.group._classes import worst_class
-from trueness.results import PriorShift
+from trueness.results import PriorShift, Verdict
 from trueness.results._segments import ClassRow
+from trueness.results._verdict import Code
 
+_MOST_NAMES = 6
+# One model, several models; the worst first.
+_CLAUSES: dict[Code, tuple[str, str]] = {
+    "miscalibrated": ("is miscalibrated", "are miscalibrated"),
+    "too-good": ("is too good to be true", "are too good to be true"),
+    "undetermined": ("could not be tested", "could not be tested"),
+    "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
+    "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
+    "no-evidence": ("shows no miscalibration", "show no miscalibration"),
+}
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
@@ -418,3 +431,28 @@ def _round(n: int) -> str:
 
 def _word(n: int) -> str:
     return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
+
+
+def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
+    """The verdict in words, which begin with the name of the model if there are several."""
+    headline, certainty = verdict.headline, verdict.certainty
+    opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
+    return Conclusion(verdict.code, headline, certainty, f"{opening} {certainty}".rstrip())
+
+
+def overall_conclusion(models: Sequence[Model]) -> Conclusion:
+    """The conclusion at the top: that of the only model, or the worst code, with one clause per kind of verdict."""
+    if len(models) == 1:
+        return models[0].verdict
+    by_code: dict[Code, list[str]] = {}
+    for model in models:
+        by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
+    codes = [code for code in _CLAUSES if code in by_code]
+    clauses = [f"{_joined(by_code[code])} {_CLAUSES[code][len(by_code[code]) > 1]}" for code in codes]
+    text = f"{'; '.join(clauses)}."
+    return Conclusion(codes[0], text, "", text)
+
+
+def _joined(names: list[str]) -> str:
+    shown = names[:_MOST_NAMES] + ([f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
 from trueness._text.bins import bin_name
 from trueness._text.numbers import count, level_percent, number, percent, percents, signed, span
+from trueness.results import Series
 from trueness.typing import Floats
 
 # The plot is a square; the histogram hangs below its axis label.
@@ -291,23 +292,16 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
     return _svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
 
 
-class Day(Protocol):
+class _Day(NamedTuple):
     """One of a series of data sets."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def ece(self) -> float: ...
-    @property
-    def floor(self) -> float: ...
-    @property
-    def floor_high(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def flagged(self) -> bool: ...
+    name: str
+    ece: float
+    low: float
+    high: float
+    floor: float
+    floor_high: float
+    flagged: bool
 
 
 # The chart of a series: its frame, and the most names on its axis.
@@ -315,11 +309,13 @@ _SERIES = {"left": 64.0, "top": 14.0, "wide": 800.0, "high": 220.0}
 _NAMES = 12
 
 
-def series_chart(days: Sequence[Day], y_name: str = "ECE") -> str:
-    """A value per day with its interval, above the grey area of chance; marked days are red diamonds with their names.
+def series_chart(series: Series) -> str:
+    """The ECE of each day with its interval, above the grey area of chance; marked days are red diamonds with names.
 
     Numbers that are nan are left out: a day without a value has only a name.
     """
+    columns = ("name", "ece", "ece_low", "ece_high", "floor", "floor_high", "flagged")
+    days = [_Day(*(row[column] for column in columns)) for row in series.rows()]
     left, top, wide, high = _SERIES.values()
     most = max((v for day in days for v in (day.ece, day.high, day.floor_high) if math.isfinite(v)), default=0.0)
     step = _step(most or 1.0)
@@ -339,12 +335,12 @@ def series_chart(days: Sequence[Day], y_name: str = "ECE") -> str:
         inside.append(_tag("text", text, x=left - 7, y=at + 4, class_="tick", text_anchor="end"))
     middle = top + high / 2
     turned = f"rotate(-90 12 {_digits(middle)})"
-    inside.append(_tag("text", escape(y_name), x=12, y=middle, class_="axis", text_anchor="middle", transform=turned))
+    inside.append(_tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned))
     inside += [*_chance(days, x, y), *_day_names(days, x, top + high)]
     known = [(x(i), y(day.ece)) for i, day in enumerate(days) if math.isfinite(day.ece)]
     inside.append(_tag("polyline", points=_path(known), class_="curve"))
     inside += [_day_mark(day, x(i), y) for i, day in enumerate(days) if math.isfinite(day.ece)]
-    label = f"{y_name} of {count(len(days), 'data set')}, {sum(day.flagged for day in days)} marked"
+    label = f"ECE of {count(len(days), 'data set')}, {sum(day.flagged for day in days)} marked"
     return _svg(inside, top + high + 74, "series", "img", label, left + wide + 16)
 
 
@@ -354,7 +350,7 @@ def _step(most: float) -> float:
     return next(share * power for share in (0.2, 0.5, 1.0, 2.0) if most / (share * power) <= 6)
 
 
-def _chance(days: Sequence[Day], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
+def _chance(days: Sequence[_Day], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
     """A grey column per day from 0 to the end of the chance range, and a line at its mean."""
     for i, day in enumerate(days):
         if math.isfinite(day.floor_high):
@@ -364,7 +360,7 @@ def _chance(days: Sequence[Day], x: Callable[[float], float], y: Callable[[float
             yield _tag("line", x1=x(i - 0.5), x2=x(i + 0.5), y1=y(day.floor), y2=y(day.floor), class_="floor")
 
 
-def _day_names(days: Sequence[Day], x: Callable[[float], float], base: float) -> Iterable[str]:
+def _day_names(days: Sequence[_Day], x: Callable[[float], float], base: float) -> Iterable[str]:
     """The names of marked days and of some others, slanted."""
     gap = -(-len(days) // _NAMES)
     marked = [i for i, day in enumerate(days) if day.flagged]
@@ -380,7 +376,7 @@ def _day_names(days: Sequence[Day], x: Callable[[float], float], base: float) ->
         yield _tag("text", escape(text), x=at, y=base + 15, class_=look, text_anchor="end", transform=turned)
 
 
-def _day_mark(day: Day, x: float, y: Callable[[float], float]) -> str:
+def _day_mark(day: _Day, x: float, y: Callable[[float], float]) -> str:
     words = f"{day.name}: {number(day.ece)}"
     bar = ""
     if math.isfinite(day.low) and math.isfinite(day.high):

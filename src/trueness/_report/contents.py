@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 
 from trueness._input.segment_columns import SegmentColumn
-from trueness._report.answers import Facts, answer_questions
-from trueness._report.clusters import cluster_counts
-from trueness._report.conclusion import conclusion, overall_conclusion
+from trueness._report.answers import Facts, answer_questions, conclusion, overall_conclusion
 from trueness._report.estimates import ALPHA
 from trueness._report.inference import Notes, Options, collect_warnings, comparison
 from trueness._report.panel import calibration_curve, validation_panel
 from trueness._report.pictures import explorer, isotonic_blocks, offered
-from trueness._report.records import Contents, Explorer, Model, Picture, Provenance, Settings
+from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Settings
 from trueness._report.remedies import remedies
 from trueness._report.segments import segments
 from trueness._report.subject import Subject
-from trueness._report.summary import summarize
-from trueness._report.top_k import top_k
+from trueness._report.summary import summarize, top_k
+from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
@@ -33,13 +31,15 @@ from trueness.infer.decision._verdict import Alpha, judge
 from trueness.infer.group._classes import classes_of
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison, Estimate
-from trueness.typing import Numbers
+from trueness.typing import Ints, Numbers
 
 _STEPS = 6
 _WORST = 3
 _MOST_VIEWS = 24
 _ORDINARY_BINS = 10
 _CROWDED = 0.8
+_CONSIDERED = ("verdict", "confidence sets", "test", "segments", "gain of a calibrator", "folds")
+_IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
 MOST_BINS = 1_000
 """The most bins that a page can show."""
 
@@ -72,7 +72,7 @@ def compute_contents(
         omitted=_omitted(subject, models),
         verdict=overall_conclusion(models),
         rows=subject.counts,
-        clusters=cluster_counts(subject.cluster, len(models), subject.counts.classes is not None),
+        clusters=_clusters(subject.cluster, len(models), subject.counts.classes is not None),
         settings=settings,
         models=models,
         comparison=differences,
@@ -150,6 +150,14 @@ def _model(
         explorers=_explorers(data, classes, first, level, subject),
         notes=tuple(notes.sentences),
     )
+
+
+def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
+    """The number of clusters, and which results account for them; None without clusters."""
+    if cluster is None:
+        return None
+    considered = (*_CONSIDERED, *(["classes"] if multiclass else []), *(["comparison"] if models > 1 else []))
+    return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from trueness._report.answers import as_options, as_python
-from trueness._report.clusters import INDEPENDENT, clusters_in_words
 from trueness._report.records import Contents, Model, Remedies, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
-from trueness._report.tables import model_tables, report_tables
+from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
@@ -290,7 +289,13 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     if contents.rows.classes is not None:
         yield "classes", f"{len(contents.rows.classes)}"
     if contents.clusters is not None:
-        yield "clusters", clusters_in_words(contents.clusters)
+        c = contents.clusters
+        considered, ignored = ", ".join(c.considered), ", ".join(c.ignored)
+        yield (
+            "clusters",
+            f"{c.number:,}, equivalent to {c.effective:,.1f} of equal size. Taken into account by: {considered}. "
+            f"As if rows were independent: {ignored}.",
+        )
     yield "bins", f"{s.bins_in_words} ({s.bins})"
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
     yield "seed", f"{s.seed}"

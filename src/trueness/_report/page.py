@@ -13,7 +13,6 @@ from typing import Any
 
 from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
-from trueness._report.clusters import INDEPENDENT
 from trueness._report.document import (
     circumstances,
     guarantee_sentence,
@@ -25,8 +24,7 @@ from trueness._report.document import (
     worst_sentence,
 )
 from trueness._report.records import Answer, Contents, Explorer, Model
-from trueness._report.series import days
-from trueness._report.tables import model_tables, report_tables
+from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, number, p_value, percentage, points
 from trueness._text.strings import json_ready, visible
 
@@ -50,7 +48,7 @@ def page(contents: Contents) -> str:
         judged=list(what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
         tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
-        series_chart=contents.series and Markup(series_chart(days(contents.series))),
+        series_chart=contents.series and Markup(series_chart(contents.series)),
         plural=plural(contents),
         independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
         circumstances=list(circumstances(contents)),

@@ -1,14 +1,16 @@
-"""The summary of one model: its measures, with noise floor, confidence set and test."""
+"""The summary of one model: its measures, with noise floor, confidence set and test; the largest scores jointly."""
 
 import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from trueness._input.arguments import generator
 from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates, shown_within
 from trueness._report.inference import Notes, Options, collect_warnings, draws_for_floor
-from trueness._report.records import Summary
+from trueness._report.records import Summary, TopK
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
@@ -35,6 +37,7 @@ from trueness.results import Bounded, NoiseFloor
 
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
+_MOST_K, _MOST_ROWS = 5, 200_000
 
 
 def summarize(
@@ -163,3 +166,25 @@ def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> 
         return drawn_floor("ECE", measure, tally, draws, options, notes)
     view = data.sample  # rows with one score may differ in weight, which a tally does not know
     return drawn_floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")
+
+
+def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[TopK, ...]:
+    """The l2 error of the k largest scores jointly, for k from 1 to 5 or the number of classes."""
+    n, classes = data.matrix.p.shape
+    most = min(_MOST_K, classes)
+    if not data.whole:
+        notes.add("The confidence set of several scores jointly requires whole-number weights: k = 1 only.")
+        most = 1
+    if data.dependent:
+        notes.add("No confidence set of several scores jointly takes clusters into account: k = 1 only.")
+        most = 1
+    if n > _MOST_ROWS:
+        data = data.at(np.arange(_MOST_ROWS))
+        notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
+    found = []
+    for k in range(1, most + 1):
+        ask = partial(interval_of, data, k=k, level=options.level, rng=generator(options.seed))
+        one = notes.attempt(f"The error of the {k} largest scores", ask)
+        if one is not None:
+            found.append(TopK(k, one))
+    return tuple(found)

@@ -1,15 +1,16 @@
 """The tables of a report."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from trueness._report.clusters import with_cluster_notes
 from trueness._report.measure_tables import measure_with_limits, panel_table, summary_table
 from trueness._report.records import (
     Blocks,
+    Clusters,
     Contents,
     Model,
     Remedies,
@@ -18,24 +19,34 @@ from trueness._report.records import (
     Segments,
     TopK,
 )
-from trueness._report.series import files_table
 from trueness._text.bins import bin_name
-from trueness._text.numbers import (
-    confidence_set,
-    count,
-    level_percent,
-    percent,
-    ratio,
-    signed,
-    span,
-)
+from trueness._text.numbers import confidence_set, count, level_percent, number, percent, ratio, signed, span
 from trueness._text.strings import shorten
-from trueness._text.table import Cell, Column, Table
-from trueness.results import Comparison
+from trueness._text.table import Cell, Column, Kind, Table
+from trueness.results import Comparison, Series
 from trueness.results._segments import ClassRow
 
 Form: TypeAlias = Callable[[float], str]
+_KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
+_LEVELLED = ("_interval", "confidence_set")
+# A narrow terminal omits these.
+_OPTIONAL = {"prevalence", "prevalence_interval", "l2_error", "confidence_set"}
 _LONGEST_RESULT = 24
+INDEPENDENT = "as if rows were independent: clusters are not taken into account"
+_MEASURES = {"test": "yes", "tce": "no, nor its floor"}
+_TABLES = {
+    "summary": "Clusters: whether they are taken into account. Averages over all rows do not need to.",
+    "panel": "",
+    "models": "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not. The other "
+    "columns are averages over rows.",
+    "bins": f"Intervals and flags are computed {INDEPENDENT}, so more bins may be flagged than should be.",
+    "blocks": f"Rejected: {INDEPENDENT}.",
+    "segments": "",
+    "classes": "P-values take clusters into account.",
+    "top-k": "The set takes clusters into account.",
+    "remedies": "Sets and gains take clusters into account, and no cluster is in two folds.",
+    "comparison": "Intervals and p-values take clusters into account.",
+}
 _FLAG, _N = Column("flag", "Flag"), Column("n", "Rows", "count")
 _SCORE, _RATE = Column("score", "Mean score", "number"), Column("rate", "Rate", "number")
 _GAP, _ECE = Column("gap", "Gap", "signed"), Column("ece", "ECE", "number")
@@ -51,7 +62,7 @@ def report_tables(contents: Contents) -> dict[str, Table]:
         "models": _models(contents) if len(contents.models) > 1 else None,
         "comparison": None if comparison is None else _comparison(comparison),
     }
-    return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
+    return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
 
 def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
@@ -67,7 +78,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "top_k": _top_k(model.top_k) if model.top_k else None,
         "remedies": None if model.remedies is None else _remedies(model.remedies, settings.level, _views(model)),
     }
-    return {name: with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
+    return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
 
 def _models(contents: Contents) -> Table:
@@ -343,3 +354,80 @@ def _comparison(comparison: Comparison) -> Table:
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
     note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
     return Table(columns, rows, [note], "comparison", "Differences between models")
+
+
+def files_table(
+    rows: Sequence[Mapping[str, Any]], series: Series | None, titles: Mapping[str, str], exact: bool = False
+) -> Table:
+    """A line per file and group, and lines for all files; `titles` are the columns, by key.
+
+    Keys that are not in the rows: 'flag', 'confidence_set' and '<key>_interval', the confidence interval of a measure.
+    With `exact`, ≈ stands before values whose exact range is unknown.
+    """
+    lines = [{key: _cell(row, key, exact) for key in titles} for row in rows]
+    texts = {key: [line[key].text or "" for line in lines if isinstance(line[key], Cell)] for key in titles}
+    ranged = [key for key in titles if any("[" in text for text in texts[key])]
+    columns = []
+    for key, title in titles.items():
+        words = f"{level_percent(series.level)} {title}" if series and key.endswith(_LEVELLED) else title
+        words += " [exact range]" if key in ranged else ""
+        columns.append(Column(key, words, _KINDS.get(key, "number"), optional=key in _OPTIONAL))
+    notes = [] if series is None else _explanations(series, floors="ece_floor" in titles)
+    if ranged:
+        notes.append("Brackets: range of the exact value (not a confidence interval).")
+    if any("≈" in text for one in texts.values() for text in one):
+        notes.append("≈: approximate, without known limits.")
+    return Table(columns, lines, notes, "files", "Each file, and all together")
+
+
+def _cell(row: Mapping[str, Any], key: str, exact: bool) -> Any:
+    if key == "flag":
+        return Cell("miscalibrated", None, "flag") if row.get("flagged") else None
+    if key == "confidence_set":
+        return _span(0.0 if row.get("l2_includes_zero") else row.get("l2_low"), row.get("l2_high"))
+    if key.endswith("_interval"):
+        of = key.removesuffix("_interval")
+        return _span(row.get(f"{of}_low"), row.get(f"{of}_high"))
+    value, low, high = (row.get(name) for name in (key, f"{key}_exact_low", f"{key}_exact_high"))
+    if f"{key}_exact_low" not in row or value is None:
+        return None if value != value else value  # a column without any number is left out
+    if low is None or high is None:
+        return Cell(value, f"≈{number(value)}") if exact else value
+    return value if number(low) == number(high) else Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
+
+
+def _span(low: float | None, high: float | None) -> Cell | None:
+    return None if low is None or high is None or high != high else Cell(high, f"{number(low)} to {number(high)}")
+
+
+def _explanations(series: Series, *, floors: bool) -> list[str]:
+    doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
+    floor = "Noise floor: mean ECE of a calibrated model with the same scores. " if floors else ""
+    return [
+        f"{floor}A file is flagged if the p-value of its "
+        f"test, adjusted by Holm's method{doubled}, is at most {level_percent(1 - series.level)}. The files "
+        "are a series in the order given.",
+        *series.notes,
+    ]
+
+
+def _with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
+    """The table with a note on which of its numbers account for clusters."""
+    if clusters is None:
+        return table
+    if table.name in ("summary", "panel"):
+        rows = [row | {"clusters": _measure_entry(row)} for row in map(dict, table.rows)]
+        table = replace(table, columns=[*table.columns, Column("clusters", "Clusters")], rows=rows)
+    note = _TABLES.get(table.name, "")
+    return replace(table, notes=[*table.notes, note]) if note else table
+
+
+def _measure_entry(row: Mapping[str, Any]) -> str:
+    """Whether the interval, or the value if calibrated, takes clusters into account."""
+    if row["value"].text == "–":
+        return "–"
+    if row["key"] in _MEASURES:
+        return _MEASURES[row["key"]]
+    if row["floor"]:
+        return "not the noise floor"
+    return "no need" if row["interval"] is None or row["interval"].text == "–" else "yes"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness._report.series import files_table
+from trueness._report.tables import files_table
 from trueness._text.table import Column, Table
 from trueness.cli._measurements import LIMITS, Line, Options, group_name, lines_data, sums_lines
 from trueness.cli._messages import note
