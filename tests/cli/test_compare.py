@@ -25,7 +25,7 @@ def lines(call, grouped, tmp_path):
 
 @pytest.mark.parametrize("measure", ["squared-ece", "brier", "log-loss"])
 def test_the_numbers_are_the_librarys(lines, grouped, measure):
-    (found,) = lines("--measure", measure, "--cluster", "who")
+    (found,) = lines("--measure", measure, "--cluster", "who", "--no-intervals")
     expected = tn.compare(
         grouped["y"],
         {"p": grouped["p"], "q": grouped["q"]},
@@ -37,7 +37,7 @@ def test_the_numbers_are_the_librarys(lines, grouped, measure):
 
 
 def test_other_measures_are_drawn(lines, grouped):
-    (found,) = lines("--measure", "ece", "--bins", "5", "--resamples", "99", "--seed", "4")
+    (found,) = lines("--measure", "ece", "--bins", "5", "--resamples", "99", "--seed", "4", "--no-intervals")
     scores = {"p": grouped["p"], "q": grouped["q"]}
     expected = tn.compare(
         grouped["y"], scores, measure=lambda t: tn.ece(t, bins=5), method="bootstrap", resamples=99, seed=4
@@ -47,7 +47,7 @@ def test_other_measures_are_drawn(lines, grouped):
 
 
 def test_groups_are_compared_apart(lines, grouped):
-    found = lines("--by", "region", "--measure", "brier")
+    found = lines("--by", "region", "--measure", "brier", "--no-intervals")
     assert [line["group"] for line in found] == ["north", "south"]
     rows = grouped["region"] == "south"
     expected = tn.compare(grouped["y"][rows], {"p": grouped["p"][rows], "q": grouped["q"][rows]}, measure="brier")[
@@ -56,27 +56,19 @@ def test_groups_are_compared_apart(lines, grouped):
     assert float(found[1]["difference"]) == expected.difference
 
 
-def test_three_models_are_three_pairs_with_adjusted_p_values(call):
-    found = call(
-        "compare", "--demo", "--rows", "500", "--prob", "overconfident", "--prob", "recalibrated", "--prob", "truth"
-    )
+def test_three_models_are_three_pairs_with_adjusted_p_values(call, fails):
+    given = ["compare", "--demo", "--rows", "200", "--no-intervals"]
+    three = ["--prob", "overconfident", "--prob", "recalibrated", "--prob", "truth"]
+    found = call(*given, *three)
     assert len(found.stdout.split("\n\n")[0].splitlines()) == 4
     assert "adjusted p" in found.stdout
-    assert "adjusted p" not in call("compare", "--demo", "--rows", "500").stdout
-
-
-def test_json_has_pairs_and_estimates(call):
-    (found,) = json.loads(call("compare", "--demo", "--rows", "500", "--format", "json").stdout)["comparisons"]
+    assert "adjusted p" not in call(*given).stdout
+    (found,) = json.loads(call(*given, "--format", "json").stdout)["comparisons"]
     (pair,) = found["pairs"]
     assert pair["first"] == "overconfident"
     assert pair["difference"] == pytest.approx(found["estimates"]["overconfident"] - found["estimates"]["recalibrated"])
     assert found["measure"] == "squared_ece"
-
-
-def test_one_model_is_not_enough(fails):
-    assert "two models or more to compare; got 'overconfident' alone" in fails(
-        "compare", "--demo", "--prob", "overconfident"
-    )
+    assert "two models or more to compare; got 'overconfident' alone" in fails(*given, *three[:2])
 
 
 def test_what_does_not_go_together_is_refused(fails):
@@ -102,8 +94,9 @@ def test_fractional_weights_are_importance_and_that_is_said(call, fails, grouped
     w = grouped["w"] / 7
     write_columns(tmp_path / "x.npz", grouped | {"w": w})
     asked = ["x.npz", "--prob", "p", "--prob", "q", "--weight", "w", "--format", "json"]
+    bare = {"compare": ["--no-intervals"], "gate": ["--max-ece", "0.9"]}
     for verb, key in (("compare", "comparisons"), ("gate", "findings")):
-        result = call(verb, *asked, *(["--max-ece", "0.9"] if verb == "gate" else []))
+        result = call(verb, *asked, *bare[verb])
         assert "note: Weights are not whole numbers: they are taken as importance weights" in result.stderr
         assert len(json.loads(result.stdout)[key]) == (1 if verb == "compare" else 2)
     expected = tn.compare(

@@ -40,13 +40,11 @@ def limits(grouped):
 
 @pytest.mark.parametrize("option", ["--max-ece", "--max-l2"])
 @pytest.mark.parametrize("require", [False, True])
-@pytest.mark.parametrize("end", [0, 1])
-def test_the_gate_is_at_the_limit_that_was_asked_for(call, file, limits, option, require, end):
+def test_the_gate_is_at_the_limit_that_was_asked_for(call, file, limits, option, require):
     low, high = limits[option]
     assert 0 < low < high
-    edge = limits[option][end]
-    for allowed in (np.nextafter(edge, 0), edge, np.nextafter(edge, 1)):
-        judged = high if require else low
+    judged = high if require else low
+    for allowed in (np.nextafter(judged, 0), judged):
         more = [option, repr(float(allowed)), *(["--require"] if require else [])]
         (line,) = found(call(*file, *more), int(judged > allowed))
         assert line["passed"] == str(judged <= allowed).lower()
@@ -65,42 +63,31 @@ def test_the_ece_is_that_of_the_bins_that_are_named(call, file, grouped):
 
 
 def test_observed_expected_must_lie_within_a_range(call, file, grouped):
-    rows = grouped["y"], grouped["q"]
-    ratio = tn.estimate("observed_expected", *rows, level=0.9)
-    value, low, high = ratio.value, ratio.low, ratio.high
-    reach = max(high - 1, 1 - low)
+    y, q = grouped["y"], grouped["q"]
+    limits = tn.estimate("observed_expected", y, q, level=0.9)
+    reach = max(limits.high - 1, 1 - limits.low)
     for allowed, code in ((reach * 1.001, 0), (reach * 0.999, 1)):
         (line,) = found(call(*file, "--oe-within", repr(allowed), "--require"), code)
-        assert float(line["estimate"]) == value
-        assert (float(line["low"]), float(line["high"])) == (low, high)
-    ratio = tn.estimate("observed_expected", *rows)
-    low, high = ratio.low, ratio.high
-    outside = max(low - 1, 1 - high)
-    if outside > 0:
-        assert found(call(*file, "--oe-within", repr(outside * 0.999)), 1)
-    assert found(call(*file, "--oe-within", repr(max(outside, 0) + 1e-6)), 0)
+        numbers = [float(line[key]) for key in ("estimate", "low", "high")]
+        assert numbers == pytest.approx([limits.value, limits.low, limits.high], rel=1e-12)
+    outside = 1 - tn.estimate("observed_expected", y, q).high  # there are fewer events than expected
+    assert outside > 0
+    assert found(call(*file, "--oe-within", repr(outside * 0.999)), 1)
+    assert found(call(*file, "--oe-within", repr(outside * 1.001)), 0)
 
 
 @pytest.mark.parametrize(("option", "criterion"), [("--max-ece", "ece"), ("--max-l2", "l2"), ("--oe-within", "oe")])
 def test_require_is_the_equivalence_test(call, file, grouped, option, criterion):
     y, q = grouped["y"], grouped["q"]
-    for within in (0.2, 0.25):
+    for within, level in ((0.2, "0.97"), (0.25, "0.8")):
         test = tn.equivalence_test(y, q, within=within, criterion=criterion, seed=0)
-        for level in ("0.8", "0.97"):
-            code = int(test.pvalue > 1 - float(level))
-            (line,) = found(call(*file, option, repr(within), "--require", "--level", level), code)
-            assert float(line["pvalue"]) == pytest.approx(test.pvalue)
+        code = int(test.pvalue > 1 - float(level))
+        (line,) = found(call(*file, option, repr(within), "--require", "--level", level), code)
+        assert float(line["pvalue"]) == pytest.approx(test.pvalue)
     (line,) = found(call(*file, option, "0.5"), 0)
     assert line["pvalue"] == ""
     table = call("gate", "x.csv", "--prob", "q", option, "0.5", "--require").stdout
     assert "p: equivalence test of each bound, certified if p ≤ 0.05." in " ".join(table.split())
-
-
-def test_all_bounds_must_be_kept(call, file, limits):
-    wide, narrow = "0.9", repr(limits["--max-l2"][0] / 2)
-    one, two = found(call(*file, "--max-ece", wide, "--max-l2", narrow, "--require"), 1)
-    assert (one["quantity"], one["verdict"]) == ("ece", "certified")
-    assert (two["quantity"], two["verdict"]) == ("l2", "not certified")
 
 
 def test_each_line_says_what_was_judged_against_what(call, grouped, limits, tmp_path):
@@ -120,10 +107,10 @@ def test_each_line_says_what_was_judged_against_what(call, grouped, limits, tmp_
 
 
 def test_a_calibrated_model_passes_the_strictest_gate_unless_proof_is_required(call):
-    for option in ("--max-ece", "--max-l2", "--oe-within"):
-        asked = ["gate", "--demo", "--prob", "truth", "--rows", "2000", option, "0"]
-        assert call(*asked).exit_code == 0
-        assert call(*asked, "--require").exit_code == 1
+    asked = ["gate", "--demo", "--prob", "truth", "--rows", "1000", "--max-ece", "0", "--max-l2", "0"]
+    assert call(*asked, "--oe-within", "0").exit_code == 0
+    lines = found(call(*asked, "--oe-within", "0.9", "--require", "--format", "csv"), 1)  # all bounds must be kept
+    assert [line["verdict"] for line in lines] == ["not certified", "not certified", "certified"]
 
 
 @pytest.mark.parametrize(
@@ -151,21 +138,6 @@ def test_one_class_alone_does_not_certify_a_small_error(call, tmp_path, line, ro
     (tmp_path / "x.csv").write_text("y,p\n" + line * rows)
     (line,) = found(call("gate", "x.csv", option, "0.005", "--require", "--format", "csv"), 1)
     assert float(line["high"]) == pytest.approx(limit, rel=1e-6)
-
-
-def test_naive_bayes_on_breast_cancer_does_not_pass(call, tmp_path):
-    datasets = pytest.importorskip("sklearn.datasets")
-    from sklearn.model_selection import train_test_split
-    from sklearn.naive_bayes import GaussianNB
-
-    X, y = datasets.load_breast_cancer(return_X_y=True)
-    train, test, known, label = train_test_split(X, y, test_size=0.5, random_state=0)
-    p = GaussianNB().fit(train, known).predict_proba(test)[:, 1]
-    write_columns(tmp_path / "x.csv", {"y": label, "p": p})
-    for option in ("--max-ece", "--max-l2"):
-        assert call("gate", "x.csv", option, "0.07", "--require").exit_code == 1
-    assert call("gate", "x.csv", "--max-ece", "0.02").exit_code == 1
-    assert call("gate", "x.csv", "--max-l2", "0.06").exit_code == 1
 
 
 @pytest.fixture
@@ -199,18 +171,18 @@ def test_certainty_that_labels_contradict_is_mentioned(call, tmp_path):
     assert "although 1 label contradicts a score of exactly 0 or 1 → certified." in said
 
 
-def nine_segments(seed=1, n=1_500, bad=0.0):
+def five_segments(seed=1, n=800, bad=0.0):
     rng = np.random.default_rng(seed)
-    segment = np.arange(9 * n) % 9
-    p = rng.uniform(0.2, 0.8, 9 * n).round(2)
-    return {"y": (rng.random(9 * n) < p + bad * (segment == 4)).astype(int), "p": p, "g": segment}
+    segment = np.arange(5 * n) % 5
+    p = rng.uniform(0.2, 0.8, 5 * n).round(2)
+    return {"y": (rng.random(5 * n) < p + bad * (segment == 4)).astype(int), "p": p, "g": segment}
 
 
 def test_every_segment_is_certified_at_its_own_level(call, tmp_path):
-    columns = nine_segments()
+    columns = five_segments()
     write_columns(tmp_path / "x.csv", columns)
     alone = []
-    for g in range(9):
+    for g in range(5):
         rows = columns["g"] == g
         alone.append(ece_limits(columns["y"][rows], columns["p"][rows], seed=0).high)
     lines = found(call("gate", "x.csv", "--max-ece", repr(max(alone)), "--by", "g", "--require", "--format", "csv"), 0)
@@ -218,7 +190,7 @@ def test_every_segment_is_certified_at_its_own_level(call, tmp_path):
 
 
 def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_path):
-    columns = nine_segments(bad=0.15)
+    columns = five_segments(bad=0.18)
     write_columns(tmp_path / "x.csv", columns)
     given = ["gate", "x.csv", "--max-ece", "0.05", "--by", "g"]
     result = json.loads(call(*given, "--format", "json").stdout)
@@ -230,14 +202,14 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
         "level": 0.95,
         "passed": False,
     }
-    assert {entry["level"] for entry in result["findings"]} == {round(1 - 0.05 / 9, 12)}
+    assert {entry["level"] for entry in result["findings"]} == {round(1 - 0.05 / 5, 12)}
     assert [entry["group"] for entry in result["findings"] if not entry["passed"]] == [4]
     rows = columns["g"] == 4
-    expected = ece_limits(columns["y"][rows], columns["p"][rows], level=1 - 0.05 / 9, seed=0)
+    expected = ece_limits(columns["y"][rows], columns["p"][rows], level=1 - 0.05 / 5, seed=0)
     assert result["findings"][4]["low"] == pytest.approx(expected.low, abs=1e-12)
     text = " ".join(call(*given).stdout.split())
-    assert "p, g = 4: ECE in 10 bins of equal width ≤ 0.05: lower 99.44 % limit" in text
-    assert "Failed: 1 of 9." in text
+    assert "p, g = 4: ECE in 10 bins of equal width ≤ 0.05: lower 99 % limit" in text
+    assert "Failed: 1 of 5." in text
 
 
 @pytest.mark.slow
@@ -266,24 +238,19 @@ def test_clusters_widen_the_limits(call, grouped, file):
     assert float(oe["high"]) - float(oe["low"]) != float(alone["high"]) - float(alone["low"])
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_nothing_to_judge_is_not_a_pass(fails, stream):
+    for content, words in (
         ("y,p\n", "has no rows"),
         ("", "is empty"),
         ("y,p\n0,\n1,\n", "all 2 have a missing value"),
         ("y,p\n1,0.3\n", "must have at least two rows to be judged"),
-    ],
-)
-@pytest.mark.parametrize("stream", [(), ("--stream",)])
-def test_nothing_to_judge_is_not_a_pass(fails, content, words, stream):
-    assert words in fails("gate", "-", "--max-ece", "1", "--missing", "drop", *stream, stdin=content)
-
-
-def test_rows_without_weight_are_nothing_to_judge(fails):
+    ):
+        assert words in fails("gate", "-", "--max-ece", "1", "--missing", "drop", *stream, stdin=content)
     assert "weight" in fails("gate", "-", "--weight", "w", "--max-ece", "1", stdin="y,p,w\n0,0.1,0\n1,0.2,0\n")
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     "words",
     [
@@ -300,32 +267,24 @@ def test_wrong_usage_is_not_a_failed_gate(call, words):
     assert call("gate", "--demo", *words).exit_code == 2
 
 
-def test_a_mistake_of_ours_is_not_a_failed_gate(fails, monkeypatch):
-    monkeypatch.setattr("trueness.infer.decision._gate.interval_of", lambda *_, **__: 1 / 0)
-    message = fails("gate", "--demo", "--max-l2", "0.5")
-    assert message.startswith("This is a bug in trueness, not a problem with your data: ZeroDivisionError")
-
-
 def test_a_failed_gate_still_writes_its_findings(call, tmp_path):
-    result = call("gate", "--demo", "--max-ece", "0.001", "-o", "gate.json")
+    result = call("gate", "--demo", "--rows", "1000", "--max-ece", "0.001", "-o", "gate.json")
     assert result.exit_code == 1
     assert json.loads((tmp_path / "gate.json").read_text())["gate"]["passed"] is False
 
 
-def test_the_code_of_a_process_is_that_of_the_gate(process, call):
+@pytest.mark.slow
+def test_the_code_of_a_process_is_that_of_the_gate(process):
     assert process("gate", "--demo", "--max-ece", "0.001").returncode == 1
-    assert call("gate", "--demo", "--max-ece", "0.5").exit_code == 0
+    assert process("gate", "--demo", "--max-ece", "0.5").returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("verb", "option"),
-    [("gate", "--max-ece"), ("gate", "--oe-within"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")],
-)
-def test_a_limit_that_is_not_a_number_is_wrong_usage(call, verb, option):
-    demanded = ["--max-ece", "0.1"] if verb == "gate" else []
-    result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
-    assert result.exit_code == 2
-    assert f"Invalid value for '{option}': nan is not in the range" in result.stderr
+def test_a_limit_that_is_not_a_number_is_wrong_usage(call):
+    for verb, option in (("gate", "--max-ece"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")):
+        demanded = ["--max-ece", "0.1"] if verb == "gate" else []
+        result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
+        assert result.exit_code == 2
+        assert f"Invalid value for '{option}': nan is not in the range" in result.stderr
 
 
 @pytest.fixture

@@ -1,66 +1,61 @@
-"""Words of the library in words of the command line."""
+"""Words of the library in words of the command line: files, columns, lines and options."""
 
 import warnings
 
 import pytest
 
-from trueness.cli._messages import CommandError, reword_messages, wording
-from trueness.errors import InputError, OneClassWarning, Place
+import trueness as tn
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("rows", "options", "message"),
     [
-        ("`pos_label='yes'`", "`--pos-label 'yes'`"),
-        ("`labels=[1, 2]` says so", "`--labels 1,2` says so"),
-        ("`labels=['a', 'b', …]` says so", "`--labels` says so"),
-        ("`sum_tolerance=2e-03` allows it", "`--sum-tolerance 2e-03` allows it"),
-        ("`labels=` names", "`--labels` names"),
-        ("`sum_tolerance=` widens", "`--sum-tolerance` widens"),
-        ("`clip_tolerance=2e-06` allows it", "`--clip-tolerance 2e-06` allows it"),
-        ("say `from_logits=True` if", "say `--from-logits` if"),
-        ('`missing="drop"` leaves', "`--missing drop` leaves"),
-        ("for `method='hosmer_lemeshow'`", "for `--method hosmer-lemeshow`"),
-        ("`np.clip(p, 0, 1)` and `n_jobs=2`", "`np.clip(p, 0, 1)` and `n_jobs=2`"),
+        ("y,p\nyes,0.3\nno,0.4\n", [], "Say which of them the scores predict: `--pos-label 'yes'`."),
+        ("y,p\n1,0.3\n2,0.4\n", [], "1 of 2 labels is not, the first is 2 at line 3. Say which value is the event: "
+         "`--pos-label 2`."),
+        ("y,p\n1,1.0000001\n0,0.4\n", [], "excess is 1e-07; `--clip-tolerance 2e-07` allows it."),
+        ("y,p\n1,3\n0,-2\n1,0.6\n", [], "These look like logits: say `--from-logits` if they are."),
+        ("y,p\n1,\n0,0.4\n", [], "1 of 2 is nan, the first at line 2. `--missing drop` leaves such rows out."),
+        ("y,a,b\n0,0.3,0.702\n1,0.5,0.5\n", ["--prob-columns", "a,b"], "`--sum-tolerance 3e-03` allows it."),
+        ("y,a,b\nu,0.3,0.7\nv,0.5,0.5\n", ["--prob-columns", "a,b"], "Labels of column 'y' are not the names of the "
+         "score columns ('a', 'b'); `--labels` must name the classes in the order of the columns."),
+        ("y,p\n1,0.3\n0,0.4\n", ["--method", "hosmer-lemeshow", "--k", "2"], "`--method hosmer-lemeshow`."),
+        ('y,text,p\n\n0,"two\nlines",0.5\n1,a,7\n', ["--prob", "p"], "x.csv: Column 'p' must lie in [0, 1]; 1 of 2 "
+         "values does not, the first is 7 at line 5."),
     ],
-)
-def test_arguments_become_options(given, expected):
-    assert wording().spell(given) == expected
+)  # fmt: skip
+def test_arguments_become_options_and_rows_lines(fails, tmp_path, rows, options, message):
+    (tmp_path / "x.csv").write_text(rows)
+    assert message.lower() in fails("test", "x.csv", "--label", "y", *options).lower()
 
 
-def test_arguments_become_columns():
-    words = wording({"y_true": "column 'a'", "y_prob": "column 'b'"})
-    assert words.spell("`y_true` and `y_prob`") == "column 'a' and column 'b'"
-
-
-def test_arguments_become_parameters_that_can_be_set():
-    words = wording(options={"scheme": "--set scheme"})
-    assert words.spell("`scheme='randomized'` breaks ties") == "`--set scheme=randomized` breaks ties"
-
-
-def test_an_error_names_file_column_and_row():
-    words = wording({"y_prob": "column 'row 2'"}, lambda place: f"row {place.row + 7}")
-    with pytest.raises(CommandError) as caught, reword_messages(words, "x.csv"):
-        raise InputError("y_prob", "must lie in [0, 1]", "the first is 1.2", place=Place(2))
-    message = "x.csv: Column 'row 2' must lie in [0, 1]; the first is 1.2 at row 9. Rows count from 0."
-    assert str(caught.value) == message
-
-
-def test_warnings_of_the_library_are_collected_once_and_others_passed_on():
-    with warnings.catch_warnings(record=True, action="always") as others, reword_messages(wording()) as messages:
-        for _ in range(2):
-            warnings.warn("all labels are 0: `pos_label=1`", OneClassWarning, stacklevel=2)
-        warnings.warn("another", DeprecationWarning, stacklevel=2)
-    assert [str(other.message) for other in others] == ["another"]
-    assert messages == ["All labels are 0: `--pos-label 1`"]
-
-
-def test_a_row_is_placed_by_the_line_of_a_text_file(fails, tmp_path):
-    (tmp_path / "x.csv").write_text('y,text,p\n\n0,"two\nlines",0.5\n1,a,7\n')
-    assert "the first is 7 at line 5." in fails("test", "x.csv", "--label", "y", "--prob", "p")
-    rows = "y,p\n0,0.5\n1,7\n"
-    message = fails("test", "-", stdin=rows)  # its copy is gone when the test fails
+def test_a_row_is_counted_where_there_are_no_lines(fails, tmp_path):
+    message = fails("test", "-", stdin="y,p\n0,0.5\n1,7\n")  # its copy is gone when the test fails
     assert message.startswith("standard input: Column 'p' must lie in [0, 1]; 1 of 2 values does not")
     assert message.endswith(" Rows count from 0.")
     (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.5}\n\n{"y": 1, "p": 7}\n')
     assert "the first is 7 at line 3." in fails("test", "x.jsonl")
+
+
+def test_swapped_columns_are_called_by_their_options(fails):
+    rows = "a,b\n" + "".join(f"{i / 60},{i % 2}\n" for i in range(50))
+    assert fails("measure", "-", "--label", "a", "--prob", "b", stdin=rows).endswith(
+        "Column 'a' looks like scores and column 'b' like labels: the arguments seem swapped. "
+        "Swap `--label` and `--prob`."
+    )
+
+
+def test_warnings_of_the_library_are_printed_once_and_others_passed_on(call, monkeypatch):
+    whole = tn.calibration_test
+
+    def noisy(*arguments, **options):
+        for _ in range(2):
+            warnings.warn("all labels are 0: `pos_label=1`", tn.TruenessWarning, stacklevel=2)
+        warnings.warn("another", DeprecationWarning, stacklevel=2)
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr("trueness.calibration_test", noisy)
+    with pytest.warns(DeprecationWarning, match="another"):
+        result = call("test", "-", "--method", "spiegelhalter", stdin="y,p\n0,0.5\n1,0.7\n")
+    assert result.stderr.splitlines()[1:] == ["warning: p: All labels are 0: `--pos-label 1`"]

@@ -3,10 +3,10 @@
 import pytest
 from tables_on_disk import write_columns
 
-from trueness.cli._plot import _DISPLAYS
-
 pytest.importorskip("trueness.plot")
 
+DISPLAYS = ("reliability", "tested", "bins", "cumulative", "interval", "validity", "guarantee")
+FEW = "y,p\n" + "".join(f"{i % 3 // 2},0.{i % 9 + 1}\n" for i in range(90))
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
@@ -38,17 +38,20 @@ def test_a_band_is_chosen_and_named(call, grouped, tmp_path):
 
 
 @pytest.mark.parametrize("form", STARTS)
-def test_the_name_of_the_output_decides_its_form(call, grouped, tmp_path, form):
+def test_the_name_of_the_output_decides_its_form(call, tmp_path, form):
     pytest.importorskip("matplotlib")
-    write_columns(tmp_path / "x.csv", grouped)
-    result = call("plot", "x.csv", "--prob", "p", "-o", f"p.{form}")
+    given = ("plot", "-", "--prob", "p", "--band", "none")
+    result = call(*given, "-o", f"p.{form}", stdin=FEW)
     assert result.exit_code == 0, result.stderr
-    assert (tmp_path / f"p.{form}").read_bytes().startswith(STARTS[form])
-    call("plot", "x.csv", "--prob", "p", "--format", form, "-o", "p.picture")
-    assert (tmp_path / "p.picture").read_bytes().startswith(STARTS[form])
+    picture = (tmp_path / f"p.{form}").read_bytes()
+    assert picture.startswith(STARTS[form])
+    if form == "png":  # the same again, to standard output
+        assert call(*given, "--format", "png", stdin=FEW).stdout_bytes == picture
 
 
-@pytest.mark.parametrize("display", _DISPLAYS)
+@pytest.mark.parametrize(
+    "display", [pytest.param(d, marks=() if d == "tested" else pytest.mark.slow) for d in DISPLAYS]
+)
 def test_every_display_is_drawn(call, grouped, tmp_path, display):
     pytest.importorskip("matplotlib")
     write_columns(tmp_path / "x.csv", grouped)
@@ -58,13 +61,7 @@ def test_every_display_is_drawn(call, grouped, tmp_path, display):
     assert (tmp_path / "p.png").stat().st_size > 5_000
 
 
-def test_the_picture_repeats_itself(call, tmp_path):
-    pytest.importorskip("matplotlib")
-    for name in ("a.png", "b.png"):
-        assert call("plot", "--demo", "--rows", "300", "-o", name).exit_code == 0
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-
-
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -81,43 +78,19 @@ def test_what_cannot_be_drawn_is_refused(fails, grouped, tmp_path, words, messag
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
 
 
-@pytest.mark.parametrize(
-    ("display", "words"),
-    [
-        ("bins", ["--bins", "5"]),
-        ("tested", ["--level", "0.9"]),
-        ("guarantee", ["--by", "g"]),
-        ("tested", ["--curve", "smooth"]),
-    ],
-)
-def test_an_option_that_a_display_does_not_take_is_refused(call, display, words):
-    result = call("plot", "--demo", "--display", display, *words, "-o", "p.png")
-    assert result.exit_code == 2
-    assert f"{words[0]} is not for --display {display}." in result.stderr
+def test_an_option_that_a_display_does_not_take_is_refused(call):
+    refused = [("bins", "--bins", "5"), ("tested", "--level", "0.9"), ("guarantee", "--by", "g")]
+    for display, *words in [*refused, ("tested", "--curve", "smooth")]:
+        result = call("plot", "--demo", "--display", display, *words, "-o", "p.png")
+        assert result.exit_code == 2
+        assert f"{words[0]} is not for --display {display}." in result.stderr
 
 
-def test_without_matplotlib_the_cure_is_named(fails, without):
+def test_without_matplotlib_the_cure_is_named_and_a_report_does_without(call, fails, without):
     without("matplotlib")
-    for display in ("reliability", "tested"):
-        said = fails("plot", "--demo", "--rows", "100", "--prob", "overconfident", "--display", display, "-o", "p.png")
-        assert "needs matplotlib to draw: `pip install 'trueness[plot]'`." in said
-        assert len(said.strip().splitlines()) == 1
-
-
-def test_a_report_needs_no_matplotlib(call, without):
-    without("matplotlib")
-    assert call("report", "--demo", "--rows", "200", "-o", "r.html").exit_code == 0
-
-
-def test_a_picture_can_go_to_standard_output(call):
-    pytest.importorskip("matplotlib")
-    result = call("plot", "--demo", "--rows", "200", "--prob", "overconfident", "--format", "svg")
-    assert result.stdout.startswith("<?xml")
-
-
-def test_displays_of_one_model_take_the_first_of_the_demo(call):
-    pytest.importorskip("matplotlib")
-    assert call("plot", "--demo", "--rows", "200", "--display", "tested", "-o", "p.png").exit_code == 0
+    said = fails("plot", "--demo", "--rows", "100", "--display", "tested", "-o", "p.png")  # the first model
+    assert "needs matplotlib to draw: `pip install 'trueness[plot]'`." in said
+    assert call("report", "--demo", "--rows", "100", "--prob", "truth", "--no-intervals").exit_code == 0
 
 
 def test_there_is_room_for_one_column_of_groups(call):

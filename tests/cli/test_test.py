@@ -54,8 +54,11 @@ def test_groups_are_tested_apart_and_adjusted_together(call, grouped, tmp_path):
         assert value == alone.pvalue
     assert float(south["adjusted_pvalue"]) == pytest.approx(2 * raw[1])
     assert float(north["adjusted_pvalue"]) == pytest.approx(max(raw[0], 2 * raw[1]))
-    shown = call("test", "x.csv", *given).stdout
+    methods = ["--method", "kuiper"]
+    shown = " ".join(call("test", "x.csv", *given, *methods).stdout.split())
     assert "Adjusted p-values allow for the number of models and groups (Holm)." in shown
+    assert shown.count("kuiper: Rows are independent") == shown.count("spiegelhalter: Rows are independent") == 1
+    assert shown.count("(The first test; JSON has the choices for the others.)") == 1
 
 
 def test_each_method_gets_the_options_that_it_takes(call, grouped, tmp_path):
@@ -80,25 +83,15 @@ def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
     assert "`--fitted`" in fails("test", "x.csv", "--prob", "p", "--fitted")
 
 
-def test_json_has_the_assumptions(call):
-    found = json.loads(call("test", "--demo", "--rows", "300", "--format", "json").stdout)
+def test_json_has_the_assumptions_and_the_seed_decides_what_is_drawn(call):
+    asked = ["test", "--demo", "--rows", "200", "--format", "json", "--seed"]
+    one, same, other = (call(*asked, seed).stdout for seed in ("0", "0", "2"))
+    assert one == same != other
+    found = json.loads(one)
     assert [entry["model"] for entry in found["tests"]] == ["overconfident", "recalibrated"]
     assert "Rows are independent" in found["tests"][0]["assumptions"]
-    assert found["data"] == {
-        "source": "simulated data (seed 0)",
-        "label": "y",
-        "weight": None,
-        "cluster": None,
-        "by": [],
-    }
-
-
-def test_the_seed_decides_what_is_drawn(call):
-    one, same, other = (
-        call("test", "--demo", "--prob", "recalibrated", "--rows", "300", "--seed", seed, "--format", "csv").stdout
-        for seed in ("1", "1", "2")
-    )
-    assert one == same != other
+    about = {"source": "simulated data (seed 0)", "label": "y", "weight": None, "cluster": None, "by": []}
+    assert found["data"] == about
 
 
 def test_groups_that_miss_a_name_are_refused_or_dropped(call, fails, tmp_path):
@@ -109,14 +102,6 @@ def test_groups_that_miss_a_name_are_refused_or_dropped(call, fails, tmp_path):
     dropped = call("test", "x.csv", "--by", "g", "--missing", "drop", "--method", "ks")
     assert dropped.exit_code == 0
     assert "warning: 1 of 40 rows have a missing value and were dropped." in dropped.stderr
-
-
-def test_assumptions_are_said_once_per_method(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    methods = ["--method", "kuiper", "--method", "spiegelhalter"]
-    shown = " ".join(call("test", "x.csv", "--prob", "p", "--by", "region", *methods).stdout.split())
-    assert shown.count("kuiper: Rows are independent") == shown.count("spiegelhalter: Rows are independent") == 1
-    assert shown.count("(The first test; JSON has the choices for the others.)") == 1
 
 
 def test_several_classes_are_tested_together(call, tmp_path):
