@@ -68,7 +68,6 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "report": {"intervals": False, "by": None},
     "grade_table": {"bins": 3},
     "Accumulator": {"bins": "sketch", "by": None},
-    "bounded": {"measure": tn.brier},
     "noise_floor": {"measure": tn.ece},
     "compare": {"measure": "squared_ece"},
     "calibration_test": {"bins": None, "resamples": None},
@@ -80,7 +79,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
-    *("ace", "auc", "bin_table", "binned", "bounded", "brier", "calibration_intercept", "calibration_series"),
+    *("ace", "auc", "bin_table", "binned", "brier", "calibration_intercept", "calibration_series"),
     *("calibration_slope", "calibration_test", "compare", "corp", "cumulative_walk", "curve_band", "e50", "e90", "ece"),
     *("ece_interval", "emax", "epsilon", "equivalence_test", "estimate", "estimation_error", "gce", "grade_table"),
     *("ici", "log_loss", "max_bins", "mce", "mean_validity", "monotone_band", "noise_floor", "observed_expected"),

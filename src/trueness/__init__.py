@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from trueness.measure import ace as ace
     from trueness.measure import auc as auc
     from trueness.measure import bin_table as bin_table
-    from trueness.measure import bounded as bounded
     from trueness.measure import brier as brier
     from trueness.measure import calibration_intercept as calibration_intercept
     from trueness.measure import calibration_slope as calibration_slope
@@ -125,7 +124,6 @@ if TYPE_CHECKING:
     from trueness.results import Bands as Bands
     from trueness.results import Bin as Bin
     from trueness.results import BinTable as BinTable
-    from trueness.results import Bounded as Bounded
     from trueness.results import Comparison as Comparison
     from trueness.results import Curve as Curve
     from trueness.results import CurveBand as CurveBand
@@ -180,7 +178,6 @@ _HOMES = {
     "measure._auc": "auc",
     "measure._bin_table": "bin_table estimation_error",
     "measure._binned": "ace ece mce",
-    "measure._bounded": "bounded",
     "measure._corp": "corp",
     "measure._curve": "reliability_curve",
     "measure._flexible_curve": "e50 e90 emax ici",
@@ -199,7 +196,7 @@ _HOMES = {
         "validate validity_band validity_curve validity_runs"
     ),
     "results": (
-        "Bands Bin BinTable Bounded Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
+        "Bands Bin BinTable Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
         "Finding Gate Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel "
         "PriorShift Reliability "
         "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns "

@@ -48,14 +48,12 @@ def test_sums_make_a_report_in_every_form(rows, kind, tmp_path):
     assert report.to_html(tmp_path / "page.html").stat().st_size < 2_000_000
 
 
-def test_a_sketch_shows_the_range_of_the_exact_value(rows):
-    report = tn.report(tn.sketch(*rows))
+def test_a_sketch_shows_its_own_measures_and_says_that_it_is_one(rows):
+    report, sketch = tn.report(tn.sketch(*rows)), tn.sketch(*rows)
     summary = entry(report)["summary"]
-    for key, exact in (("ece", tn.ece(*rows)), ("ace", tn.ace(*rows)), ("brier", tn.brier(*rows))):
-        low, high = summary["limits"][key]
-        assert low <= exact <= high
-        assert low <= summary[key] <= high
-    assert "Exact value within" in str(report)
+    for key, measure in (("ece", tn.ece), ("ace", tn.ace), ("brier", tn.brier), ("log_loss", tn.log_loss)):
+        assert summary[key] == measure(sketch)
+    assert "It is from a sketch" in " ".join(str(report).split())
 
 
 def test_bins_have_their_measures_and_name_the_others(rows):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import arrays, matrices, rows, weighted_rows
+from strategies import arrays, labels, matrices, rows, weighted_rows
 
 import trueness as tn
 
@@ -54,6 +54,53 @@ def test_what_needs_only_sums_is_exact(rows):
     for bins in (1, 2, 8, 64, 512, [0, 0.25, 1]):
         assert tn.ece(s, bins=bins) == tn.ece(y, p, bins=bins)
         assert tn.squared_ece(s, bins=bins) == tn.squared_ece(y, p, bins=bins)
+
+
+# The largest differences between a sketch and its rows in the experiments of docs/guide/sketch.md.
+NEAR = {
+    "ece": (tn.ece, {}, 3e-4),
+    "ace": (tn.ace, {}, 3e-4),
+    "ece, isotonic bins": (tn.ece, {"bins": tn.Isotonic()}, 4e-4),
+    "ece, isotonic blocks": (tn.ece, {"bins": tn.BlockIsotonic()}, 4e-4),
+    "mce": (tn.mce, {}, 7e-4),
+    "mce, isotonic bins": (tn.mce, {"bins": tn.Isotonic()}, 6e-3),
+    "squared ece": (tn.squared_ece, {}, 2e-5),
+    "squared ece, importance": (tn.squared_ece, {"weight_type": "importance"}, 2e-5),
+    "smooth ece": (tn.smooth_ece, {}, 9e-5),
+    "log loss": (tn.log_loss, {}, 6e-6),
+    "auc": (tn.auc, {}, 5e-6),
+    "miscalibration": (lambda sums: tn.corp(sums).miscalibration, {}, 5e-5),
+    "ici": (tn.ici, {}, 9e-6),
+    "e90": (tn.e90, {}, 3e-5),
+    "emax": (tn.emax, {}, 4e-5),
+    "ks": (lambda sums: tn.calibration_test(sums, method="ks").statistic, {}, 4e-5),
+    "kuiper": (lambda sums: tn.calibration_test(sums, method="kuiper").statistic, {}, 6e-5),
+    "slope": (tn.calibration_slope, {}, 3e-5),
+    "intercept": (tn.calibration_intercept, {}, 2e-8),
+    "tce": (tn.tce, {}, 2.6),
+    "tce, ten bins": (tn.tce, {"bins": 10}, 0.35),
+    "tce, equal mass": (tn.tce, {"bins": tn.EqualMass(10)}, 0.35),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [(1, 3), (1, 1), (2, 2), (0.5, 0.5)])
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_values_are_as_near_as_documented(law, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(*law, 200_000)
+    y = rng.random(p.size) < p
+    sketch, tally = tn.sketch(y, p), tn.tally(y, p)
+    for name, (measure, options, most) in NEAR.items():
+        assert abs(measure(sketch, **options) - measure(tally, **options)) <= most, name
+
+
+@given(rows=st.lists(st.tuples(labels, st.integers(0, 100).map(lambda i: i / 100)), min_size=2, max_size=60))
+def test_scores_of_two_decimals_are_exact(rows):
+    y, p = arrays(rows)
+    s = tn.sketch(y, p)
+    for measure in (tn.ece, tn.ace, tn.tce, tn.squared_ece, tn.calibration_slope, tn.auc):
+        assert measure(s) == pytest.approx(measure(y, p), abs=1e-9, nan_ok=True)
 
 
 def test_memory_is_bounded():

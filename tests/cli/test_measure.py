@@ -317,7 +317,7 @@ def test_notes_of_sums_fit_into_80_columns(call, tmp_path):
         lines = call("measure", f"{bins}.tally").stdout.splitlines()
         assert max(map(len, lines)) <= 80
     found = json.loads(call("measure", "sketch.tally", "--format", "json").stdout)
-    assert any("percentage points" in (one["note"] or "") for one in found["measures"])
+    assert {one["note"] for one in found["measures"] if one["key"] == "tce"} == {"from a sketch"}
 
 
 def test_options_that_would_be_ignored_are_refused(fails, tmp_path):

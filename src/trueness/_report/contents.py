@@ -170,7 +170,7 @@ def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
     if absent:
         text += f" Sums of bins do not give {', '.join(absent[:-1])} or {absent[-1]}."
     if subject.source == "sketch":
-        text += " Pictures, tests and sets treat all rows of a cell of the sketch as if they had its mean score."
+        text += " It is from a sketch: rows count at the mean score of their cell."
     return text
 
 

@@ -50,12 +50,11 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         Column("interval", f"{level_percent(level)} interval", "number"),
         Column("calibrated", "If calibrated", "number"),
         Column("meaning", "Meaning", optional=True),
-        *([Column("limits", "Exact value within")] if s.limits else []),
     )
     shown = [one for one in lines if one.value != "–" or not s.absent]
     texts = ("value", "interval", "calibrated")
     rows = [one._asdict() | {key: _text_cell(getattr(one, key)) for key in texts} for one in shown]
-    rows = [row | {"limits": _limits(s, row["key"]), "floor": _has_floor(s, row["key"])} for row in rows]
+    rows = [row | {"floor": _has_floor(s, row["key"])} for row in rows]
     unbounded = [one.measure.removeprefix("– ") for one in shown if one.interval == "–" and _has_floor(s, one.key)]
     floor = (
         "If calibrated: the mean over labels drawn from the scores, and the value that such labels exceed with "
@@ -65,8 +64,6 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         floor = f"{floor} {INDEPENDENT_FLOOR}"
     unknown = f"No valid interval is known for {', '.join(unbounded)}: compare with the value if calibrated."
     notes = [floor] * any(_has_floor(s, one.key) for one in shown) + [unknown] * bool(unbounded)
-    exact = "Exact value within: range of the value of the rows (not a confidence interval), to the digits shown."
-    notes += [exact] * bool(s.limits)
     return Table(columns, rows, notes, name, caption, sortable=False)
 
 
@@ -199,15 +196,6 @@ def held_out_gain(remedies: Remedies | None) -> Remedy | None:
     after = [one for one in (remedies.after if remedies else ()) if not math.isnan(one.gain)]
     automatic = [one for one in after if one.name == AUTOMATIC]
     return min(automatic or after, key=lambda one: one.brier, default=None)
-
-
-def _limits(s: Summary, key: str) -> str:
-    if key not in s.limits:
-        return ""
-    low, high = s.limits[key]
-    decimals = 3 if key in ("slope", "intercept", "free_intercept", "observed_expected") else 4
-    texts = number(low, decimals), number(high, decimals)
-    return f"{texts[0]} to {texts[1]}" if texts[0] != texts[1] else "exact"
 
 
 def measure_with_limits(s: Summary, key: str) -> Cell:

@@ -160,7 +160,6 @@ class Summary:
     """The ECE of the top label, which `ece` is for a matrix; None for a vector of scores."""
     ece_classwise: float | None
     """The mean ECE over classes; None for a vector of scores."""
-    limits: Mapping[str, tuple[float, float]]
     absent: tuple[str, ...]
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     """Limits or noise floors of the measures, by field."""

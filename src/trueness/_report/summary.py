@@ -13,14 +13,12 @@ from trueness._report.inference import Notes, Options, collect_warnings, draws_f
 from trueness._report.records import Summary, TopK
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule
-from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.decision._verdict import FEW_ROWS, Alpha, power_of, prior_shift_in, significance_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import (
     ace,
-    bounded,
     brier,
     calibration_intercept,
     calibration_slope,
@@ -33,7 +31,7 @@ from trueness.measure import (
     tce,
 )
 from trueness.measure._slope import inside_cells
-from trueness.results import Bounded, NoiseFloor
+from trueness.results import NoiseFloor
 
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
@@ -70,10 +68,7 @@ def summarize(
     score, rate, _ = data.means
     classwise = data.classwise
     with collect_warnings(notes):
-        limits = _limits(data.sums, rule)
-        values = _values(data, rule, absent, counted=exact or tally is None) | {
-            key: found.value for key, found in limits.items()
-        }
+        values = _values(data, rule, absent, counted=exact or tally is None)
     binary = classwise is None and not top_label
     estimates = measure_estimates(data, options, notes, inference["noise_floor"], binary=binary)
     if tally is not None:
@@ -90,7 +85,6 @@ def summarize(
         mean_score=score,
         ece_confidence=None if classwise is None else values["ece"],
         ece_classwise=None if classwise is None else ece(classwise, bins=rule),
-        limits={key: (found.low, found.high) for key, found in limits.items()},
         absent=tuple(absent),
         estimates=estimates,
         within=shown_within(data, options),
@@ -138,25 +132,6 @@ def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) 
     parts = attempt("the parts of the Brier score", corp, whole)
     values |= {key: None if parts is None else getattr(parts, key) for key in _PARTS}
     return {key: math.nan if value is None else float(value) for key, value in values.items()}
-
-
-def _limits(sums: Sums, rule: BinRule) -> dict[str, Bounded]:
-    """Measures of a sketch with the range of their exact values, where one is known."""
-    if not isinstance(sums, Sketch):
-        return {}
-    asked: dict[str, tuple[Any, dict[str, Any]]] = {
-        key: (measure.func, measure.keywords) for key, (_, measure) in _measures(rule).items() if key != "tce"
-    }
-    asked |= {key: (key, {}) for key in _PARTS[:2]}
-    found = {}
-    for key, (measure, options) in asked.items():
-        try:
-            limits = bounded(measure, sums, **options)
-        except InputError:
-            continue
-        if math.isfinite(limits.low) and math.isfinite(limits.high):
-            found[key] = limits
-    return found
 
 
 def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:

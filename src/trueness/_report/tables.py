@@ -356,31 +356,21 @@ def _comparison(comparison: Comparison) -> Table:
     return Table(columns, rows, [note], "comparison", "Differences between models")
 
 
-def files_table(
-    rows: Sequence[Mapping[str, Any]], series: Series | None, titles: Mapping[str, str], exact: bool = False
-) -> Table:
+def files_table(rows: Sequence[Mapping[str, Any]], series: Series | None, titles: Mapping[str, str]) -> Table:
     """A line per file and group, and lines for all files; `titles` are the columns, by key.
 
     Keys that are not in the rows: 'flag', 'confidence_set' and '<key>_interval', the confidence interval of a measure.
-    With `exact`, ≈ stands before values whose exact range is unknown.
     """
-    lines = [{key: _cell(row, key, exact) for key in titles} for row in rows]
-    texts = {key: [line[key].text or "" for line in lines if isinstance(line[key], Cell)] for key in titles}
-    ranged = [key for key in titles if any("[" in text for text in texts[key])]
+    lines = [{key: _cell(row, key) for key in titles} for row in rows]
     columns = []
     for key, title in titles.items():
         words = f"{level_percent(series.level)} {title}" if series and key.endswith(_LEVELLED) else title
-        words += " [exact range]" if key in ranged else ""
         columns.append(Column(key, words, _KINDS.get(key, "number"), optional=key in _OPTIONAL))
     notes = [] if series is None else _explanations(series, floors="ece_floor" in titles)
-    if ranged:
-        notes.append("Brackets: range of the exact value (not a confidence interval).")
-    if any("≈" in text for one in texts.values() for text in one):
-        notes.append("≈: approximate, without known limits.")
     return Table(columns, lines, notes, "files", "Each file, and all together")
 
 
-def _cell(row: Mapping[str, Any], key: str, exact: bool) -> Any:
+def _cell(row: Mapping[str, Any], key: str) -> Any:
     if key == "flag":
         return Cell("miscalibrated", None, "flag") if row.get("flagged") else None
     if key == "confidence_set":
@@ -388,12 +378,8 @@ def _cell(row: Mapping[str, Any], key: str, exact: bool) -> Any:
     if key.endswith("_interval"):
         of = key.removesuffix("_interval")
         return _span(row.get(f"{of}_low"), row.get(f"{of}_high"))
-    value, low, high = (row.get(name) for name in (key, f"{key}_exact_low", f"{key}_exact_high"))
-    if f"{key}_exact_low" not in row or value is None:
-        return None if value != value else value  # a column without any number is left out
-    if low is None or high is None:
-        return Cell(value, f"≈{number(value)}") if exact else value
-    return value if number(low) == number(high) else Cell(value, f"{number(value)} [{number(low)}, {number(high)}]")
+    value = row.get(key)
+    return None if value != value else value  # a column without any number is left out
 
 
 def _span(low: float | None, high: float | None) -> Cell | None:

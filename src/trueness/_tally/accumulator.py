@@ -40,7 +40,7 @@ class Accumulator:
     Parameters
     ----------
     bins : 'sketch', 'distinct', int, sequence of edges or bin rule, default 'sketch'
-        What to store. 'sketch': a :class:`Sketch` of bounded size, which gives every measure within known limits.
+        What to store. 'sketch': a :class:`Sketch` of bounded size, which gives every measure approximately.
         'distinct': a :class:`Tally`, exact, with one cell per distinct score. Otherwise the sums of bins with fixed
         edges.
     kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
@@ -253,7 +253,7 @@ class Accumulator:
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
         """Compute a measure of all rows so far: any measure, or your own function of sums, with its options.
 
-        From a sketch the value is approximate; :func:`trueness.bounded` of `total` gives limits for it.
+        From a sketch the value is approximate.
         """
         return measure(self.total, **options)
 

@@ -295,8 +295,8 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
     Returns
     -------
     Sketch
-        Takes the place of labels and scores in every measure, whose value is then an approximation;
-        :func:`trueness.bounded` says how good it is. Sketches add.
+        Takes the place of labels and scores in every measure, whose value is then an approximation.
+        Sketches add.
 
     Examples
     --------
@@ -304,8 +304,6 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
     >>> days = [tn.sketch([0, 1], [0.25, 0.5]), tn.sketch([1], [0.5])]
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
-    >>> tn.bounded(tn.ece, sum(days), bins=2).error < 1e-9
-    True
     """
     return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
 

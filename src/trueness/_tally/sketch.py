@@ -1,4 +1,4 @@
-"""`Sketch`: sums of bounded size for every measure, with limits for the most common ones."""
+"""`Sketch`: sums of bounded size for every measure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Sketch(Parts[GridCells]):
     for any order and any split of the rows. :func:`trueness.sketch` makes one.
 
     Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact. The order of scores
-    inside a cell is not kept: a measure sees all rows of a cell at their mean score, and its value is an approximation.
-    :func:`trueness.bounded` gives limits for the value of the rows.
+    inside a cell is not kept: a measure sees all rows of a cell at their mean score, and its value is an approximation;
+    the guide to sketches lists the largest errors seen in experiments.
 
     Examples
     --------

@@ -42,8 +42,6 @@ class Quantity(NamedTuple):
     bins: Literal["own", "mass", ""] = ""
     """Its bins, if any: those of the options, or as many of equal mass."""
     norm: str = ""
-    limits: str = ""
-    """Its name in :func:`trueness.bounded`, if that does not take its function."""
     scores: bool = False
     """Whether it needs them: the sums of bins do not suffice."""
     part: bool = False
@@ -214,14 +212,14 @@ def _corp(part: str, meaning: str) -> Quantity:
     def value(t: Any) -> float:
         return float(getattr(tn.corp(t), part))
 
-    return Quantity(f"brier_{part}", part, meaning, function=value, limits=part, scores=True, part=True)
+    return Quantity(f"brier_{part}", part, meaning, function=value, scores=True, part=True)
 
 
 def _distance(method: Literal["ks", "kuiper"], name: str) -> Quantity:
     def value(t: Any) -> float:
         return tn.calibration_test(t, method=method).statistic
 
-    return Quantity(method, name, "", function=value, limits=method, scores=True)
+    return Quantity(method, name, "", function=value, scores=True)
 
 
 _TABLE = {
@@ -367,7 +365,7 @@ def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
 
 
 Line = dict[str, Any]
-"""A measure of one group: group, key, name, value, low, high, floor, estimate, exact_low, exact_high and note."""
+"""A measure of one group: group, key, name, value, low, high, floor, estimate and note."""
 
 
 def _sums_quantities(options: Options, kind: str, blocks: bool) -> Iterator[Quantity]:
@@ -411,7 +409,7 @@ def _lines_of(sums: Any, options: Options, group: Any, where: str, blocks: bool)
 
 
 def _line(one: Quantity, sums: Any, options: Options) -> Line:
-    """Value, limits and exact range of a measure, or why there are none."""
+    """The value of a measure and the note that it is from a sketch, or why there is none."""
     line: Line = {"key": one.key, "name": one.name}
     arguments = one.arguments(options)
     try:
@@ -420,21 +418,17 @@ def _line(one: Quantity, sums: Any, options: Options) -> Line:
         if isinstance(sums, Binned) and one.scores:  # not the bins that it asks for, which the user did not name
             return line | {"note": _SCORES_LOST}
         return line | {"note": reason.but(remedy="", context="").render(wording())}
-    if not isinstance(sums, tn.Sketch) or one.function is _event_rate:
-        return line | {"value": value, "exact_low": value, "exact_high": value, "note": "exact"}
-    limits = tn.bounded(one.limits or one.function, sums, **arguments)
-    if limits.note:
-        return line | {"value": value, "note": limits.note}
-    note = "" if limits.error > 1e-9 * max(1, abs(limits.value)) else "exact"
-    return line | {"value": limits.value, "exact_low": limits.low, "exact_high": limits.high, "note": note}
+    sketched = isinstance(sums, tn.Sketch) and one.function is not _event_rate
+    return line | {"value": value, "note": FROM_SKETCH if sketched else ""}
 
 
 LIMITS = ("low", "high", "floor")
+FROM_SKETCH = "from a sketch"
 
 
 def lines_data(lines: Iterable[Line], intervals: bool) -> list[Line]:
     """The lines as JSON has them."""
-    keys = ("group", "key", "value", *(LIMITS if intervals else ()), "exact_low", "exact_high", "note")
+    keys = ("group", "key", "value", *(LIMITS if intervals else ()), "note")
     return [{key: line.get(key) for key in keys} for line in lines]
 
 

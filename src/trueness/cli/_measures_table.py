@@ -25,12 +25,8 @@ _VALUE = 9
 """The width of a value."""
 _VIEW = re.compile("_(classwise|confidence|top_label)$")
 _SKETCH = (
-    "The sums are a sketch: the exact value of the rows lies in the exact range, and needs the rows. Equal-width "
-    "bins are exact if their number is a power of two up to 512."
-)
-_APPROXIMATE = (
-    "≈: no range is known, since rows count at the mean score of their cell. The errors seen in experiments are in "
-    "docs/guide/sketch.md."
+    "From a sketch: rows count at the mean score of their cell. The largest errors seen in experiments are in "
+    "docs/guide/sketch.md. Equal-width bins are exact if their number is a power of two up to 512."
 )
 
 
@@ -163,14 +159,11 @@ def sums_table(lines: Sequence[Line], total: tn.Accumulator, options: Options, s
         *([Column("group", total.by, "name")] if total.by else []),
         Column("measure", "measure"),
         Column("value", "value", "number"),
-        Column("range", "exact range", "number"),
         Column("interval", f"{level_percent(options.level)} interval", "number"),
         Column("floor", "calibrated", "number"),  # shorter than elsewhere: the table has to fit into 80 columns
     ]
     rows = [_sums_row(line) for line in lines]
     found = sums_notes(total, source)
-    if any(str(row["value"].text).startswith("≈") for row in rows):
-        found.append(_APPROXIMATE)
     reasons: dict[str, list[str]] = {}
     for line in lines:
         if line.get("value") is None:
@@ -181,7 +174,7 @@ def sums_table(lines: Sequence[Line], total: tn.Accumulator, options: Options, s
 
 
 def sums_notes(total: tn.Accumulator, source: str) -> list[str]:
-    """The data, and what a sketch knows."""
+    """The data, and that the values are from a sketch."""
     return [source, *([_SKETCH] if total.bins == "sketch" else [])]
 
 
@@ -191,10 +184,7 @@ def _sums_row(line: Line) -> dict[str, Any]:
     if value is None or line["key"] == "n":
         return row | {"value": Cell(value, "–" if value is None else f"{value:,}")}
     texts = Texts("number")
-    low, high = line.get("exact_low"), line.get("exact_high")
-    row["value"] = Cell(value, ("≈" if low is None else "") + texts.text(value))
-    if low is not None and high is not None and texts.text(low) != texts.text(high):
-        row["range"] = texts.interval(low, high)
+    row["value"] = texts.value(value)
     if "low" in line:
         row["interval"] = texts.interval(line["low"], line["high"])
         row |= {} if math.isnan(line["floor"]) else {"floor": texts.value(line["floor"])}

@@ -102,7 +102,7 @@ def _file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
             row = rows.setdefault((i, group), {"file": name, "group": group_name(group)})
             row[key] = line.get("value")
             if key != "n":
-                row |= {f"{key}_{end}": line.get(end) for end in (*LIMITS, "exact_low", "exact_high")}
+                row |= {f"{key}_{end}": line.get(end) for end in LIMITS}
     return list(rows.values())
 
 
@@ -121,14 +121,14 @@ def files_output(
     titles |= {"adjusted_pvalue": "adjusted p", "flag": "flag"}
     if not intervals:
         titles = {key: title for key, title in titles.items() if not _is_limit(key)}
-    table = files_table(files.rows, files.series, titles, exact=True)
+    table = files_table(files.rows, files.series, titles)
     data = {
         **whole.data,
         "files": [{"file": name, "measures": lines_data(own, intervals)} for name, own in files.measures],
         "series": files.series,
     }
     notes = [files.series.headline, *table.notes, *notes]
-    ends = ("", *(f"_{end}" for end in (*(LIMITS if intervals else ()), "exact_low", "exact_high")))
+    ends = ("", *(f"_{end}" for end in (LIMITS if intervals else ())))
     tested = [key for key in _COLUMNS if intervals or not _is_limit(key)]
     keys = dict.fromkeys([*(key + end for key in names for end in ends), *tested, "changed"])
     columns = [Column(key, key) for key in ("file", *(["group"] if by else []), "n", *keys)]

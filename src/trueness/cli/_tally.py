@@ -18,7 +18,7 @@ from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
-_KEPT = "What to store: sketch (any measure, within limits), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
+_KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
 _OFTEN = "Save the state for --resume this often."
 
 
@@ -34,7 +34,7 @@ def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
 
     Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally files in place of rows;
     several files, such as those of different days or machines, are added up. The default, a sketch, gives every measure
-    within stated limits. If the FILEs are .tally files themselves, they are merged.
+    approximately. If the FILEs are .tally files themselves, they are merged.
 
     \b
       trueness tally monday.parquet --label clicked --prob model -o monday.tally

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from trueness.measure._auc import auc
     from trueness.measure._bin_table import bin_table, estimation_error
     from trueness.measure._binned import ace, ece, mce
-    from trueness.measure._bounded import bounded
     from trueness.measure._corp import corp
     from trueness.measure._curve import reliability_curve
     from trueness.measure._flexible_curve import e50, e90, emax, ici
@@ -23,7 +22,6 @@ __all__ = [
     "ace",
     "auc",
     "bin_table",
-    "bounded",
     "brier",
     "calibration_intercept",
     "calibration_slope",
@@ -54,7 +52,6 @@ __getattr__, __dir__ = lazily(
             "ece",
             "mce",
         ),
-        "_bounded": ("bounded",),
         "_corp": ("corp",),
         "_curve": ("reliability_curve",),
         "_flexible_curve": ("e50", "e90", "emax", "ici"),

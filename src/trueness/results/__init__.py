@@ -7,7 +7,7 @@ from trueness.results._estimate import Estimate
 from trueness.results._gate import Finding, Gate
 from trueness.results._grades import Grade, GradeTable
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
-from trueness.results._inference import Bounded, Interval, NoiseFloor, Significance
+from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._monotone_band import MonotoneBand
 from trueness.results._panel import Panel
 from trueness.results._prior_shift import PriorShift
@@ -21,7 +21,6 @@ __all__ = [
     "Bands",
     "Bin",
     "BinTable",
-    "Bounded",
     "Change",
     "Comparison",
     "Curve",

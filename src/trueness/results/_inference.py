@@ -89,30 +89,6 @@ def _decimal(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Bounded(Record):
-    """A measure computed from a sketch, with proven limits for its value on the rows where they are known."""
-
-    value: float
-    """The measure of the sketch, moved to the nearer limit if it lies beyond one."""
-    low: float
-    """Lower limit of the measure of the rows; nan if none is known."""
-    high: float
-    """Upper limit of the measure of the rows; nan if none is known."""
-    error: float
-    """The largest possible difference between `value` and the measure of the rows."""
-    measure: str
-    """The measure, by name."""
-    n: int
-    """Rows of positive weight."""
-    note: str = ""
-    """If no limits are known: a note to that effect, and how near such values were in experiments."""
-
-    def __str__(self) -> str:
-        limits = "no limits known" if self.note else f"of the rows within {self.low:.6g} to {self.high:.6g}"
-        return f"{self.measure} {self.value:.6g}, {limits} (n = {self.n:,})"
-
-
-@dataclass(frozen=True)
 class NoiseFloor(Record):
     """The distribution of a measure if the scores were the true probabilities, and the observed value."""
 

@@ -105,7 +105,7 @@ def scan(
     bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
         An int means that many bins of equal width on [0, 1]. None or ``Distinct()`` keeps every distinct score and
         returns a `Tally`, which suffices for every measure but grows with the number of distinct scores. ``"sketch"``
-        returns a `Sketch` of bounded size, which gives every measure within the limits of :func:`trueness.bounded`.
+        returns a `Sketch` of bounded size, which gives every measure approximately.
     kind : {'classwise', 'confidence', 'top-label'}, optional
         How several score columns are compared with the labels. 'classwise' (default): each column against the rest,
         averaged over classes. 'confidence': the largest score of each row against whether that class is the label.
@@ -197,7 +197,7 @@ def scan_groups(
         Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
     bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
         An int means that many bins of equal width on [0, 1]. None keeps every distinct score; 'sketch' keeps sums of
-        bounded size, which give every measure within limits.
+        bounded size, which give every measure approximately.
     kind : {'classwise', 'confidence', 'top-label'}, optional
         How several score columns are compared with the labels. 'classwise' (default): each column against the rest.
         'confidence': the largest score of each row against whether that class is the label. 'top-label': the same for
