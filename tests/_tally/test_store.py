@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import arrays, matrices, rows, weighted_rows
+from strategies import matrices, weighted_rows
 
 import trueness as tn
 from trueness._tally import store
@@ -70,18 +70,13 @@ def test_a_file_reads_back_to_the_same_bits(sums, tmp_path):
 
 
 @pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
-@given(pairs=rows)
-def test_any_rows_come_back(make, pairs):
-    sums = make(*arrays(pairs))
-    assert type(sums).from_bytes(sums.to_bytes()) == sums == type(sums).from_dict(sums.to_dict())
-
-
-@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
-@given(data=weighted_rows(), fractional=st.booleans())
-def test_any_weighted_rows_come_back(make, data, fractional):
+@given(data=weighted_rows(), scale=st.sampled_from([None, 1, 1 / 3, 1e-100, 1e90]))
+def test_any_rows_come_back(make, data, scale):
     y, p, w = data
-    sums = make(y, p, sample_weight=w / 3 if fractional else w)
+    sums = make(y, p) if scale is None else make(y, p, sample_weight=w * scale)
     assert type(sums).from_bytes(sums.to_bytes()) == sums == type(sums).from_dict(sums.to_dict())
+    sums += sums
+    assert type(sums).from_bytes(sums.to_bytes()) == sums
 
 
 @pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
@@ -91,27 +86,14 @@ def test_any_matrix_comes_back(make, data):
     assert type(sums).from_bytes(sums.to_bytes()) == sums
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
-@pytest.mark.parametrize("scale", [1e-100, 1e-90, 1.0, 1e90])
-def test_weights_of_any_size_come_back(make, scale):
-    rng = np.random.default_rng(0)
-    w = rng.random(500) ** 50 * scale
-    w[0] = scale
-    sums = make(rng.integers(0, 2, 500), rng.random(500).round(2), sample_weight=w)
-    sums += sums
-    assert type(sums).from_bytes(sums.to_bytes()) == sums
-
-
 def test_sums_that_are_added_or_coarsened_come_back():
     rng = np.random.default_rng(0)
-    p = rng.beta(0.1, 0.1, 3000)
+    p = rng.beta(0.1, 0.1, 300)
     y = rng.random(p.size) < p
     for w in (None, rng.integers(0, 5, p.size), rng.random(p.size)):
         for make in (tn.tally, tn.sketch):
-            sums = make(y, p, sample_weight=w)
             for bins in (1, 7, tn.EqualMass(13), tn.Isotonic(), [0, 0.3, 1]):
-                found = sums.coarsen(bins)
+                found = make(y, p, sample_weight=w).coarsen(bins)
                 found += found
                 assert tn.Binned.from_bytes(found.to_bytes()) == found
 
@@ -126,7 +108,7 @@ def test_tables_of_too_many_rows_for_whole_sums_come_back():
 
 def test_files_are_small():
     rng = np.random.default_rng(0)
-    p = rng.beta(1, 3, 100_000)
+    p = rng.beta(1, 3, 20_000)
     y = rng.random(p.size) < p
     assert len(tn.sketch([0, 1, 1], [0.0, 0.25, 0.3]).to_bytes()) < 250
     assert len(tn.binned(y, p).to_bytes()) < 1000
@@ -135,12 +117,6 @@ def test_files_are_small():
     other = tn.sketch(y, p, sample_weight=rng.random(p.size))
     for sums, most in ((plain, 45), (whole, 60), (other, 70)):
         assert len(sums.to_bytes()) <= most * sums.parts[0].size + 200
-    for _ in range(18):
-        plain += plain
-    assert len(plain.to_bytes()) <= 65 * plain.parts[0].size
-    seen = tn.Accumulator(by="user")
-    seen.update(y[:5000], p[:5000], group=np.arange(5000) // 5)
-    assert len(seen.to_bytes()) < 110 * 1000 + 5000 * 32
 
 
 def body_of(data):
@@ -180,7 +156,7 @@ def resealed(data, edit):
     return sealed(len(text).to_bytes(8, "little") + text + body[end:])
 
 
-@settings(max_examples=100)
+@settings(max_examples=25)
 @pytest.mark.parametrize("sums", [EXAMPLES["sketch, class-wise"], EXAMPLES["tally, other weights"], accumulator()])
 @given(data=st.data())
 def test_changed_bytes_are_refused_or_make_valid_sums(sums, data):
@@ -196,8 +172,7 @@ def test_changed_bytes_are_refused_or_make_valid_sums(sums, data):
             continue
         found = found.total if isinstance(found, tn.Accumulator) else found
         if found.n:
-            assert 0 <= tn.brier(found) <= 1
-            assert 0 <= tn.ece(found) <= 1
+            assert 0 <= tn.ece(found) <= 1 + 1e-9
 
 
 @given(st.binary(max_size=300))
@@ -263,13 +238,12 @@ def test_bytes_may_lie_anyhow():
         tn.Sketch.from_bytes("text")
 
 
-@pytest.mark.all_cases
-@every_kind
-def test_what_is_no_file_is_an_error_of_the_system(sums, tmp_path):
+@pytest.mark.parametrize("kind", [tn.Tally, tn.Accumulator])
+def test_what_is_no_file_is_an_error_of_the_system(kind, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        type(sums).load(tmp_path / "nowhere")
+        kind.load(tmp_path / "nowhere")
     with pytest.raises(OSError, match=tmp_path.name):  # a folder; Windows says that it may not be opened
-        type(sums).load(tmp_path)
+        kind.load(tmp_path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other file rights")
@@ -283,9 +257,8 @@ def test_a_written_file_has_the_rights_of_any_other(tmp_path):
 
 
 @pytest.mark.parametrize("name", [(1, 2), float("inf"), object()])
-@pytest.mark.parametrize("kind", ["tally", "binned", "sketch"])
-def test_a_class_that_json_cannot_hold_is_an_error(kind, name):
-    sums = EXAMPLES[f"{kind}, class-wise"]
+def test_a_class_that_json_cannot_hold_is_an_error(name):
+    sums = EXAMPLES["tally, class-wise"]
     odd = type(sums)(sums.kind, sums.parts, (name, 1, 2))
     for write in (odd.to_bytes, odd.to_dict):
         with pytest.raises(tn.InputError, match="A class written to a file must be a string or a finite number; got"):
@@ -296,10 +269,8 @@ def changed(**columns):
     return lambda data: data["parts"][0].update(columns)
 
 
-SPOILT_TALLIES = {
+SPOILT = {
     "another schema": (lambda d: d.update(schema=2), "its schema is 2, and this version reads 3"),
-    "no schema": (lambda d: d.pop("schema"), "its schema is None"),
-    "something else": (lambda d: d.update(what="a cake"), "this is not a trueness tally"),
     "bins, not cells": (lambda d: d.update(what="trueness.binned"), "this is not a trueness tally"),
     "unknown kind": (lambda d: d.update(kind="ternary"), "its kind is 'ternary'"),
     "parts no list": (lambda d: d.update(parts=3), "header is damaged"),
@@ -308,92 +279,91 @@ SPOILT_TALLIES = {
     "an unknown key": (lambda d: d.update(cake=1), "header is damaged"),
     "classes of a binary tally": (lambda d: d.update(classes=["a"]), "classes do not fit"),
     "column missing": (lambda d: d["parts"][0].pop("events"), "has the columns"),
-    "column unknown": (changed(extra=[1, 2]), "has the columns"),
     "half the squares": (lambda d: d["parts"][0].pop("squares"), "has the columns"),
     "a number for a column": (changed(weight=3), "header is damaged"),
-    "lengths differ": (changed(count=[1]), "contradict"),
-    "scores descend": (changed(score=[0.5, 0.25]), "contradict"),
-    "scores repeat": (changed(score=[0.5, 0.5]), "contradict"),
-    "score above 1": (changed(score=[0.5, 1.5]), "contradict"),
-    "count is zero": (changed(count=[0, 1]), "contradict"),
-    "count is a fraction": (changed(count=[0.5, 1]), "numbers that it should"),
-    "weight is zero": (changed(weight=[0.0, 1.0]), "contradict"),
-    "more events than rows": (changed(events=[0.75, 1.0]), "contradict"),
-    "squares below Cauchy-Schwarz": (changed(squares=[0.24, 1.0]), "contradict"),
-    "squares above the square": (changed(squares=[0.25, 1.1]), "contradict"),
-    "more squares of events than squares": (changed(event_squares=[0.0, 1.1]), "contradict"),
     "strings": (changed(weight=["a", "b"]), "numbers that it should"),
-    "nan": (changed(weight=[float("nan"), 1.0]), "contradict"),
-    "ragged": (changed(weight=[[1.0], 1.0]), "header is damaged"),
     "columns of columns": (changed(weight=[[1.0], [1.0]]), "numbers that it should"),
     "whole weights that are not": (changed(exact=True), "numbers that it should"),
+    "count is a fraction": (changed(count=[0.5, 1]), "numbers that it should"),
+    "lengths differ": (changed(count=[1]), "different lengths"),
+    "nan": (changed(weight=[float("nan"), 1.0]), "finite and not below 0"),
+    "squares below zero": (changed(squares=[-0.1, 1.0]), "finite and not below 0"),
+    "count is zero": (changed(count=[0, 1]), "rows and their weights contradict"),
+    "weight is zero": (changed(weight=[0.0, 1.0]), "rows and their weights contradict"),
+    "more events than rows": (changed(events=[0.75, 1.0]), "more events than rows"),
+    "scores descend": (changed(score=[0.5, 0.25]), r"must ascend in \[0, 1\]"),
+    "score above 1": (changed(score=[0.5, 1.5]), r"must ascend in \[0, 1\]"),
 }
 
 
 @pytest.mark.all_cases
-@pytest.mark.parametrize(("spoil", "message"), SPOILT_TALLIES.values(), ids=SPOILT_TALLIES)
+@pytest.mark.parametrize(("spoil", "message"), SPOILT.values(), ids=SPOILT)
 def test_spoilt_tallies_are_refused(spoil, message):
     data = tn.tally([0, 1], [0.25, 0.5], sample_weight=[0.5, 1]).to_dict()
-    tn.Tally.from_dict(data)
     spoil(data)
     with pytest.raises(tn.InputError, match=rf"The sums cannot be read: .*{message}"):
         tn.Tally.from_dict(data)
 
 
-def set_to(number, name, *at):
-    """Change one entry of a column."""
-
-    def change(data):
-        values = data["parts"][0][name]
-        for i in at[:-1]:
-            values = values[i]
-        values[at[-1]] = number
-
-    return change
-
-
-SPOILT_BINS = {
-    "rows below zero": set_to(-1, "table", 0, 0, 0),
-    "more rows than sums of them": set_to(3, "count", 0),
-    "scores beyond the bin": set_to(2**26, "table", 0, 0, 1),
-    "scores before the bin": set_to(0, "table", 1, 1, 1),
-    "squares above the scores": set_to(2**26, "table", 1, 1, 3),
-    "squares below Cauchy-Schwarz": set_to(0, "table", 1, 1, 3),
-    "edges that descend": set_to(0.7, "edges", 0),
-    "an edge above 1": set_to(1.5, "edges", 2),
-    "sums beyond 64 bits": set_to(2**40, "table", 0, 0, 0),
-    "whole sums of other weights": changed(whole=False),
-}
+SPOILT_SUMS = [
+    (tn.tally, ("count", 0), 2, "rows and their weights contradict"),
+    (tn.binned, ("table", 0, 0, 0), -1, "finite and not below 0"),
+    (tn.binned, ("count", 0), 3, "rows and their weights contradict"),
+    (tn.binned, ("table", 0, 0, 1), 2**26, "a mean score must lie in its bin"),
+    (tn.binned, ("table", 1, 1, 1), 0, "a mean score must lie in its bin"),
+    (tn.binned, ("edges", 0), 0.7, "must ascend"),
+    (tn.binned, ("edges", 2), 1.5, "must ascend"),
+    (tn.sketch, ("cell", 1), 10**6, "must ascend"),
+    (tn.sketch, ("cell", 0), 9000, "must ascend"),
+    (tn.sketch, ("ends", 1, 0), 0.1, "must ascend"),
+    (tn.sketch, ("ends", 1, 0), 0.7505, "must ascend"),
+    (tn.sketch, ("count", 0), 0, "rows and their weights contradict"),
+    (tn.sketch, ("table", 1, 1, 1), 0, "a mean score must lie in its bin"),
+]
 
 
-@pytest.mark.parametrize("spoil", SPOILT_BINS.values(), ids=SPOILT_BINS)
-def test_spoilt_bins_are_refused(spoil):
-    data = tn.binned([0, 1], [0.25, 0.75], bins=2).to_dict()
-    tn.Binned.from_dict(data)
-    spoil(data)
-    with pytest.raises(tn.InputError, match="its columns contradict each other"):
+@pytest.mark.all_cases
+@pytest.mark.parametrize(("make", "place", "number", "message"), SPOILT_SUMS)
+def test_sums_that_no_rows_have_are_refused(make, place, number, message):
+    sums = make([0, 1], [0.25, 0.75], **({"bins": 2} if make is tn.binned else {}))
+    data = sums.to_dict()
+    name, *at, last = place
+    values = data["parts"][0][name]
+    for i in at:
+        values = values[i]
+    values[last] = number
+    with pytest.raises(tn.InputError, match=f"The sums cannot be read: .*{message}"):
+        type(sums).from_dict(data)
+
+
+@pytest.mark.parametrize("scale", [1 - 1e-6, 1 + 1e-6])
+def test_a_mean_score_may_differ_from_an_edge_by_rounding_alone(scale):
+    data = tn.binned([0, 1], [0.5, 1.0], bins=2, sample_weight=[0.3, 0.7]).to_dict()
+    assert tn.Binned.from_dict(data).n == 2
+    row = data["parts"][0]["floats"][1]
+    row[3] = (0.5 if scale < 1 else 1.0) * row[0]
+    assert tn.Binned.from_dict(data).n == 2
+    row[3] *= scale
+    with pytest.raises(tn.InputError, match="a mean score must lie in its bin"):
         tn.Binned.from_dict(data)
 
 
-SPOILT_SKETCHES = {
-    "a cell beyond the grid": set_to(10**6, "cell", 1),
-    "cells that descend": set_to(9000, "cell", 0),
-    "scores outside their cell": set_to(0.1, "ends", 1, 0),
-    "a least score above the greatest": set_to(0.7505, "ends", 1, 0),
-    "fewer rows": set_to(0, "count", 0),
-    "other rows than weights": set_to(2, "count", 0),
-    "sums outside the cell": set_to(0, "table", 1, 1, 1),
-    "squares above the scores": set_to(2**26, "table", 1, 1, 3),
-}
+@pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])
+def test_more_rows_than_can_be_counted_are_refused_when_sums_are_added(make):
+    sums = make([0] * 64, np.arange(64) / 64, sample_weight=np.full(64, 0.5))
+    for _ in range(47):
+        sums += sums
+    with pytest.raises(tn.InputError, match=r"hold at most 9,007,199,254,740,992 rows; these have about 1\.8e\+16"):
+        sums + sums
 
 
-@pytest.mark.parametrize("spoil", SPOILT_SKETCHES.values(), ids=SPOILT_SKETCHES)
-def test_spoilt_sketches_are_refused(spoil):
-    data = tn.sketch([0, 1], [0.25, 0.75]).to_dict()
-    tn.Sketch.from_dict(data)
-    spoil(data)
-    with pytest.raises(tn.InputError, match="its columns contradict each other"):
-        tn.Sketch.from_dict(data)
+@pytest.mark.parametrize("measure", [tn.ece, tn.ace, tn.brier, tn.log_loss, tn.auc, tn.smooth_ece])
+def test_measures_of_any_number_of_rows_are_those_of_its_share(measure):
+    p = np.random.default_rng(0).random(50).round(2)
+    few = many = tn.tally(np.arange(50) % 3 == 0, p)
+    for _ in range(44):
+        many += many
+    assert measure(many) == pytest.approx(measure(few), rel=1e-9)
 
 
 def test_every_cut_of_the_bytes_is_refused_in_words():
@@ -436,7 +406,6 @@ def test_as_many_classes_as_can_be_read_can_be_written():
     ],
 )
 def test_classes_that_do_not_fit_the_parts_are_refused(kind, classes, message):
-    for make in (tn.tally, tn.binned, tn.sketch):
-        sums = make([0, 1, 2], np.eye(3) * 0.4 + 0.2)
-        with pytest.raises(tn.InputError, match=message):
-            type(sums).from_dict({**sums.to_dict(), "kind": kind, "classes": classes})
+    sums = tn.tally([0, 1, 2], np.eye(3) * 0.4 + 0.2)
+    with pytest.raises(tn.InputError, match=message):
+        tn.Tally.from_dict({**sums.to_dict(), "kind": kind, "classes": classes})

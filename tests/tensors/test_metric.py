@@ -316,17 +316,14 @@ def changed(column, by, *, weighted=False):
 @pytest.mark.parametrize(
     ("state", "law"),
     [
-        (lambda: changed(0, -1000), "sums must not be below 0"),
-        (lambda: changed(0, 2**62), "a cell with whole sums must have at most"),
-        (lambda: changed(1, 2**52), "Σp must be at most the number of rows"),
-        (lambda: changed(1, 2**26), r"\(Σwp\)² of a bin must be at most Σw Σwp²"),
-        (lambda: changed(0, 0.5, weighted=True), "the rows of a bin must be a whole number"),
-        (lambda: changed(0, float("nan"), weighted=True), "the rows of a bin must be a whole number"),
-        (lambda: changed(1, float("inf"), weighted=True), "'floats' must be finite"),
-        (lambda: changed(2, 1e9, weighted=True), "Σw² must lie between"),
-        (lambda: changed(3, 1e9, weighted=True), "Σwy must lie between 0 and Σw"),
-        (lambda: changed(4, 1e9, weighted=True), "Σwp of a bin must lie within the edges"),
-        (lambda: changed(7, -1e9, weighted=True), "rows of fractional weight must be among all rows"),
+        (lambda: changed(0, -1000), "finite and not below 0"),
+        (lambda: changed(0, 2**62), "at most 68,719,476,736 rows in a bin"),
+        (lambda: changed(1, 2**52), "a mean score must lie in its bin"),
+        (lambda: changed(0, 0.5, weighted=True), "its counts must be whole numbers"),
+        (lambda: changed(0, float("nan"), weighted=True), "its counts must be whole numbers"),
+        (lambda: changed(1, float("inf"), weighted=True), "finite and not below 0"),
+        (lambda: changed(3, 1e9, weighted=True), "more events than rows"),
+        (lambda: changed(4, 1e9, weighted=True), "a mean score must lie in its bin"),
     ],
 )
 def test_sums_that_no_rows_have_are_not_loaded(state, law):
@@ -353,16 +350,12 @@ def test_bins_of_all_classes_have_a_limit():
         tn.torch.binned(torch.arange(10), torch.eye(10), bins=10**6, kind="classwise")
 
 
-def test_classes_with_different_rows_are_not_loaded():
+def test_a_number_of_left_out_rows_below_zero_is_not_loaded():
     metric = CalibrationError(kind="classwise", n_classes=3)
     metric.update(torch.tensor([0, 1, 2]), torch.eye(3))
     state = metric.state_dict()
     state["sums"][-5:] -= 1
-    with pytest.raises(tn.InputError, match="rows that were left out must not be below 0"):
-        metric.load_state_dict(state)
-    state = metric.state_dict()
-    state["sums"][: 10 * 2 * 5] = 0
-    with pytest.raises(tn.InputError, match="each class must hold all rows"):
+    with pytest.raises(tn.InputError, match="its counts must be whole numbers"):
         metric.load_state_dict(state)
 
 

@@ -18,7 +18,6 @@ from trueness._keywords import suggests_keywords
 from trueness._tally import store
 from trueness._tally.atomic import Stamp, as_path, resolve_path
 from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
-from trueness._tally.inequalities import refuse
 from trueness._tally.multiclass import check_kind
 from trueness._tally.rows_or_sums import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
@@ -358,7 +357,7 @@ class Accumulator:
         form = header.get("form")
         expected = {"what", "form", "groups", *_SETTINGS}
         if header.keys() != expected or not isinstance(header["options"], dict) or form not in list(_FORMS):
-            refuse("its header is damaged")
+            store.refuse("its header is damaged")
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
             found = cls(header["bins"], by=header["by"], about=header["about"], **header["options"])
@@ -366,11 +365,11 @@ class Accumulator:
         except InputError as error:
             raise error.within("The sums cannot be read") from error
         except TypeError as error:
-            refuse(str(error).rstrip("."))  # an unknown option
+            store.refuse(str(error).rstrip("."))  # an unknown option
         found.position, found._other_label = header["position"], header["other_label"]
         other, event = found._other_label, found._options.get("pos_label")
         if other is not None and (not isinstance(other, str | int | float | bool) or event is None or event == other):
-            refuse("its labels contradict each other")
+            store.refuse("its labels contradict each other")
         return found
 
     def _checked_groups(self, groups: list[tuple[Any, Sums]]) -> dict[Group, Sums]:

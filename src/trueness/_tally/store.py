@@ -20,20 +20,11 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._kernels.grid import cell_of
 from trueness._tally.atomic import Stamp, as_path, read_file, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
-from trueness._tally.inequalities import (
-    Fields,
-    Part,
-    check_classes,
-    check_weight,
-    read_bins,
-    read_cells,
-    read_grid,
-    refuse,
-)
 from trueness._tally.multiclass import View
 from trueness.errors import InputError
 
@@ -48,7 +39,10 @@ _LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
 _ROOM, _RATIO = 1 << 26, 256
 _MOST_CLASSES = 1 << 18  # each part of a class is read by itself, in about 0.1 ms
 _VIEWS = ("binary", "classwise", "confidence", "top-label")
+_ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, relative to its weight
 
+Part: TypeAlias = Cells | Bins | GridCells
+Fields: TypeAlias = dict[str, Any]
 _Column: TypeAlias = tuple[str, tuple[int, ...]]
 """Type and shape of a row; int64 or float64 ('?') as the flag `exact` says."""
 
@@ -84,6 +78,11 @@ _FORMS = {
         | dict.fromkeys(("ends", "squares"), ("<f8", (2,))),
     ),
 }
+
+
+def refuse(reason: str, remedy: str = "") -> NoReturn:
+    """Raise because sums cannot be read."""
+    raise InputError("", f"The sums cannot be read: {reason}", remedy=remedy) from None
 
 
 def json_ready(value: Any, name: str) -> Any:
@@ -326,10 +325,43 @@ def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[
     expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
     if len(parts) != expected:
         refuse(f"it should have {expected} parts and has {len(parts)}")
-    readers: dict[str, Callable[[Fields], Part]] = {"tally": read_cells, "binned": read_bins, "sketch": read_grid}
-    with np.errstate(over="ignore"):
-        found = tuple(readers[form](fields) for fields in parts)
-    check_weight(found)
-    if kind == "classwise":
-        check_classes(found)
+    found = tuple(_part(form, fields) for fields in parts)
     return kind, found, None if classes is None else tuple(classes)
+
+
+def _part(form: str, fields: Fields) -> Part:
+    columns = {name: values for name, values in fields.items() if name not in _FORMS[form].flags}
+    if len({len(values) - (name == "edges") for name, values in columns.items()}) > 1:
+        refuse("its columns have different lengths")
+    part: Part
+    if form == "tally":
+        part = Cells(**columns)
+    elif form == "binned":
+        part = Bins(**{"table": None, **fields})
+    else:
+        part = GridCells(**{"table": None, **columns})
+    check_sums(part)
+    return part
+
+
+def check_sums(part: Part) -> None:
+    """Refuse sums that no rows have. Files have a checksum too; dicts and the states of torch metrics have none."""
+    if not all(bool((np.isfinite(v) & (v >= 0)).all()) for v in _fields(part).values() if isinstance(v, np.ndarray)):
+        refuse("its sums must be finite and not below 0")
+    count, weight = part.count, part.weight
+    whole = part.whole if isinstance(part, Bins) else part.exact
+    if ((count > 0) != (weight > 0)).any() or (whole and (count > weight).any()):
+        refuse("its rows and their weights contradict each other")
+    if (part.events > weight).any():
+        refuse("it has more events than rows")
+    if isinstance(part, Cells):
+        low, high, total = part.score, part.score, part.score * weight
+    else:
+        low, high = (part.edges[:-1], part.edges[1:]) if isinstance(part, Bins) else (part.low, part.high)
+        total = part.sum_score
+    ascending = bool((low <= high).all() and (high[:-1] <= low[1:]).all() and (high <= 1).all())
+    if not ascending or (isinstance(part, GridCells) and (cell_of(part.ends) != part.cell[:, None]).any()):
+        refuse("its scores or edges must ascend in [0, 1]")
+    slack = _ROUNDING * weight
+    if ((total < low * weight - slack) | (total > high * weight + slack)).any():
+        refuse("a mean score must lie in its bin")

@@ -9,6 +9,7 @@ import torch
 
 from trueness._keywords import suggests_keywords
 from trueness._tally.rules import BinsLike, check_class_bins
+from trueness._tally.store import check_sums, refuse
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
@@ -16,7 +17,6 @@ from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
 from trueness.torch._edges import ruler_of
 from trueness.torch._rows import Layout, TensorRows
-from trueness.torch._stored import check_stored
 from trueness.torch._sums import Sums, no_sums
 from trueness.torch._validation import (
     check_ignored,
@@ -207,7 +207,7 @@ class CalibrationError:
             weighted = state["weighted"]
             if weighted is not None:
                 weighted = _copy_like(weighted, self._no_weights(), "weighted")
-                check_stored(Sums(torch.zeros_like(flat), self._ruler.size, weighted[0] + weighted[1]), self._layout)
+                _check_stored(Sums(torch.zeros_like(flat), self._ruler.size, weighted[0] + weighted[1]), self._layout)
         self._sums, self._weighted = Sums(flat, self._ruler.size), weighted
 
     def __repr__(self) -> str:
@@ -224,7 +224,7 @@ class CalibrationError:
     def _checked_sums(self, saved: Any) -> torch.Tensor:
         """A copy of saved sums without weights, if rows can have them."""
         flat = _copy_like(saved, self._sums.flat, "sums")
-        check_stored(Sums(flat, self._ruler.size), self._layout)
+        _check_stored(Sums(flat, self._ruler.size), self._layout)
         return flat
 
     def _options(self) -> dict[str, Any]:
@@ -310,6 +310,16 @@ class CalibrationError:
     def _value(self, sums: Sums) -> torch.Tensor:
         value = ece(self._binned(sums), bins=self._ruler.rule, norm=self.norm)
         return torch.tensor(value, dtype=torch.float64)
+
+
+def _check_stored(sums: Sums, layout: Layout) -> None:
+    """Refuse saved sums that no rows have."""
+    sums = on_host(sums)
+    counts = sums.faults.double() if sums.weighted is None else sums.weighted[..., 0]
+    if not bool(((counts >= 0) & (counts == counts.floor()) & (counts <= 2**53)).all()):
+        refuse("its counts must be whole numbers")
+    for part in as_binned(sums, layout, None).parts:
+        check_sums(part)
 
 
 def _copy_like(saved: Any, own: torch.Tensor, name: str) -> torch.Tensor:
