@@ -63,15 +63,11 @@ def binary_labels(
 def _two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     order = checked_order(labels)
     if len(order) != 2:
-        raise InputError(
-            "labels", "must name two classes for a vector of scores, the positive one last", f"got {len(order)}"
-        )
+        demand = "must name two classes for a vector of scores, the positive one last"
+        raise InputError("labels", demand, f"got {len(order)}")
     if pos_label is not None and pos_label != order[1]:
-        raise InputError(
-            "labels",
-            f"puts {order[1]!r} last, as the positive class, but `pos_label` is {pos_label!r}",
-            remedy="One of the two is enough.",
-        )
+        demand = f"puts {order[1]!r} last, as the positive class, but `pos_label` is {pos_label!r}"
+        raise InputError("labels", demand, remedy="One of the two is enough.")
     return order
 
 
@@ -88,12 +84,8 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     if len(others) > 1:
         if len(others) == len(found):
             raise InputError("pos_label", f"must be a value of `{NAME}` ({_list_labels(found)})", f"got {pos_label!r}")
-        raise InputError(
-            NAME,
-            "must hold two values when the scores are a vector",
-            f"got {len(found):,} ({_list_labels(found)})",
-            remedy=_NEED_MATRIX,
-        )
+        got = f"got {len(found):,} ({_list_labels(found)})"
+        raise InputError(NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
     return np.asarray(values == pos_label).astype(np.uint8)
@@ -115,9 +107,8 @@ def class_labels(
     if labels is not None:
         order = checked_order(labels)
         if len(order) != n_classes:
-            raise InputError(
-                "labels", f"must name the {n_classes} columns of `y_prob` in order", f"got {len(order)} names"
-            )
+            demand = f"must name the {n_classes} columns of `y_prob` in order"
+            raise InputError("labels", demand, f"got {len(order)} names")
         _refuse_contradiction(order, names)
         return _positions(values, order, rows), tuple(order)
     if values.size == 0 and names is not None:
@@ -131,23 +122,17 @@ def class_labels(
     if names is not None and set(found) & set(names):
         return _positions(values, list(names), rows, "the columns of `y_prob`"), names
     if len(found) != n_classes:
-        raise InputError(
-            NAME,
-            "must have one distinct value per column of `y_prob`",
-            f"got {len(found):,} ({_list_labels(found)}) for {n_classes} columns",
-            remedy=Remedy("labels-order", "`labels=` names the columns in order."),
-        )
+        got = f"got {len(found):,} ({_list_labels(found)}) for {n_classes} columns"
+        remedy = Remedy("labels-order", "`labels=` names the columns in order.")
+        raise InputError(NAME, "must have one distinct value per column of `y_prob`", got, remedy=remedy)
     return _positions(values, found, rows), tuple(found)
 
 
 def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> None:
     if names is not None and set(order) == set(names) and order != list(names):
-        raise InputError(
-            "labels",
-            "must name the columns of `y_prob` in their order",
-            f"it says {_list_labels(order)}, they are named {_list_labels(names)}",
-            remedy="Leave `labels` out to match columns by name.",
-        )
+        got = f"it says {_list_labels(order)}, they are named {_list_labels(names)}"
+        remedy = "Leave `labels` out to match columns by name."
+        raise InputError("labels", "must name the columns of `y_prob` in their order", got, remedy=remedy)
 
 
 def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None) -> bool:
@@ -159,12 +144,9 @@ def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[
         return True
     if all(isinstance(name, numbers.Number) for name in categories):  # class codes, of which some may not occur
         return False
-    raise InputError(
-        NAME,
-        "must have one category per column of `y_prob`",
-        f"got {len(categories):,} ({_list_labels(categories)}) for {n_classes} columns",
-        remedy=Remedy("labels-order", "Categories without rows count too; `labels=` names the columns in order."),
-    )
+    got = f"got {len(categories):,} ({_list_labels(categories)}) for {n_classes} columns"
+    remedy = Remedy("labels-order", "Categories without rows count too; `labels=` names the columns in order.")
+    raise InputError(NAME, "must have one category per column of `y_prob`", got, remedy=remedy)
 
 
 def _refuse_permuted_codes(names: tuple[Any, ...] | None, order: Sequence[Any] | None = None) -> None:
@@ -173,16 +155,12 @@ def _refuse_permuted_codes(names: tuple[Any, ...] | None, order: Sequence[Any] |
     written = [str(name) for name in names or ()]
     if written != codes and sorted(written) == sorted(codes):
         order = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
+        text = (
+            f"Say `labels=[{order}]` to match columns by name, or pass the frame's `.to_numpy()` to match by position."
+        )
+        remedy = Remedy("labels-order", text, list(names or ()))
         raise InputError(
-            "y_prob",
-            "must have the columns of class codes in order",
-            f"they are named {order}",
-            remedy=Remedy(
-                "labels-order",
-                f"Say `labels=[{order}]` to match columns by name, or pass the frame's `.to_numpy()` to match by "
-                "position.",
-                list(names or ()),
-            ),
+            "y_prob", "must have the columns of class codes in order", f"they are named {order}", remedy=remedy
         )
 
 

@@ -1,4 +1,4 @@
-"""`Sample`: the checked rows, which everything else is computed from."""
+"""`Sample`: the checked rows (labels, scores, weights), which everything else is computed from."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -6,28 +6,36 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, by_row, categories_of, column, refuse_missing
+from trueness._input.arguments import checked_word
+from trueness._input.columns import Column, by_row, categories_of, column, first_place, is_or_are, refuse_missing
 from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
 from trueness._input.scores import (
     clip_scores,
     explain_logits,
     explain_scores,
     explain_sums,
+    format_value,
     fractions,
     logistic,
     numeric,
+    refuse_nan,
     row_sum_tolerance,
 )
-from trueness._input.weights import check_weights, row_weights
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 _ENTRIES = 1 << 20  # looked at in one step
+_LARGEST = 1e100  # of weights: their squares are summed, which must neither overflow nor vanish
 _PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))  # numbers of at most 8 bytes, in the byte order of the machine
 
 
 class Sample:
     """Rows of the right shape and type.
+
+    Labels `y` are 0/1 for a vector of scores, column indices (int64) for a matrix. Scores `p` have shape (n,) or
+    (n, K), float or integer, in any memory order; with `logits`, a matrix before softmax. `w` are weights, or None;
+    `classes` the names of the columns, None for a vector; `tolerance` how far from one a row of a matrix may sum.
+    `rows` are the user's row numbers, for messages, None if no row was `dropped` for a missing value.
 
     The range of scores and binary labels is checked in the pass that sums them, because a separate pass would cost as
     much as the sums. When that pass finds a bad value, it calls :meth:`explain`, which looks again and raises an error
@@ -47,22 +55,8 @@ class Sample:
         dropped: int = 0,
         logits: bool = False,
     ) -> None:
-        self.y = y
-        """0/1 for a vector of scores, column indices (int64) for a matrix."""
-        self.p = p
-        """(n,) or (n, K), float or integer, any memory order."""
-        self.w = w
-        """Weights, or None."""
-        self.classes = classes
-        """Names of the columns; None for a vector of scores."""
-        self.tolerance = tolerance
-        """How far from one a row of a matrix may sum."""
-        self.rows = rows
-        """The user's row numbers, for messages; None if no row was dropped."""
-        self.dropped = dropped
-        """Number of rows dropped because a value was missing."""
-        self.logits = logits
-        """Whether `p` is a matrix of logits, before softmax."""
+        self.y, self.p, self.w, self.classes = y, p, w, classes
+        self.tolerance, self.rows, self.dropped, self.logits = tolerance, rows, dropped, logits
 
     def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
         """Some of the rows, perhaps repeated, with other weights; they keep their row numbers."""
@@ -112,8 +106,7 @@ def read_sample(
     `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a stream, all of whose
     rows may have a missing value or weight 0. A matrix of logits is kept: its probabilities are computed when needed.
     """
-    if not isinstance(missing, str) or missing not in ("raise", "drop"):
-        raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
+    checked_word(missing, "missing", ("raise", "drop"))
     for name, flag in (("from_logits", from_logits), ("percent", percent)):
         if not isinstance(flag, bool | np.bool_):
             raise InputError(name, "must be True or False", f"got {flag!r}")
@@ -148,6 +141,48 @@ def read_sample(
     return Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits))
 
 
+def row_weights(given: Any, n_rows: int) -> Column:
+    """Weights as float64, one per row; :func:`check_weights` checks their values."""
+    found = column(given, "sample_weight")
+    if found.values.shape != (n_rows,):
+        raise InputError(
+            "sample_weight", f"must have one entry per row ({n_rows:,})", f"got shape {found.values.shape}"
+        )
+    found = numeric(found, "sample_weight")
+    return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
+
+
+def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = False) -> None:
+    """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's row numbers."""
+    if w.size == 0:
+        return
+    high = w.max()
+    if w.min() >= 0 and 1 / _LARGEST <= high <= _LARGEST:
+        return
+    if np.isnan(w).any():
+        refuse_nan(w, "sample_weight", rows)
+    bad = ~((w >= 0) & (w < np.inf))
+    if bad.any():
+        count = int(bad.sum())
+        raise InputError(
+            "sample_weight",
+            "must be finite and at least 0",
+            f"{count:,} of {w.size:,} weights {is_or_are(count)} not, the first is {format_value(w[np.argmax(bad)])}",
+            place=first_place(bad, rows),
+        )
+    if high == 0 and allow_zeros:
+        return
+    if high == 0:
+        raise InputError("sample_weight", "must have a weight above zero", f"all {w.size:,} are zero")
+    raise InputError(
+        "sample_weight",
+        f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
+        f"it is {format_value(high)}",
+        place=first_place(w == high, rows),
+        remedy=Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change."),
+    )
+
+
 def _scores(
     values: NDArray[Any],
     clip_tolerance: float,
@@ -179,12 +214,8 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
         got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} {what}"
         raise InputError("", "`y_true` and `y_prob` must have one entry per row", got, remedy=hint)
     if p.ndim == 2 and p.shape[1] < 2:
-        raise InputError(
-            "y_prob",
-            "must have a column per class, at least 2",
-            f"got shape {p.shape}",
-            remedy="A single column of P(positive) is a vector: use `np.ravel(y_prob)`.",
-        )
+        hint = "A single column of P(positive) is a vector: use `np.ravel(y_prob)`."
+        raise InputError("y_prob", "must have a column per class, at least 2", f"got shape {p.shape}", remedy=hint)
 
 
 def _without_missing(
@@ -235,9 +266,6 @@ def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
         if not hasattr(a, "equals") or not hasattr(b, "equals") or len(a) != len(b) or a.equals(b):
             continue
         if a.isin(b).all() and b.isin(a).all():
-            raise InputError(
-                "",
-                f"`y_true` and `{name}` have the same index in a different order",
-                "rows are paired by position",
-                remedy=f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`.",
-            )
+            demand = f"`y_true` and `{name}` have the same index in a different order"
+            remedy = f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`."
+            raise InputError("", demand, "rows are paired by position", remedy=remedy)

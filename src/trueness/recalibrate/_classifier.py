@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.arguments import check_jobs
-from trueness._input.weights import check_weights, row_weights
+from trueness._input.sample import check_weights, row_weights
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError, TruenessWarning
 from trueness.recalibrate._auto import AutoCalibration

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, generator
-from trueness._input.weights import check_weights, row_weights
+from trueness._input.sample import check_weights, row_weights
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
