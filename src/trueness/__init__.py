@@ -181,12 +181,11 @@ _HOMES = {
     "measure._corp": "corp",
     "measure._curve": "reliability_curve",
     "measure._flexible_curve": "e50 e90 emax ici",
-    "measure._gce": "gce",
     "measure._proper_scores": "brier log_loss scaled_brier",
     "measure._slope": "calibration_intercept calibration_slope observed_expected",
     "measure._smooth": "smooth_ece",
     "measure._squared": "squared_ece",
-    "measure._tce": "tce",
+    "measure._tce": "gce tce",
     "recalibrate": (
         "AutoCalibration BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration "
         "EnsembleTemperatureScaling HistogramBinning IsotonicCalibration MatrixScaling OneVsRest PlattScaling "

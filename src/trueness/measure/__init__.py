@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from trueness.measure._corp import corp
     from trueness.measure._curve import reliability_curve
     from trueness.measure._flexible_curve import e50, e90, emax, ici
-    from trueness.measure._gce import gce
     from trueness.measure._proper_scores import brier, log_loss, scaled_brier
     from trueness.measure._slope import calibration_intercept, calibration_slope, observed_expected
     from trueness.measure._smooth import smooth_ece
     from trueness.measure._squared import squared_ece
-    from trueness.measure._tce import tce
+    from trueness.measure._tce import gce, tce
 
 __all__ = [
     "ace",
@@ -47,31 +46,15 @@ __getattr__, __dir__ = lazily(
     __name__,
     {
         "_auc": ("auc",),
-        "_binned": (
-            "ace",
-            "ece",
-            "mce",
-        ),
+        "_bin_table": ("bin_table", "estimation_error"),
+        "_binned": ("ace", "ece", "mce"),
         "_corp": ("corp",),
         "_curve": ("reliability_curve",),
         "_flexible_curve": ("e50", "e90", "emax", "ici"),
-        "_gce": ("gce",),
-        "_slope": (
-            "calibration_intercept",
-            "calibration_slope",
-            "observed_expected",
-        ),
-        "_proper_scores": (
-            "brier",
-            "log_loss",
-            "scaled_brier",
-        ),
+        "_proper_scores": ("brier", "log_loss", "scaled_brier"),
+        "_slope": ("calibration_intercept", "calibration_slope", "observed_expected"),
         "_smooth": ("smooth_ece",),
         "_squared": ("squared_ece",),
-        "_bin_table": (
-            "bin_table",
-            "estimation_error",
-        ),
-        "_tce": ("tce",),
+        "_tce": ("gce", "tce"),
     },
 )

@@ -5,12 +5,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_fraction, checked_word
 from trueness._numerics import proportions
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
 from trueness.results import BinTable, EstimationError
 from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
 
@@ -65,18 +65,13 @@ def bin_table(
     [0, 0.5)  2  0.1500  0.0000  0.0000 to 0.8419  -0.1500  0.00   0.00 to 5.61
     [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500  1.18   0.19 to 1.18
     """
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-        raise InputError("level", "must lie strictly between 0 and 1", f"got {level!r}")
-    if not isinstance(interval, str) or interval not in ("exact", "wilson", "jeffreys"):
-        raise InputError("interval", "must be 'exact', 'wilson' or 'jeffreys'", f"got {interval!r}")
+    level = checked_fraction(level, "level")
+    checked_word(interval, "interval", ("exact", "wilson", "jeffreys"))
     binned = as_binned(y_true, y_prob, bins, rows)
     exact = all(part.whole for part in binned.parts)
-    ends = [_interval(part, float(level), interval) for part in binned.parts]
-    return BinTable(
-        **bin_columns(binned, ends),
-        level=float(level),
-        interval=interval if exact else f"{interval}, of effective counts",
-    )
+    ends = [_interval(part, level, interval) for part in binned.parts]
+    of = interval if exact else f"{interval}, of effective counts"
+    return BinTable(**bin_columns(binned, ends), level=level, interval=of)
 
 
 def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_word
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_tally, takes_rows
 from trueness._tally.rules import Isotonic
 from trueness._tally.tally import Tally
-from trueness.errors import InputError
 from trueness.results import Decomposition
 from trueness.typing import ArrayLike, Ints, RowOptions
 
@@ -76,8 +76,7 @@ def corp(
     >>> print(d)
     brier score 0.2267 = miscalibration 0.1017 − discrimination 0.1250 + uncertainty 0.2500 (n = 6)
     """
-    if not isinstance(score, str) or score not in ("brier", "log"):
-        raise InputError("score", "must be 'brier' or 'log'", f"got {score!r}")
+    checked_word(score, "score", ("brier", "log"))
     return corp_of_blocks(as_tally(y_true, y_prob, rows), _blocks, score)
 
 

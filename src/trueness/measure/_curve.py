@@ -102,9 +102,8 @@ def reliability_curve(
         raise InputError("knots", "is only for `method='spline'`", f"the method is {chosen!r}", remedy="Leave it out.")
     if chosen != "binned":
         if bins is not None:
-            raise InputError(
-                "bins", "is only for `method='binned'`", f"the method is {chosen!r}", remedy="Leave it out."
-            )
+            got = f"the method is {chosen!r}"
+            raise InputError("bins", "is only for `method='binned'`", got, remedy="Leave it out.")
         tally = as_tally(y_true, y_prob, rows)
         if chosen == "spline" or chosen == "loess":
             return _flexible_curves(tally, chosen, 5 if knots is None else knots)

@@ -102,10 +102,8 @@ def e50(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
-    knots : int, default 5
-        Knots of a spline, 3 to 7.
+    curve, knots
+        As for :func:`ici`.
     **rows
         As for :func:`ece`.
 
@@ -138,10 +136,8 @@ def e90(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
-    knots : int, default 5
-        Knots of a spline, 3 to 7.
+    curve, knots
+        As for :func:`ici`.
     **rows
         As for :func:`ece`.
 
@@ -174,10 +170,8 @@ def emax(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
-    knots : int, default 5
-        Knots of a spline, 3 to 7.
+    curve, knots
+        As for :func:`ici`.
     **rows
         As for :func:`ece`.
 

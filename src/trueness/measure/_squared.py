@@ -5,6 +5,7 @@ from typing import Literal, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.pairs import pair_sums
 from trueness._tally.binned_scores import cells_per_axis, checked_k, checked_smoothness, default_cells, of_matrix
@@ -88,8 +89,7 @@ def squared_ece(
     """
     n_largest, s = checked_k(k), checked_smoothness(smoothness, bins)
     width = partial(default_width, smoothness=s)
-    if not isinstance(weight_type, str) or weight_type not in ("frequency", "importance"):
-        raise InputError("weight_type", "must be 'frequency' or 'importance'", f"got {weight_type!r}")
+    checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if n_largest > 1:
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
         return top_k_squared_ece(sample, n_largest, bins, smoothness, weight_type)
@@ -124,11 +124,8 @@ def default_width(n: float, smoothness: float = 1.0) -> EqualWidth:
 def _frequency(bins: Bins) -> float:
     n = bins.weight
     if not bins.whole:
-        raise InputError(
-            "sample_weight",
-            "must be whole numbers that sum to less than 2³⁵",
-            remedy="For other weights use `weight_type='importance'`.",
-        )
+        remedy = "For other weights use `weight_type='importance'`."
+        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy)
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     pairs = n >= 2
     return float(((bins.excess**2 - squares)[pairs] / (n[pairs] - 1)).sum() / n.sum())
