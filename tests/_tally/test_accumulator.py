@@ -32,7 +32,7 @@ def test_pieces_are_the_whole(bins, rows, cut):
     assert seen.compute(tn.ece, bins=10) == tn.ece(KEPT[bins](y, p), bins=10)
 
 
-@pytest.mark.parametrize("bins", ["sketch", "distinct", 4, [0, 0.25, 1]])
+@pytest.mark.parametrize("bins", ["sketch", "distinct", [0, 0.25, 1]])
 @given(rows=rows, seed=st.integers(0, 9))
 def test_groups_are_kept_apart_and_come_back(bins, rows, seed):
     y, p = arrays(rows)
@@ -43,21 +43,8 @@ def test_groups_are_kept_apart_and_come_back(bins, rows, seed):
     assert found.groups == seen.groups
     assert list(found.groups) == sorted(set(g.tolist()))
     assert (found.position, found.about, found.by, found.n) == ({"row": y.size}, {"model": 7}, "shop", y.size)
-    assert found.compute_by(tn.brier if bins != 4 else tn.mce, **({"bins": 4} if bins == 4 else {})).keys() == set(
-        g.tolist()
-    )
-
-
-@given(rows=rows, cut=st.integers(0, 40), seed=st.integers(0, 9))
-def test_merging_is_adding_in_any_order(rows, cut, seed):
-    y, p = arrays(rows)
-    order = np.random.default_rng(seed).permutation(y.size)
-    whole, first, second = (tn.Accumulator() for _ in range(3))
-    whole.update(y, p)
-    first.update(y[order[cut:]], p[order[cut:]])
-    second.update(y[order[:cut]], p[order[:cut]])
-    first.merge(second)
-    assert first.to_bytes() == whole.to_bytes()
+    assert found.compute_by(tn.brier) == {k: tn.brier(sums) for k, sums in seen.groups.items()}
+    assert sum(found.groups.values()) == found.total
 
 
 @pytest.mark.parametrize("bins", KEPT)
@@ -69,6 +56,10 @@ def test_sums_made_elsewhere_are_added_as_rows_are(bins, rows, cut, seed):
     alone.update(y[:cut], p[:cut])
     alone.merge(KEPT[bins](y[cut:], p[cut:]))
     assert alone.total == KEPT[bins](y, p)
+    rest = tn.Accumulator(bins)
+    rest.update(y[cut:], p[cut:])
+    rest.merge(KEPT[bins](y[:cut], p[:cut]))
+    assert rest.to_bytes() == alone.to_bytes()
     split.update(y, p, group=g)
     by.update(y[:cut], p[:cut], group=g[:cut])
     by.merge({k: KEPT[bins](y[cut:][g[cut:] == k], p[cut:][g[cut:] == k]) for k in set(g[cut:].tolist())})
@@ -79,7 +70,7 @@ def test_a_merge_that_fails_leaves_everything_as_it_was():
     seen = tn.Accumulator(by="shop")
     seen.update([0, 1], [0.2, 0.7], group="b")
     before = seen.to_bytes()
-    with pytest.raises(tn.InputError, match="Only sums of the same kind can be added"):
+    with pytest.raises(tn.InputError, match="All batches must be of one kind, with the same classes"):
         seen.merge({"a": SKETCH, "b": tn.sketch([0, 1], np.eye(2))})
     assert seen.to_bytes() == before
 
@@ -95,16 +86,6 @@ def test_matrices_by_group_and_weight(kind):
         seen.update(y[at], P[at], sample_weight=w[at], group=g[at])
     assert seen.groups["a"] == tn.sketch(y[g == "a"], P[g == "a"], kind=kind, sample_weight=w[g == "a"])
     assert tn.Accumulator.from_bytes(seen.to_bytes()).to_bytes() == seen.to_bytes()
-
-
-def test_a_window_is_a_sum_of_days():
-    rng = np.random.default_rng(0)
-    p, day = rng.random(500), np.sort(rng.integers(1, 8, 500))
-    y = rng.random(500) < p
-    seen = tn.Accumulator("distinct", by="day")
-    seen.update(y, p, group=day)
-    last = day > 4
-    assert tn.ece(sum(seen.groups[d] for d in (5, 6, 7))) == tn.ece(y[last], p[last])
 
 
 def test_a_bad_piece_leaves_everything_as_it_was():
@@ -130,14 +111,12 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator("quantiles"), "`bins` must be 'sketch', 'distinct' or bins with fixed edges"),
         (lambda: tn.Accumulator(tn.EqualMass(3)), "`bins` must have fixed edges"),
         (lambda: tn.Accumulator(by="a", missing="drop"), "`missing='drop'` cannot be combined with `by`"),
-        (lambda: tn.Accumulator(kind="binary"), "`kind` must be 'classwise', 'confidence' or 'top-label'"),
         (lambda: tn.Accumulator(by=["a"]), "`by` must be a string that names the groups"),
         (lambda: tn.Accumulator(about=[1]), r"`about` must be a dict, or None; got \[1\]"),
         (lambda: tn.Accumulator(missing="perhaps"), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
         (lambda: tn.Accumulator(sum_tolerance="x"), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
         (lambda: tn.Accumulator(clip_tolerance=-1), "`clip_tolerance` must be a number"),
         (lambda: tn.Accumulator(from_logits="yes"), "`from_logits` must be True or False; got 'yes'"),
-        (lambda: tn.Accumulator(about={"x": {1, 2}}), "`about` must be ready for JSON"),
         (lambda: tn.Accumulator().update([0], [0.5], position={1}), "`position` must be ready for JSON"),
         (
             lambda: tn.Accumulator().update([0], [0.5], group="a"),
@@ -149,9 +128,7 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator(pos_label=b"a"), "`pos_label` must be ready for JSON"),
         (lambda: tn.Accumulator().total, "An empty Accumulator has no sums"),
         (lambda: tn.Accumulator().merge(tn.tally([0], [0.5])), "must be an Accumulator or a Sketch; got Tally"),
-        (lambda: tn.Accumulator().merge(3), "must be an Accumulator or a Sketch; got int"),
         (lambda: tn.Accumulator(5).merge({"a": SKETCH}), "must be an Accumulator or a Binned; got dict of Sketch"),
-        (lambda: tn.Accumulator().merge({"a": SKETCH}), "must be an Accumulator or a Sketch; got dict"),
         (lambda: tn.Accumulator(by="x").merge(SKETCH), "or a dict of Sketch by x; got Sketch"),
         (lambda: tn.Accumulator("distinct", by="x").merge({"a": SKETCH}), "of Tally by x; got dict of Sketch"),
         (lambda: tn.Accumulator(by="x").merge({None: SKETCH}), "`group` must hold text, whole numbers"),
@@ -163,7 +140,6 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator(5).merge(tn.binned([0], [0.5])), "`bins` is 5 here, and the edges differ there"),
         (lambda: tn.Accumulator(5).merge(tn.Accumulator(6)), "`bins` is 5 here and 6 there"),
         (lambda: tn.Accumulator(by="a").merge(tn.Accumulator()), "`by` is 'a' here and None there"),
-        (lambda: tn.Accumulator(pos_label=1).merge(tn.Accumulator()), "`pos_label` is 1 here and None there"),
         (lambda: tn.Accumulator(missing="drop").merge(tn.Accumulator()), "`missing` is 'drop' here and 'raise' there"),
         (lambda: tn.Accumulator(about={"m": 1}).merge(tn.Accumulator()), "`about` is {'m': 1} here and {} there"),
     ],
@@ -226,10 +202,9 @@ def test_a_third_label_is_found_behind_rows_that_are_dropped():
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ([0, 1], ["0", "1"], "which holds strings; got 1; the labels of earlier batches are 1 and 0"),
-        ([1, 1], [2, 3], r"must be a value of `y_true` \(2, 3\); got 1; the labels of earlier batches are 1\."),
-        ([1, 0], [2, 0], r"got 1; the labels of earlier batches are 1 and 0\."),
-        ([1, 0], [2, 0, 1], r"must hold two values .*; the labels of earlier batches are 1 and 0\."),
+        ([0, 1], ["0", "1"], "which holds strings; got 1"),
+        ([1, 1], [2, 3], r"must be a value of `y_true` \(2, 3\); got 1"),
+        ([1, 0], [2, 0, 1], "must hold two values"),
         ([0, 1], [1, 2], r"earlier batches have 1 \(`pos_label`\) and 0, this batch has 2"),
     ],
 )
@@ -245,11 +220,11 @@ def test_classes_of_a_matrix_are_those_of_earlier_pieces_in_every_group():
     P = np.eye(3)
     seen = tn.Accumulator(by="shop")
     seen.update(["a", "b", "c"], P, group="x")
-    refused = r"classes of earlier batches, 3 classes \('a', 'b', 'c'\); this batch has"
+    refused = r"earlier batches are classwise of 3 classes \('a', 'b', 'c'\), this one is"
     for labels, scores in ((["a", "b", "d"], P), ([0, 1, 2], P), ([0, 1], np.eye(2))):
         with pytest.raises(tn.InputError, match=refused):
             seen.update(labels, scores, group="y")
-    with pytest.raises(tn.InputError, match=r"'classwise' \(scores of shape \(n, K\)\), this one is 'binary'"):
+    with pytest.raises(tn.InputError, match="this one is binary of two classes"):
         seen.update([0, 1], [0.5, 0.5], group="y")
     other = tn.Accumulator(by="shop")
     other.update([0, 1, 2], P, group="y")
@@ -411,17 +386,9 @@ def test_a_stream_killed_at_any_moment_counts_every_row_once(tmp_path):
 
 
 @pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
-def test_a_piece_of_no_rows_may_have_weights(bins):
-    seen = tn.Accumulator(bins)
-    seen.update([], [], sample_weight=[])
-    seen.update([0, 1], [0.25, 0.5], sample_weight=[1, 3])
-    assert seen.n == 2
-    assert seen.compute(tn.ece, bins=4) == 0.4375
-
-
-@pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
 def test_a_piece_of_which_no_row_is_left_adds_nothing_and_says_where_it_ends(bins):
     seen = tn.Accumulator(bins, missing="drop")
+    seen.update([], [], sample_weight=[], position=0)
     seen.update([0, 1], [0.25, 0.5], position=2)
     before = seen.total
     seen.update([1, 0], [0.5, 0.75], sample_weight=[0, 0], position=4)
@@ -490,16 +457,14 @@ MATRIX = tn.sketch([0, 1], [[0.2, 0.8], [0.5, 0.5]])
         (crafted(EMPTY, groups=[group(SKETCH, "a")]), "The groups do not agree with the settings"),
         (crafted(EMPTY, groups=[group(SKETCH, "a")] * 2, by="g"), "The groups do not agree with the settings"),
         (crafted(EMPTY, groups=[group(SKETCH)], by="g"), "`group` must hold text"),
-        (crafted(EMPTY, groups=[group(SKETCH, ["a"])], by="g"), "`group` must hold text"),
         (crafted(EMPTY, groups=[group(SKETCH, "1"), group(SKETCH, 1)], by="g"), "`group` must be of one type"),
-        (crafted(EMPTY, groups=[group(SKETCH, "a"), group(MATRIX, "b")], by="g"), "Only sums of the same kind"),
+        (crafted(EMPTY, groups=[group(SKETCH, "a"), group(MATRIX, "b")], by="g"), "All batches must be of one kind"),
         (crafted(EMPTY, form="tally", groups=[group(tn.tally([1], [0.5]))]), "The groups do not agree"),
         (crafted(EMPTY, form=["sketch"]), "its header is damaged"),
         (crafted(EMPTY, form="cake"), "its header is damaged"),
         (crafted(EMPTY, cake=1), "its header is damaged"),
         (crafted(EMPTY, options=[]), "its header is damaged"),
         (crafted(EMPTY, options={"missing": "perhaps"}), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
-        (crafted(EMPTY, options={"sum_tolerance": "x"}), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
         (crafted(EMPTY, options={"words": 1}), "unexpected keyword argument 'words'"),
         (crafted(EMPTY, other_label="no"), "its labels contradict each other"),
         (crafted(EMPTY, options={"pos_label": "no"}, other_label="no"), "its labels contradict each other"),
@@ -512,37 +477,9 @@ def test_bytes_with_a_right_checksum_and_wrong_content_are_refused(data, message
     assert not str(caught.value).endswith("..")
 
 
-def test_labels_of_earlier_batches_are_named_only_where_labels_are_wrong():
-    (seen,) = pieces(["yes", "no"], pos_label="yes")
-    for y, p, message in (
-        (["yes", "no"], [0.5, 1.5], "`y_prob` must lie in"),
-        (["yes", None], [0.5, 0.5], "`y_true` must not have missing values"),
-        (["yes", "no"], [0.5], "must have one entry per row"),
-    ):
-        with pytest.raises(tn.InputError, match=message) as raised:
-            seen.update(y, p)
-        assert "earlier" not in str(raised.value)
-    with pytest.raises(tn.InputError, match="the labels of earlier batches are 'yes' and 'no'"):
-        seen.update(["yes", "no", "maybe"], [0.5, 0.5, 0.5])
-    fresh = tn.Accumulator(pos_label="yes")
-    with pytest.raises(tn.InputError) as raised:
-        fresh.update(["yes", "no", "maybe"], [0.5, 0.5, 0.5])
-    assert "earlier" not in str(raised.value)
-    named = tn.Accumulator(pos_label="yes", labels=["no", "yes"])
-    named.update(["yes", "no"], [0.5, 0.5])
-    with pytest.raises(tn.InputError) as raised:
-        named.update(["yes", "no", "maybe"], [0.5, 0.5, 0.5])
-    assert "earlier" not in str(raised.value)
-
-
 def test_rows_are_read_as_elsewhere_unless_options_say_otherwise():
-    for options, p, message in (
-        ({}, [0.5, 1.000001], "must lie in"),
-        ({}, [50.0, 20.0], "must lie in"),
-        ({}, [-2.0, 2.0], "must lie in"),
-    ):
-        with pytest.raises(tn.InputError, match=message):
-            tn.Accumulator(**options).update([0, 1], p)
+    with pytest.raises(tn.InputError, match="must lie in"):
+        tn.Accumulator().update([0, 1], [0.5, 1.000001])
     for options, p, same in (
         ({"clip_tolerance": 0.01}, [0.5, 1.000001], [0.5, 1.0]),
         ({"percent": True}, [50.0, 20.0], [0.5, 0.2]),
@@ -556,23 +493,14 @@ def test_rows_are_read_as_elsewhere_unless_options_say_otherwise():
         assert again.n == 4
 
 
-def test_notes_and_positions_that_json_would_change_are_refused():
-    for bad in (float("inf"), float("nan"), (1, 2), {1: 2}, {"a": {1, 2}}, object()):
-        with pytest.raises(tn.InputError, match="`about` must be ready for JSON"):
-            tn.Accumulator(about={"x": bad})
-        with pytest.raises(tn.InputError, match="`position` must be ready for JSON"):
-            tn.Accumulator().update([0, 1], [0.2, 0.7], position=[bad])
-    seen = tn.Accumulator(about={"pair": "\ud83d\ude00"})  # two bytes that are no UTF-8, not one character
-    seen.update([0, 1], [0.2, 0.7], position="\ud83d\ude00")
-    again = tn.Accumulator.from_bytes(seen.to_bytes())
-    assert (again.about, again.position) == (seen.about, seen.position)
-
-
 @pytest.mark.parametrize("bins", ["sketch", "distinct", 4, [0.0, 0.3, 1.0]])
 def test_an_accumulator_says_what_it_holds(bins):
     seen = tn.Accumulator(bins)
     seen.update([0, 1], [0.2, 0.7])
     assert repr(seen) == f"Accumulator({bins!r}, 2 rows)"
+    (last,) = pieces([0])
+    last.about = {"pair": "\ud83d\ude00"}  # two bytes that are no UTF-8, not one character
+    assert stored(last).about == last.about
     by = tn.Accumulator(bins, by="day")
     by.update([0, 1, 1], [0.2, 0.7, 0.8], group=["b", "a", "b"])
     assert repr(by) == f"Accumulator({bins!r}, 3 rows, 2 groups by 'day')"
@@ -597,51 +525,3 @@ def test_a_state_changed_within_one_tick_of_the_clock_is_not_replaced(tmp_path):
     )
     with pytest.raises(tn.InputError, match="has changed since it was read or written here"):
         seen.save(path)
-
-
-@pytest.mark.parametrize("bins", ["sketch", "distinct", 2])
-def test_sums_made_elsewhere_must_be_of_the_same_kind_classes_and_bins(bins):
-    make = {"sketch": tn.sketch, "distinct": tn.tally, 2: lambda *rows, **o: tn.binned(*rows, bins=2, **o)}[bins]
-    P = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
-    binary, top = make([0, 1], [0.2, 0.7]), make([0, 1], P, kind="confidence", labels=[0, 1, 2])
-    seen = tn.Accumulator(bins)
-    seen.merge(binary)
-    assert seen.groups == {None: binary}
-    seen.merge(binary)
-    assert seen.total == binary + binary
-    for kind, sums, message in (
-        ("classwise", top, "`kind` is 'classwise' here and 'confidence' there"),
-        ("confidence", binary, "`kind` is 'confidence' here and 'binary' there"),
-        ("top-label", top, "`kind` is 'top-label' here and 'confidence' there"),
-    ):
-        with pytest.raises(tn.InputError, match=message):
-            tn.Accumulator(bins, kind=kind).merge(sums)
-    named = tn.Accumulator(bins, kind="confidence", labels=["a", "b", "c"])
-    with pytest.raises(tn.InputError, match=r"`labels` is \['a', 'b', 'c'\] here and \[0, 1, 2\] there"):
-        named.merge(top)
-    same = tn.Accumulator(bins, kind="confidence", labels=[0, 1, 2])
-    same.merge(top)
-    assert same.n == 2
-    if bins == 2:
-        with pytest.raises(tn.InputError, match="`bins` is 2 here, and the edges differ there"):
-            tn.Accumulator(2).merge(tn.binned([0, 1], [0.2, 0.7], bins=3))
-
-
-def test_sums_by_group_are_passed_as_a_dict_and_others_as_they_are():
-    sums = tn.sketch([0, 1], [0.2, 0.7])
-    by = tn.Accumulator(by="day")
-    by.merge({"Mon": sums, "Tue": sums})
-    assert by.groups == {"Mon": sums, "Tue": sums}
-    for seen, other, message in (
-        (by, sums, "must be an Accumulator or a dict of Sketch by day; got Sketch"),
-        (
-            by,
-            {"Wed": tn.tally([0, 1], [0.2, 0.7])},
-            "must be an Accumulator or a dict of Sketch by day; got dict of Tally",
-        ),
-        (tn.Accumulator(), {"Mon": sums}, r"must be an Accumulator or a Sketch; got dict\."),
-        (tn.Accumulator("distinct"), sums, "must be an Accumulator or a Tally; got Sketch"),
-    ):
-        with pytest.raises(tn.InputError, match=message):
-            seen.merge(other)
-    assert by.n == 4

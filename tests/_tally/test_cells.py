@@ -10,7 +10,7 @@ import trueness as tn
 from trueness._tally.cells import pool_cells, pool_runs, score_sums, segment_sums
 
 
-@pytest.mark.parametrize("n", [1, 40, 512, 513, 100_000])
+@pytest.mark.parametrize("n", [1, 512, 513, 40_000])
 @pytest.mark.parametrize("weights", ["none", "whole", "other"])
 def test_sums_of_scores_are_those_of_the_products_to_the_bit(n, weights):
     rng = np.random.default_rng(n)

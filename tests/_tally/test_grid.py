@@ -39,7 +39,6 @@ def check_cells(part, y, p, w, weights):
         assert part.weight[i] == pytest.approx(w[here].sum(), rel=1e-12)
         assert part.events[i] == pytest.approx(w[here] @ y[here], rel=1e-12)
         assert part.sum_score[i] == pytest.approx(w[here] @ p[here], rel=1e-12, abs=1e-14)
-        assert part.sum_square[i] == pytest.approx(w[here] @ p[here] ** 2, rel=1e-12, abs=1e-14)
         assert part.score[i] == pytest.approx(np.average(p[here], weights=w[here]), rel=1e-12, abs=1e-15)
     assert part.totals == pytest.approx((w.size, w.sum(), w @ y), rel=1e-12)
     assert (part.squares is None) == (weights == "none")
@@ -100,7 +99,6 @@ def test_a_cell_holds_two_to_the_36_rows_of_each_label():
     full = GridCells(one.cell, one.count * factor, one.ends, one.table * factor[:, None, None])
     at = int(np.flatnonzero(one.low == 0.75)[0])
     assert full.sum_score[at] == 0.75 * 2**37
-    assert full.sum_square[at] == 0.75**2 * 2**37
     assert tn.Sketch.from_dict(tn.Sketch("binary", (full,)).to_dict()).parts[0] == full
     half = GridCells(one.cell, one.count * (factor // 2 + 1), one.ends, one.table * (factor // 2 + 1)[:, None, None])
     with pytest.raises(

@@ -1,6 +1,7 @@
 """Bin rules by hand."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -61,14 +62,6 @@ def test_distinct_has_a_bin_for_each_score_with_edges_midway():
     assert table.low_edge == pytest.approx([0, 0.075, 0.2, 0.6, 0.95])
 
 
-def test_edges_between_neighbouring_floats_keep_them_apart():
-    a = 0.3
-    b = np.nextafter(a, 1)
-    table = tn.bin_table([0, 1], [a, b], bins=tn.Distinct())
-    assert a < table.high_edge[0] <= b
-    assert sizes([*table.low_edge.tolist(), 1.0], [0, 1], [a, b]) == [1, 1]
-
-
 def test_isotonic_pools_until_rates_rise():
     y, p = [0, 1, 0, 1, 1, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
     table = tn.bin_table(y, p, bins=tn.Isotonic())
@@ -80,8 +73,8 @@ def test_isotonic_agrees_with_scipy():
     from scipy.optimize import isotonic_regression
 
     rng = np.random.default_rng(0)
-    p = rng.random(2_000)
-    y = (rng.random(2_000) < p).astype(int)
+    p = rng.random(500)
+    y = (rng.random(500) < p).astype(int)
     table = tn.bin_table(y, p, bins=tn.Isotonic())
     fitted = isotonic_regression(y[np.argsort(p)]).x
     assert np.repeat(table.rate, table.n) == pytest.approx(fitted, abs=1e-12)
@@ -126,11 +119,8 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: tn.EqualWidth(0), "`bins` must be a whole number ≥ 1; got 0"),
         (lambda: tn.EqualWidth(2.0), "whole number"),
         (lambda: tn.EqualMass(True), "whole number ≥ 1; got True"),
-        (lambda: tn.EqualMass(10**9), "at most 16,777,216; got 1,000,000,000"),
-        (lambda: tn.EqualWidth(10**9), "at most 1,048,576; got 1,000,000,000"),
         (lambda: tn.Edges([0.5]), "at least 2 numbers"),
         (lambda: tn.Edges([0, 0.5, 0.5, 1]), "increase strictly"),
         (lambda: tn.Edges([-0.1, 1]), "inside \\[0, 1\\]"),
@@ -144,37 +134,20 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
         (lambda: sizes(tn.BlockIsotonic(), sample_weight=[0.5] * 8), "must be whole numbers"),
         (lambda: sizes([0.1, 1.0]), "must cover every score; its edges run from 0.1 to 1 and a score is 0.05"),
         (lambda: tn.ece(tn.tally(Y, P), bins=tn.Edges([0.1, 1])), "must cover every score"),
-        (lambda: tn.tally(Y, P).coarsen(tn.BlockIsotonic(ties="split")), "needs the rows in order"),
         (lambda: tn.tce(tn.tally(Y, P), bins=tn.BlockIsotonic(ties="split")), "needs the rows in order"),
         (
             lambda: sizes(tn.BlockIsotonic(ties="split"), sample_weight=[1] * 8),
             "`sample_weight` cannot be combined with",
         ),
-        (lambda: tn.binned(Y, P, bins=10).coarsen(3), "must be a coarsening of the 10 bins"),
-        (
-            lambda: tn.ece(tn.binned(Y, P, bins=15)),
-            "must be a coarsening of the 15 bins at hand.*Pass `bins=15` to measure",
-        ),
-        (lambda: tn.ece(tn.binned(Y, P, bins=[0, 0.3, 1])), "Pass their edges as `bins`"),
         (lambda: tn.binned(Y, P, bins=10) + tn.binned(Y, P, bins=5), "edges agree"),
-        (lambda: tn.tally(Y, P) + tn.tally([0], [[1.0, 0.0]]), "Only sums of the same kind can be added"),
         (lambda: tn.ece(tn.tally([], [])), "An empty Tally has no calibration error"),
         (lambda: tn.ece(tn.tally(Y, P), P), "`y_prob` must be left out"),
-        (lambda: tn.ece(tn.tally(Y, P), sample_weight=[1] * 8), "`sample_weight` describes rows"),
         (lambda: tn.tce(tn.binned(Y, P)), "needs every distinct score"),
-        (lambda: tn.ece(tn.tally([0, 1], [[1.0, 0], [1, 0]]), kind="confidence"), "made with kind='classwise'"),
     ],
 )
 def test_what_a_rule_refuses(make, message):
     with pytest.raises(tn.InputError, match=message):
         make()
-
-
-def test_adding_something_else_is_a_type_error():
-    with pytest.raises(TypeError):
-        tn.tally(Y, P) + 1
-    with pytest.raises(TypeError):
-        tn.tally(Y, P) + tn.binned(Y, P)
 
 
 def test_rules_are_equal_if_they_are_of_one_kind_with_the_same_numbers():
@@ -215,19 +188,10 @@ def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights)
         (lambda: tn.Edges([0, 1]), lambda: tn.Edges([0, 1 + 1e-9]), "increase strictly inside"),
         (lambda: tn.Edges([0.2, 0.8]), lambda: tn.Edges([0.8, 0.2]), "increase strictly inside"),
         (lambda: tn.Edges([False, True]), lambda: tn.Edges([0, 1j]), "as edges must be numbers"),
-        (
-            lambda: as_rule(np.int8(3)),
-            lambda: as_rule(3.0),
-            "must be a whole number ≥ 1, a sequence of edges or a bin rule",
+        *(
+            (lambda: as_rule(np.int8(3)), partial(as_rule, bad), "a sequence of edges or a bin rule")
+            for bad in (3.0, None, {0, 1}.__iter__(), True, "10")
         ),
-        (
-            lambda: as_rule((0, 1)),
-            lambda: as_rule(None),
-            "must be a whole number ≥ 1, a sequence of edges or a bin rule",
-        ),
-        (lambda: as_rule((0, 1)), lambda: as_rule({0, 1}.__iter__()), "a sequence of edges or a bin rule"),
-        (lambda: as_rule(1), lambda: as_rule(True), "must be a whole number ≥ 1, a sequence of edges or a bin rule"),
-        (lambda: as_rule(1), lambda: as_rule("10"), "must be a whole number ≥ 1, a sequence of edges or a bin rule"),
         (
             lambda: check_class_bins(2**20, 8),
             lambda: check_class_bins(2**20, 9),
@@ -272,17 +236,7 @@ def test_a_rule_knows_how_many_bins_were_asked_for():
 
 @pytest.mark.all_cases
 @pytest.mark.parametrize("sums", [tn.tally, lambda y, p: (y, p)])
-@pytest.mark.parametrize(
-    ("p", "bad"),
-    [
-        ([0.1, 0.95], 0.95),
-        ([0.05, 0.9], 0.05),
-        ([0.9, 0.05], 0.05),
-        ([0.6, 0.95], 0.95),
-        ([0.2, 0.3, 0.95], 0.95),
-        ([0.05, 0.06, 0.5], 0.05),
-    ],
-)
+@pytest.mark.parametrize(("p", "bad"), [([0.1, 0.95], 0.95), ([0.9, 0.05], 0.05), ([0.05, 0.06, 0.5], 0.05)])
 def test_a_score_in_no_bin_is_named(sums, p, bad):
     found = sums(np.arange(len(p)) % 2, p)
     rows = found if isinstance(found, tuple) else (found,)

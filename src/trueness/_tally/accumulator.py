@@ -12,8 +12,7 @@ import numpy as np
 from trueness._input.columns import column
 from trueness._input.labels import checked_order
 from trueness._input.row_options import spelled_out
-from trueness._input.sample import Sample, read_sample
-from trueness._input.weights import check_weights
+from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import store
 from trueness._tally.atomic import Stamp, as_path, resolve_path
@@ -39,10 +38,9 @@ class Accumulator:
     Parameters
     ----------
     bins : 'sketch', 'distinct', int, sequence of edges or bin rule, default 'sketch'
-        What to store. 'sketch': a :class:`Sketch` of bounded size, which gives every measure approximately.
-        'distinct': a :class:`Tally`, exact, with one cell per distinct score. Otherwise the sums of bins with fixed
-        edges.
-    kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
+        What to store: a :class:`Sketch` of bounded size, which gives every measure approximately; a :class:`Tally`,
+        exact, with one cell per distinct score; or the sums of bins with fixed edges.
+    kind, missing, clip_tolerance, sum_tolerance, from_logits, percent
         As for :func:`trueness.ece`.
     by : str, optional
         What the groups are: "day", "region". Each group then has its own sums, and every `update` needs `group`.
@@ -51,8 +49,6 @@ class Accumulator:
     pos_label : optional
         As for :func:`trueness.ece`. Without `labels`, the other label is learnt from the rows, and a third label in
         a later batch is an error.
-    missing, clip_tolerance, sum_tolerance, from_logits, percent
-        As for :func:`trueness.ece`.
     about : dict, optional
         Notes to store with the sums, as plain JSON values: column names, a model's version. Accumulators with different
         notes cannot be merged.
@@ -162,12 +158,9 @@ class Accumulator:
             remedy = "Set the attribute `position` to None to continue without one."
             raise InputError("position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy)
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
-        try:
-            sample, kind = sample_and_kind(
-                y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
-            )
-        except InputError as error:
-            raise error.but(got=error.got + self._labels_so_far(error)) from error
+        sample, kind = sample_and_kind(
+            y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
+        )
         other = self._other_label_with(y_true, sample)
         added = self._with(self._pieces(sample, kind, group))
         self._sums, self._other_label, self.position = added, other, where
@@ -180,21 +173,10 @@ class Accumulator:
                 added[key] = added[key] + piece if key in added else piece
         return added
 
-    @property
-    def _learns_label(self) -> bool:
-        return "pos_label" in self._options and "labels" not in self._options
-
-    def _labels_so_far(self, error: InputError) -> str:
-        """The labels of earlier pieces, where they help to understand an error about labels in general."""
-        about_labels = error.argument in ("y_true", "pos_label") and error.place is None
-        if not self._sums or not self._learns_label or not about_labels:
-            return ""
-        known = [self._options["pos_label"], *([] if self._other_label is None else [self._other_label])]
-        return f"; the labels of earlier batches are {' and '.join(map(repr, known))}"
-
     def _other_label_with(self, y_true: Any, sample: Sample) -> Any:
         """The label beside `pos_label`, if this piece or an earlier one has it; `sample` has at most one."""
-        if sample.p.ndim == 2 or not self._learns_label or sample.y.all():
+        learns = "pos_label" in self._options and "labels" not in self._options
+        if sample.p.ndim == 2 or not learns or sample.y.all():
             return self._other_label
         at = int(np.argmin(sample.y))
         found = column(y_true, "y_true").values[at if sample.rows is None else sample.rows[at]]
@@ -226,10 +208,8 @@ class Accumulator:
             every = np.arange(sample.y.size)
             self._summed(sample.at(every, None), kind)  # rows of weight 0 are checked as others are
             return self._summed(sample.at(every[:0], None), kind)
-        if self.bins == "sketch":
-            return sketch_of(sample, kind, piece=True)
-        if self.bins == "distinct":
-            return tally_of(sample, kind, piece=True)
+        if isinstance(self.bins, str):
+            return (sketch_of if self.bins == "sketch" else tally_of)(sample, kind, piece=True)
         return binned_of(sample, kind, as_rule(self.bins))
 
     @property
@@ -302,15 +282,15 @@ class Accumulator:
     def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
         kept = _FORMS[self._form]
         by_group = isinstance(other, Mapping)
-        found = list(other.values()) if by_group else [other]
-        if by_group == (self.by is None) or not all(type(sums) is kept for sums in found):
+        found = {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
+        if by_group == (self.by is None) or not all(type(sums) is kept for sums in found.values()):
             wanted = f"a {kept.__name__}" if self.by is None else f"a dict of {kept.__name__} by {self.by}"
-            held = {type(sums).__name__ for sums in found} - {kept.__name__} if by_group else ()
-            got = type(other).__name__ + (f" of {', '.join(sorted(held))}" if held else "")
+            held = sorted({type(sums).__name__ for sums in found.values()}) if by_group else ()
+            got = type(other).__name__ + (f" of {', '.join(held)}" if held else "")
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
-        for sums in found:
+        for sums in found.values():
             self._refuse_other_sums(sums)
-        return {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
+        return found
 
     def _refuse_other_sums(self, sums: Sums) -> None:
         """Raise if rows read with these options could not have made the sums."""
@@ -321,8 +301,7 @@ class Accumulator:
         elif labels is not None and sums.classes is not None and labels != list(sums.classes):
             got = f"`labels` is {labels!r} here and {list(sums.classes)!r} there"
         elif isinstance(sums, Binned):
-            edges = as_rule(self.bins).fixed_edges
-            assert edges is not None
+            edges: Any = as_rule(self.bins).fixed_edges
             if not all(np.array_equal(part.edges, edges) for part in sums.parts):
                 got = f"`bins` is {self.bins!r} here, and the edges differ there"
         if got:
@@ -435,16 +414,9 @@ def _refuse_other_classes(known: dict[Group, Sums], key: Group, piece: Sums) -> 
     if not known:
         return
     name, sums = next(iter(known.items()))
-    refuse_other_type([name], key)
-    if sums.kind != piece.kind:
-        earlier = f"earlier batches are {sums.kind!r} (scores of shape {_shape(sums)})"
-        got = f"{earlier}, this one is {piece.kind!r} ({_shape(piece)})"
-        raise InputError("", "Only sums of the same kind can be added", got)
-    if sums.classes != piece.classes:
-        demand = f"Labels and scores must have the classes of earlier batches, {list_classes(sums.classes)}"
-        remedy = "`labels=` of the Accumulator names them once for all batches."
-        raise InputError("", demand, f"this batch has {list_classes(piece.classes)}", remedy=remedy)
-
-
-def _shape(sums: Sums) -> str:
-    return "(n,)" if sums.kind == "binary" else "(n, K)"
+    refuse_other_type(name, key)
+    if (sums.kind, sums.classes) != (piece.kind, piece.classes):
+        earlier, this = (f"{one.kind} of {list_classes(one.classes)}" for one in (sums, piece))
+        remedy = "`labels=` of the Accumulator names the classes once for all batches."
+        got = f"earlier batches are {earlier}, this one is {this}"
+        raise InputError("", "All batches must be of one kind, with the same classes", got, remedy=remedy)

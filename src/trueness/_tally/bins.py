@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
-from trueness._tally.cells import Cells, Totals, check_row_total, segment_sums
+from trueness._tally.cells import Cells, Totals, check_row_total, same, segment_sums
 from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -23,26 +23,11 @@ _W, _W2, _WY, _WP, _WP2, _WYP = range(6)
 class Bins:
     """The sums of the rows in each bin: count, Σw, Σwy, Σwp and, with `moments`, Σwp² and Σwyp.
 
-    Without weights the sums are integers (scores in units of 2⁻⁵³), so that they are the same bits
-    for any order of the rows, any split and any engine; beyond 2³⁶ rows in a bin they are floats. Bins with the same
-    edges add.
-
-    Parameters
-    ----------
-    edges : array of shape (B + 1,)
-        Bin b is [edges[b], edges[b + 1]), the last one closed on both sides.
-    table : int64 array of shape (B, 2, 5), or None if weights are not whole numbers
-        Exact sums [bin, label, (Σw, Σhi, Σlo, Σhi², Σlo²)].
-    floats : array of shape (B, 6), in the place of `table`
-        [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)].
-    count : int64 array of shape (B,), optional
-        Rows of positive weight; without weights, Σw is that.
-    moments : bool
-        Whether Σwp² is known.
-    whole : bool
-        Whether every weight is a whole number, so that a weight of 2 counts the row twice.
-    columns, totals : optional
-        What :attr:`columns` and :attr:`totals` return, where it is known.
+    Bin b is [edges[b], edges[b + 1]), the last one closed on both sides. Without weights the sums are integers (scores
+    in units of 2⁻⁵³), so that they are the same bits for any order of the rows, any split and any engine: the `table`,
+    of shape (B, 2, 5), holds by bin and label Σw, Σhi, Σlo, Σhi² and Σlo². With weights that are not whole numbers, or
+    more than 2³⁶ rows in a bin, `floats` of shape (B, 6) take its place, the :attr:`columns`. Without `count`, Σw
+    counts the rows; `moments` says whether Σwp² is known. Bins with the same edges add.
     """
 
     def __init__(
@@ -192,11 +177,8 @@ class Bins:
     def coarsen(self, rule: BinRule) -> "Bins":
         """Merge neighbouring bins; the edges of `rule` must be among the existing edges."""
         edges = rule.fixed_edges
-        if (
-            edges is None
-            or not np.isin(edges, self.edges).all()
-            or edges[[0, -1]].tolist() != self.edges[[0, -1]].tolist()
-        ):
+        inside = edges is not None and np.isin(edges, self.edges).all()
+        if edges is None or not inside or edges[[0, -1]].tolist() != self.edges[[0, -1]].tolist():
             equal = np.array_equal(self.edges, np.arange(self.size + 1) / self.size)
             own = f"`bins={self.size}`" if equal else "their edges as `bins`"
             demand = f"must be a coarsening of the {self.size} bins at hand"
@@ -205,12 +187,12 @@ class Bins:
         if edges.size == self.edges.size:
             return self
         first = np.searchsorted(self.edges, edges[:-1])
-        table = floats = None
-        if self.table is not None and fits(np.add.reduceat(self.weight, first)):
-            table = np.add.reduceat(self.table, first, axis=0)
-        else:
+        count, floats = np.add.reduceat(self.count, first), None
+        table = self.table if self.table is not None and fits(np.add.reduceat(self.weight, first)) else None
+        if table is None:
             floats = np.add.reduceat(self.columns, first, axis=0)
-        count = np.add.reduceat(self.count, first)
+        else:
+            table = np.add.reduceat(table, first, axis=0)
         return Bins(edges, table, floats, count, moments=self.moments, whole=self.whole)
 
     def __eq__(self, other: object) -> bool:
@@ -228,11 +210,6 @@ class Bins:
 def fits(weight: NDArray[Any]) -> bool:
     """Whether bins of this weight can have integer sums."""
     return weight.size == 0 or bool(weight.max() <= MOST_EXACT)
-
-
-def same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
-    """Whether two arrays are equal, or both absent."""
-    return (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
 
 
 def sums_from(start: Ints, values: NDArray[Any]) -> Any:

@@ -39,7 +39,7 @@ class Totals(NamedTuple):
 
 
 class Cells:
-    """The sums of the rows that share a score.
+    """The sums of the rows that share a score: rows of positive weight (`count`), Σw, Σwy, Σw² and Σw²y.
 
     If all weights are whole numbers that sum to less than 2³⁵, the sums are int64 and exact; else they are float64.
     Rows without weights have weight 1, however many they are, and then `squares` is None: Σw² = Σw.
@@ -56,18 +56,8 @@ class Cells:
         squares: Floats | None = None,
         event_squares: Floats | None = None,
     ) -> None:
-        self.score = score
-        """The score of the cell."""
-        self.count = count
-        """Rows of positive weight."""
-        self.weight = weight
-        """Σw."""
-        self.events = events
-        """Σwy."""
-        self.squares = squares
-        """Σw²."""
-        self.event_squares = event_squares
-        """Σw²y."""
+        self.score, self.count, self.weight, self.events = score, count, weight, events
+        self.squares, self.event_squares = squares, event_squares
         # Sums that many measures of the same cells ask for.
         self._totals: Totals | None = None
         self._pools: dict[tuple[int, int], Cells] = {}
@@ -97,8 +87,7 @@ class Cells:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns that are there, by name."""
-        every = {name: getattr(self, name) for name in _COLUMNS}
-        return {name: values for name, values in every.items() if values is not None}
+        return {name: getattr(self, name) for name in _COLUMNS if getattr(self, name) is not None}
 
     def __add__(self, other: "Cells") -> "Cells":
         if self.size == 0 or other.size == 0:
@@ -133,12 +122,15 @@ class Cells:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cells):
             return NotImplemented
-        mine, theirs = self.columns(), other.columns()
-        return mine.keys() == theirs.keys() and all(
-            a.dtype == theirs[name].dtype and np.array_equal(a, theirs[name]) for name, a in mine.items()
-        )
+        pairs = [(getattr(self, name), getattr(other, name)) for name in _COLUMNS]
+        return all(same(a, b) and (a is None or a.dtype == b.dtype) for a, b in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+
+def same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+    """Whether two arrays are equal, or both absent."""
+    return (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
 
 
 _COLUMNS = ("score", "count", "weight", "events", "squares", "event_squares")
@@ -174,18 +166,8 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
     """Merge neighbouring cells into at most `most` of about equal weight, each at the mean of its scores.
 
     Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are returned unchanged.
-    Scores of exactly 0 and 1 are merged like any others: a caller that needs log-odds sets them apart first.
-
-    Parameters
-    ----------
-    cells : Cells
-        Sums of the rows per distinct score.
-    most : int, default 4096
-        How many cells there may be.
-    starts : array of int, optional
-        First cells of bins that no merged cell may cross; each can add one cell to `most`.
-    ends : int, default 0
-        How many of the outermost cells, at either end, stay cells of their own, beside the `most`.
+    Scores of exactly 0 and 1 are merged like any others: a caller that needs log-odds sets them apart first. Beside
+    the `most`, the first cells of bins (`starts`) and so many outermost cells at either end (`ends`) begin a cell.
 
     Examples
     --------

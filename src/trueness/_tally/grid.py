@@ -3,15 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._kernels.fixed import fixed_value, parts, square_parts
 from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
-from trueness._tally.bins import MOST_EXACT, Bins, fits, same, sums_from
-from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total
+from trueness._tally.bins import MOST_EXACT, Bins, fits, sums_from
+from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total, same
 from trueness._tally.row_sums import are_whole, ready_chunks
 from trueness._tally.rules import Groups
 from trueness.errors import InputError
@@ -26,20 +25,9 @@ _CHUNK = 1 << 16
 class GridCells:
     """The sums of the rows in each cell that has any; see :mod:`trueness._kernels.grid` for the cells.
 
-    Parameters
-    ----------
-    cell : int64 array of shape (m,)
-        Numbers of the cells, ascending.
-    count : int64 array of shape (m,)
-        Rows of positive weight.
-    ends : array of shape (m, 2)
-        Least and greatest score.
-    table : int64 array of shape (m, 2, 5), or None if weights are not whole numbers
-        Exact sums [cell, label, (Σw, Σhi, Σlo, Σhi², Σlo²)], as in `Bins`.
-    floats : array of shape (m, 2, 3), if there is no `table`
-        [cell, label, (Σw, Σwp, Σwp²)].
-    squares : array of shape (m, 2), optional
-        Σw² by label; without weights it is Σw.
+    `cell` holds the numbers of the m cells, ascending, `count` the rows of positive weight, `ends` the least and the
+    greatest score, of shape (m, 2). The sums are a `table` as that of `Bins`, of shape (m, 2, 5), or `floats` of shape
+    (m, 2, 3), by cell and label Σw, Σwp and Σwp². `squares`, of shape (m, 2), is Σw² by label; without it, Σw is.
     """
 
     __slots__ = ("cell", "count", "ends", "floats", "squares", "table")
@@ -85,9 +73,8 @@ class GridCells:
     @property
     def by_label(self) -> Numbers:
         """Σw of each label, of shape (m, 2)."""
-        sums = self.floats if self.table is None else self.table
-        assert sums is not None
-        return sums[:, :, 0]
+        sums: Any = self.floats if self.table is None else self.table
+        return np.asarray(sums[:, :, 0])
 
     @property
     def scores_by_label(self) -> Floats:
@@ -105,12 +92,6 @@ class GridCells:
         assert self.floats is not None
         return self.floats[:, :, power]
 
-    def _value(self, power: int) -> Floats:
-        if self.table is None or not fits(self.weight):
-            return np.asarray(self._value_by_label(power).sum(axis=1))
-        both = self.table.sum(axis=1)
-        return fixed_value(both[:, 2 * power - 1], both[:, 2 * power])
-
     @property
     def weight(self) -> Numbers:
         """Σw."""
@@ -124,12 +105,10 @@ class GridCells:
     @property
     def sum_score(self) -> Floats:
         """Σwp."""
-        return self._value(1)
-
-    @property
-    def sum_square(self) -> Floats:
-        """Σwp²."""
-        return self._value(2)
+        if self.table is None or not fits(self.weight):
+            return np.asarray(self.scores_by_label.sum(axis=1))
+        both = self.table.sum(axis=1)
+        return fixed_value(both[:, 1], both[:, 2])
 
     @property
     def _weight_squares(self) -> Floats:
@@ -172,7 +151,7 @@ class GridCells:
         cell = np.union1d(self.cell, other.cell)
         here, there = np.searchsorted(cell, self.cell), np.searchsorted(cell, other.cell)
 
-        def added(a: NDArray[Any], b: NDArray[Any]) -> Any:
+        def added(a: Any, b: Any) -> Any:
             out = np.zeros((cell.size, *a.shape[1:]), dtype=a.dtype)
             out[here] = a
             out[there] += b
@@ -185,8 +164,6 @@ class GridCells:
         weighted = self.squares is not None or other.squares is not None
         squares = added(self._weight_squares, other._weight_squares) if weighted else None
         if self.table is None or other.table is None:
-            assert self.floats is not None
-            assert other.floats is not None
             return GridCells(cell, count, ends, None, added(self.floats, other.floats), squares)
         table = added(self.table, other.table)
         refuse_full_cells(table[:, :, 0])

@@ -4,8 +4,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack
 
-import numpy as np
-
 from trueness._input.row_options import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
@@ -77,37 +75,6 @@ def as_binned(
         found = binned_of(sample, kind, rule, moments=moments, piece=False)
     _give_warnings(found, rule.n_requested)
     return found
-
-
-def as_sums(
-    y_true: ArrayLike | Tally | Binned | Sketch,
-    y_prob: ArrayLike | None,
-    bins: BinRule | BySize,
-    options: RowOptions,
-    *,
-    few: float,
-    kind: Kind = "classwise",
-) -> tuple[Tally | Binned, BinRule]:
-    """The sums per distinct score of up to `few` rows, else those per bin; and the rule of the bins.
-
-    More rows than `few`, without weights and in bins of fixed edges, are never sorted. `Binned` sums are accepted
-    unless `few` is infinite.
-    """
-    if isinstance(y_true, _SUMS):
-        rule = _rule(bins, y_true.weight)
-        if few == np.inf or (isinstance(y_true, Tally | Sketch) and y_true.weight <= few):
-            return as_tally(y_true, y_prob, options, rule=rule), rule
-        return as_binned(y_true, y_prob, rule, options, moments=True), rule
-    sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
-    n = _size(sample)
-    rule = _rule(bins, n)
-    if n > few and sample.w is None:
-        found: Tally | Binned = binned_of(sample, kind, rule, piece=False)
-    else:
-        found = tally_of(sample, kind, rule)
-        found = found if n <= few else found.coarsen(rule)
-    _give_warnings(found, rule.n_requested)
-    return found, rule
 
 
 def _rule(bins: BinsLike | BySize, weight: float) -> BinRule:

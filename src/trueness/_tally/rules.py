@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
+from trueness._input.arguments import checked_word
 from trueness._keywords import suggests_keywords
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
@@ -20,6 +21,7 @@ MOST_BINS = 1 << 20
 MOST_MASS_BINS = 1 << 24
 """The largest number of bins of equal mass, of which there are no more than distinct scores."""
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
+_DISTINCT = "`Distinct()` makes a bin of every distinct score."
 
 
 class Groups(NamedTuple):
@@ -110,8 +112,7 @@ def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
         raise InputError("", f"{name} must be a whole number ≥ {least}", f"got {value!r}")
     if most is not None and value > most:
-        remedy = "`Distinct()` makes a bin of every distinct score."
-        raise InputError("", f"{name} must be at most {most:,}", f"got {int(value):,}", remedy=remedy)
+        raise InputError("", f"{name} must be at most {most:,}", f"got {int(value):,}", remedy=_DISTINCT)
     return int(value)
 
 
@@ -119,12 +120,8 @@ def check_class_bins(n: int, n_classes: int) -> None:
     """Raise if `n` bins of each class are too many to store."""
     if n_classes > 1 and n * n_classes > _MOST_CLASS_BINS:
         most = _MOST_CLASS_BINS // n_classes
-        raise InputError(
-            "bins",
-            f"must be at most {most:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for all of them",
-            f"got {n:,}",
-            remedy="`Distinct()` makes a bin of every distinct score.",
-        )
+        demand = f"must be at most {most:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for all of them"
+        raise InputError("bins", demand, f"got {n:,}", remedy=_DISTINCT)
 
 
 @lru_cache(maxsize=64)
@@ -140,11 +137,11 @@ class _Fixed(BinRule):
     """A rule whose edges are known before the data."""
 
     def group(self, cells: Cells) -> Groups:
-        edges = self.fixed_edges
-        assert edges is not None
-        if cells.size and (cells.score[0] < edges[0] or cells.score[-1] > edges[-1]):
-            bad = cells.score[0] if cells.score[0] < edges[0] else cells.score[-1]
-            refuse_uncovered(edges, float(bad))
+        edges: Any = self.fixed_edges
+        outside = cells.score[[0, -1]] if cells.size else edges[:0]
+        outside = outside[(outside < edges[0]) | (outside > edges[-1])]
+        if outside.size:
+            refuse_uncovered(edges, float(outside[0]))
         start = np.searchsorted(cells.score, edges, side="left")
         start[-1] = cells.size
         return Groups(edges, start.astype(np.int64))
@@ -208,13 +205,10 @@ class Edges(_Fixed):
     def __init__(self, edges: ArrayLike) -> None:
         try:
             given = np.asarray(edges)
-            if np.ma.is_masked(edges):
-                raise InputError("bins", "as edges must have no missing value", f"got {reprlib.repr(edges)}")
-            if given.dtype.kind not in "biufO":  # strings would be read as numbers, complex ones cut
+            # Strings would be read as numbers, complex ones cut, masked entries taken for what they hide.
+            if given.dtype.kind not in "biufO" or np.ma.is_masked(edges):
                 raise TypeError
             found = given.astype(np.float64)
-        except InputError:
-            raise
         except (TypeError, ValueError, OverflowError):
             raise InputError("bins", "as edges must be numbers", f"got {reprlib.repr(edges)}") from None
         if found.ndim != 1 or found.size < 2:
@@ -298,7 +292,7 @@ class MassAndWidth(BinRule):
     """Bins cut at the cuts of `mass` bins of equal mass and at the edges of `width` bins of equal width.
 
     Equal mass alone joins scores that lie far apart where scores are rare, and errors of both signs can cancel there;
-    equal width alone leaves most rows of concentrated scores in one bin. The bins do not depend on the labels.
+    equal width alone leaves most rows of concentrated scores in one bin.
 
     Parameters
     ----------
@@ -351,8 +345,7 @@ class BlockIsotonic(BinRule):
 
     Rows enter in the order of their scores, each as its own block. The last two blocks merge if together they have
     at most `n_min` rows, or if they have at most `n_max` and the left rate is not below the right one. The last `n_min`
-    rows are kept back; they join the last block if `n_max` allows, else form a block. Bins are the blocks; edges lie
-    midway between neighbouring scores.
+    rows are kept back; they join the last block if `n_max` allows, else form a block.
 
     Parameters
     ----------
@@ -367,12 +360,11 @@ class BlockIsotonic(BinRule):
         Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by drawing edges only where the
         fitted value changes. Fused bins may exceed `n_max`.
     ties : {'pool', 'split'}, default 'pool'
-        With 'pool', rows of equal score enter together, so that the bins do not depend on the order of the rows. The
-        size limits then hold up to one group of ties: the rows kept back are the groups that do not lie wholly within
-        the first N − n_min rows; a group larger than `n_max` is a block of its own; and a block that would stay below
-        `n_min`, because the next group is too large to join, joins its left neighbour if `n_max` allows, else that
-        group. With 'split', rows enter one by one in stable order, as in the paper. The result then depends on the
-        order of rows with equal scores, and a :class:`Tally`, which has no such order, is refused.
+        With 'pool', rows of equal score enter together, and the size limits hold up to one group of ties: the rows kept
+        back are the groups that do not lie wholly within the first N − n_min rows; a group larger than `n_max` is a
+        block of its own; and a block that would stay below `n_min`, because the next group is too large to join, joins
+        its left neighbour if `n_max` allows, else that group. With 'split', rows enter one by one in stable order, as
+        in the paper; the result depends on the order of rows with equal scores, which a :class:`Tally` does not have.
 
     References
     ----------
@@ -404,8 +396,7 @@ class BlockIsotonic(BinRule):
     ) -> None:
         if not isinstance(fuse, bool):
             raise InputError("fuse", "must be True or False", f"got {fuse!r}")
-        if ties not in ("pool", "split"):
-            raise InputError("ties", "must be 'pool' or 'split'", f"got {ties!r}")
+        checked_word(ties, "ties", ("pool", "split"))
         self._keep(
             n_min=None if n_min is None else _whole(n_min, "`n_min`", 0),
             n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),

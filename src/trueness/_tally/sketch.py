@@ -35,11 +35,11 @@ class Sketch(Parts[GridCells]):
     def coarsen(self, bins: BinsLike) -> Binned:
         """Sum the cells of each bin; a cell that an edge cuts goes whole to the bin of its mean score."""
         rule = check_sketch_rule(as_rule(bins))
-        parts = (
-            part.as_bins(rule.group(part.as_cells())) if part.size else Bins.empty(edges_of(rule))
-            for part in self.parts
-        )
-        return Binned(self.kind, tuple(parts), self.classes)
+
+        def bins_of(part: GridCells) -> Bins:
+            return part.as_bins(rule.group(part.as_cells())) if part.size else Bins.empty(edges_of(rule))
+
+        return Binned(self.kind, tuple(map(bins_of, self.parts)), self.classes)
 
     def as_tally(self) -> Tally:
         """The tally of rows that lie at the mean score of their cell."""

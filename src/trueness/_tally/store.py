@@ -202,7 +202,7 @@ def unpack(data: bytes, what: str) -> Fields:
     with _well_formed():
         (length,) = _LENGTH.unpack_from(body)
         text = bytes(body[_LENGTH.size : _LENGTH.size + length])
-        header = json.loads(text, parse_constant=_refuse_constant)
+        header = json.loads(text)
         found = header["what"]
         if found != what:
             commands = "`Accumulator.save` and `trueness tally` write what commands read."
@@ -217,14 +217,13 @@ def _read_body(data: Any) -> memoryview:
         raise InputError("data", "must be bytes", f"got {type(data).__name__}")
     view = memoryview(bytes(data))
     if bytes(view[: len(_MAGIC)]) != _MAGIC:
-        refuse(f"these bytes are not the sums of trueness{_guess(view)}" if len(view) else "there are no bytes")
+        refuse("these bytes are not the sums of trueness" if len(view) else "there are no bytes")
     if len(view) < _START.size + _CHECKSUM:
         refuse("it is cut off")
     _, number, length = _START.unpack_from(view)
     if number != FORMAT:
         which = "a newer" if number > FORMAT else "an older"
-        way_out = "tally the rows again with it"
-        refuse(f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}: {way_out}")
+        refuse(f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}")
     if zlib.crc32(view[:-_CHECKSUM]) != int.from_bytes(view[-_CHECKSUM:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
     packed = view[_START.size : -_CHECKSUM]
@@ -238,16 +237,6 @@ def _read_body(data: Any) -> memoryview:
     if len(body) != length or not unpacker.eof or unpacker.unused_data:
         refuse("its length is not what it says")
     return memoryview(body)
-
-
-def _guess(start: memoryview) -> str:
-    """A guess from the first bytes of a foreign file."""
-    known = {b"TNSKETCH": "a sketch of an older trueness", b"PK\x03\x04": "an npz file", b"{": "JSON"}
-    return next((f" but {what}" for begin, what in known.items() if bytes(start[:8]).lstrip().startswith(begin)), "")
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 @contextmanager
