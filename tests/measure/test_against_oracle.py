@@ -62,7 +62,7 @@ def test_weighted_ece(rule, groups, data):
 
 @grouping
 @pytest.mark.parametrize("test", ["binomial", "t"])
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(data=weighted_rows(), alpha=st.sampled_from([0.01, 0.05, 0.3]))
 def test_tce_and_rejection(rule, groups, test, data, alpha):
     y, p, w = data
@@ -136,14 +136,14 @@ def test_observed_over_expected(data):
         assert found == pytest.approx(observed / expected, rel=1e-6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20).map(lambda i: i / 20)), min_size=1, max_size=8))
 def test_smooth_ece(pairs):
     y, p = arrays(pairs)
     assert tn.smooth_ece(y, p) == pytest.approx(oracle.smooth_ece(*lists(y, p)), abs=1e-6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 19).map(lambda i: i / 20)), min_size=8, max_size=40))
 def test_slope_and_intercept(pairs):
     y, p = arrays(pairs)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.measure._auc import placements
 
 
 def rows(weights, n=60):
@@ -31,31 +30,11 @@ def test_the_area_is_the_share_of_pairs_in_order_with_ties_as_half(weights):
     assert tn.auc(y, 1 - p, sample_weight=given) == pytest.approx(1 - expected, rel=1e-12)
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("weights", ["none", "whole", "any"])
-@pytest.mark.parametrize("block", [1, 3, 4, 11, 100])
-def test_placements_are_shares_of_the_other_class_below_and_above(weights, block):
-    y, p, given = rows(weights)
-    w = np.ones(p.size) if given is None else given
-    cells = tn.tally(y, p, sample_weight=given).parts[0]
-    seen = 0
-    for some, found in placements(cells, block):
-        for i, at in enumerate(cells.score[some]):
-            assert found.events[i] == pytest.approx(w[(p == at) & (y == 1)].sum(), abs=1e-12)
-            assert found.others[i] == pytest.approx(w[(p == at) & (y == 0)].sum(), abs=1e-12)
-            assert found.below[i] == pytest.approx(share_below(p[y == 0], w[y == 0], at), abs=1e-12)
-            assert found.above[i] == pytest.approx(1 - share_below(p[y == 1], w[y == 1], at), abs=1e-12)
-        assert some.start == seen
-        seen = some.stop
-    assert seen == cells.size
-
-
-def test_one_class_has_no_placements_and_no_area():
+def test_one_class_has_no_area():
     for y in ([0, 0, 0], [1, 1, 1]):
         with pytest.warns(tn.TruenessWarning) as said:
             assert math.isnan(tn.auc(y, [0.2, 0.5, 0.5]))
         assert tn.NoEstimateWarning in {one.category for one in said}
-        assert list(placements(tn.tally(y, [0.2, 0.5, 0.5]).parts[0])) == []
 
 
 def test_scores_in_order_have_an_area_of_one_and_never_more():

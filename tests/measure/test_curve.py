@@ -23,16 +23,20 @@ def differ(a, b, columns=COLUMNS, tolerance=0.0):
 
 
 @every_method
-@settings(max_examples=30)
+@settings(max_examples=6)
 @given(pairs=rows, seed=st.integers(0, 9))
 def test_a_curve_ignores_the_order_of_the_rows(method, pairs, seed):
     y, p = arrays(pairs)
     order = np.random.default_rng(seed).permutation(y.size)
-    assert not differ(reliability_curve(y, p, method=method), reliability_curve(y[order], p[order], method=method))
+    curve = reliability_curve(y, p, method=method)
+    assert not differ(curve, reliability_curve(y[order], p[order], method=method))
+    there = np.isfinite(curve.x)
+    assert (np.diff(curve.x[there]) >= -1e-6).all()
+    assert method in ("loess", "spline") or ((curve.y[there] >= 0) & (curve.y[there] <= 1)).all()
 
 
 @every_method
-@settings(max_examples=30)
+@settings(max_examples=6)
 @given(sample=weighted_rows())
 def test_weight_two_is_the_row_twice(method, sample):
     y, p, w = sample
@@ -64,40 +68,8 @@ def test_an_isotonic_curve_is_the_isotonic_regression(pairs):
     assert (np.diff(curve.y) > 0).all()
 
 
-@settings(max_examples=30)
-@given(pairs=rows)
-def test_a_smooth_curve_lies_in_the_unit_square_and_goes_to_the_right(pairs):
-    curve = reliability_curve(*arrays(pairs), method="smooth")
-    there = np.isfinite(curve.x)
-    assert there.any()
-    assert ((curve.y[there] >= 0) & (curve.y[there] <= 1)).all()
-    assert (np.diff(curve.x[there]) >= -1e-6).all()
-
-
-def test_the_gap_of_a_smooth_curve_averages_to_the_smooth_error():
-    d = tn.simulate.binary(5000, distortion=tn.simulate.Logit(slope=0.5), seed=1)
-    curve = reliability_curve(d.y_true, d.y_prob, method="smooth")
-    from trueness._numerics.smooth import KernelMeans
-
-    found = tn.tally(d.y_true, d.y_prob).parts[0]
-    means = KernelMeans(found.score, found.weight, curve.bandwidth[0], 512)
-    gap = means.labels(found.events) - means.scores()
-    assert np.nanmean(np.abs(gap) * means.density) == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=2e-5)
-    assert curve.bandwidth[0] == pytest.approx(tn.smooth_ece(d.y_true, d.y_prob), abs=1e-6)
-
-
-def test_a_smooth_curve_is_blank_where_there_is_no_score():
-    curve = reliability_curve([0, 1] * 50, [0.2, 0.21] * 50, method="smooth")
-    assert curve.bandwidth[0] < 0.3
-    y = np.array([0] * 100 + [1] * 100)
-    p = np.repeat([0.01, 0.99], 100)
-    curve = reliability_curve(y, p, method="smooth")
-    assert np.isnan(curve.y[256])
-    assert np.isfinite(curve.y[[4, 507]]).all()
-
-
 @every_method
-@settings(max_examples=30)
+@settings(max_examples=6)
 @given(sample=matrices())
 def test_the_curve_of_a_matrix_is_that_of_each_class(method, sample):
     y, P = sample
@@ -134,17 +106,6 @@ def test_messages():
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_smooth_curve_is_drawn_wherever_rows_are(seed):
-    rng = np.random.default_rng(seed)
-    p = rng.beta(0.5, 0.5, 120)
-    curve = reliability_curve((rng.random(120) < p).astype(int), p, method="smooth")
-    places = curve.low_edge[np.isfinite(curve.y)]
-    assert np.abs(p[:, None] - places).min(axis=1).max() <= 1 / 512
-    gaps = curve.low_edge[np.isnan(curve.y)]
-    assert np.abs(gaps[:, None] - p).min(initial=1, axis=1).min(initial=1) > curve.bandwidth[0]
-
-
 # ------------------------------------------------------------------------------------------------ each column by hand
 
 
@@ -161,7 +122,7 @@ def sums_between(p, w, edges):
     return [(here & (w > 0)).sum() for here in within], [w[here].sum() for here in within]
 
 
-@pytest.mark.parametrize("weights", ["none", "whole", "any"])
+@pytest.mark.parametrize("weights", ["none", "any"])
 def test_a_smooth_curve_has_the_rows_of_512_places_and_kernel_means_there(weights):
     y, p, given = some_rows(weights)
     w = np.ones(p.size) if given is None else given
@@ -197,7 +158,7 @@ def test_a_smooth_curve_of_one_score_is_drawn_within_one_width_of_it():
 
 
 @pytest.mark.parametrize("method", ["spline", "loess"])
-@pytest.mark.parametrize("weights", ["none", "whole", "any"])
+@pytest.mark.parametrize("weights", ["none", "any"])
 def test_a_flexible_curve_has_the_rows_nearest_to_each_place(method, weights):
     y, p, given = some_rows(weights)
     w = np.ones(p.size) if given is None else given

@@ -56,26 +56,3 @@ def test_a_loss_sees_every_number_of_its_bin(weighted):
         assert found.score == pytest.approx(np.average(p[here], weights=w[here]), rel=1e-12)
         assert found.scores.tolist() == np.unique(p[here]).tolist()
         assert found.score_weights == pytest.approx([w[here & (p == s)].sum() for s in found.scores], rel=1e-12)
-
-
-def test_losses_of_bins_are_averaged_by_weight_with_any_norm():
-    y, p, w = [0, 1, 1, 1], [0.2, 0.3, 0.7, 0.9], [1, 2, 3, 2]
-    losses, shares = [0.5, 2.0], np.array([3, 5]) / 8
-    for norm, value in (
-        ("l1", shares @ losses),
-        ("l2", np.sqrt(shares @ np.square(losses))),
-        ("max", 2.0),
-        (np.dot, shares @ losses),
-    ):
-        found = tn.gce(y, p, bins=2, norm=norm, sample_weight=w, loss=lambda b: 0.5 if b.low_edge == 0 else 2.0)
-        assert found == pytest.approx(value, rel=1e-12)
-    gaps = np.array([2 / 3 - 0.8 / 3, 1 - 3.9 / 5])
-    for loss, power in (("absolute", 1), ("squared", 2)):
-        assert tn.gce(y, p, bins=2, loss=loss, norm="max", sample_weight=w) == pytest.approx(
-            gaps.max() ** power, rel=1e-12
-        )
-        assert tn.gce(y, p, bins=2, loss=loss, sample_weight=w) == pytest.approx(shares @ gaps**power, rel=1e-12)
-    with pytest.raises(
-        tn.InputError, match="`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got 3"
-    ):
-        tn.gce(y, p, bins=2, loss=3)

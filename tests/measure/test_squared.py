@@ -87,7 +87,7 @@ def mean_over_pairs(y, p, w, bins):
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_importance_is_the_mean_over_pairs_with_ties_in_several_bins(seed):
     rng = np.random.default_rng(seed)
     p = rng.integers(0, 12, 40) / 11  # ties, and scores of 0 and 1
@@ -122,6 +122,3 @@ def test_the_default_bins_of_importance_weights_follow_the_number_of_rows():
     y, w = rng.integers(0, 2, 200), rng.uniform(5, 9, 200)
     options = {"sample_weight": w, "weight_type": "importance"}
     assert tn.squared_ece(y, p, **options) == tn.squared_ece(y, p, bins=8, **options)  # 200^0.4
-    for weight_type in (None, "both", 3):
-        with pytest.raises(tn.InputError, match="`weight_type` must be 'frequency' or 'importance'"):
-            tn.squared_ece(y, p, weight_type=weight_type)
