@@ -143,10 +143,8 @@ def isotonic_groups(y, p, w=None):
 def block_groups_rowwise(labels, n_min, n_max):
     """Algorithm 2 to the letter, on labels in ascending order of score; groups of positions."""
     N = len(labels)
-    if n_max < 2 * n_min - 1:
-        raise ValueError(f"n_max must be at least 2 n_min - 1 = {2 * n_min - 1}; got {n_max}")
-    if not 1 <= n_min < N:
-        raise ValueError(f"n_min must lie between 1 and N - 1 = {N - 1}; got {n_min}")
+    assert 1 <= n_min < N
+    assert n_max >= 2 * n_min - 1
     rows = [_Block([i], 1, Fraction(int(labels[i]))) for i in range(N)]
     blocks = []
     for row in rows[: N - n_min]:
@@ -170,8 +168,7 @@ def block_groups_rowwise(labels, n_min, n_max):
 
 def block_groups(y, p, n_min, n_max, w=None):
     """Algorithm 2 on whole tie groups; a weight counts as that many rows."""
-    if n_max < 2 * n_min - 1:
-        raise ValueError(f"n_max must be at least 2 n_min - 1 = {2 * n_min - 1}; got {n_max}")
+    assert n_max >= 2 * n_min - 1
     _demand_whole(weights(w, len(p)))
     groups = _blocks_of_ties(y, p, w)
     N = sum(group.size for group in groups)
@@ -254,10 +251,6 @@ def ece(y, p, groups, norm="l1", w=None):
     return weighted_norm([(weight, abs(gap)) for weight, gap in gaps(y, p, groups, w)], norm)
 
 
-def mce(y, p, groups, w=None):
-    return ece(y, p, groups, "max", w)
-
-
 def tce(y, p, groups, alpha=0.05, test="binomial", w=None):
     """Percentage of rows whose score is rejected by a test on the labels of their group."""
     return gce(y, p, groups, "rejection", "l1", w, alpha, test)
@@ -269,15 +262,10 @@ def gce(y, p, groups, loss="absolute", norm="l1", w=None, alpha=0.05, test="bino
     'absolute': |rate − mean score|; 'squared': its square; 'rejection': the percentage of the group's
     rows whose score is rejected.
     """
-    if loss == "absolute":
-        losses = [(weight, abs(gap)) for weight, gap in gaps(y, p, groups, w)]
-    elif loss == "squared":
-        losses = [(weight, gap * gap) for weight, gap in gaps(y, p, groups, w)]
-    elif loss == "rejection":
-        losses = rejections(y, p, groups, alpha, test, w)
-    else:
-        raise ValueError(f"loss must be 'absolute', 'squared' or 'rejection'; got {loss!r}")
-    return weighted_norm(losses, norm)
+    if loss == "rejection":
+        return weighted_norm(rejections(y, p, groups, alpha, test, w), norm)
+    power = {"absolute": 1, "squared": 2}[loss]
+    return weighted_norm([(weight, abs(gap) ** power) for weight, gap in gaps(y, p, groups, w)], norm)
 
 
 def rejections(y, p, groups, alpha=0.05, test="binomial", w=None):
@@ -296,11 +284,8 @@ def rejections(y, p, groups, alpha=0.05, test="binomial", w=None):
 
 def rejects(k, n, p, alpha=0.05, test="binomial"):
     """Whether k events in n trials reject, at level alpha, that the probability is p."""
-    if test == "binomial":
-        return bool(stats.binomtest(k, n, p).pvalue <= alpha)
-    if test == "t":
-        return t_pvalue(k, n, p) <= alpha
-    raise ValueError(f"test must be 'binomial' or 't'; got {test!r}")
+    pvalue = t_pvalue(k, n, p) if test == "t" else stats.binomtest(k, n, p).pvalue
+    return bool(pvalue <= alpha)
 
 
 def t_pvalue(k, n, p):
@@ -353,21 +338,15 @@ def estimation_error(y, groups):
 def rate_interval(k, n, level=0.95, method="clopper-pearson"):
     """Interval for a rate from k events in n trials (both may be fractions)."""
     tail = (1 - level) / 2
-    if method == "clopper-pearson":
-        low = 0.0 if k == 0 else float(stats.beta.ppf(tail, k, n - k + 1))
-        high = 1.0 if k == n else float(stats.beta.isf(tail, k + 1, n - k))
-        return low, high
-    if method == "jeffreys":
-        low = 0.0 if k == 0 else float(stats.beta.ppf(tail, k + 0.5, n - k + 0.5))
-        high = 1.0 if k == n else float(stats.beta.isf(tail, k + 0.5, n - k + 0.5))
-        return low, high
     if method == "wilson":
         z = float(stats.norm.isf(tail))
         rate = k / n
         centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
         return (0.0 if k == 0 else centre - half), (1.0 if k == n else centre + half)
-    raise ValueError(f"method must be 'clopper-pearson', 'jeffreys' or 'wilson'; got {method!r}")
+    more = {"clopper-pearson": (0, 1), "jeffreys": (0.5, 0.5)}[method]
+    low = 0.0 if k == 0 else float(stats.beta.ppf(tail, k + more[0], n - k + more[1]))
+    return low, 1.0 if k == n else float(stats.beta.isf(tail, k + more[1], n - k + more[0]))
 
 
 # ------------------------------------------------------------------------------------ proper scores

@@ -34,32 +34,14 @@ def columns(found):
     return [list(column) for column in zip(*found, strict=True)]
 
 
-# ------------------------------------------------------------------------------------------ R example
-
-
-def test_the_first_uniform_of_seed_30_is_that_of_r():
+def test_the_r_example_has_the_published_errors():
     assert r_runif(30, 1)[0] == pytest.approx(0.09878282, abs=5e-9)
-
-
-def test_a_longer_draw_continues_a_shorter_one_beyond_the_first_624_words():
-    assert r_runif(30, 1300)[:450] == r_runif(30, 450)
-    assert all(0 < value < 1 for value in r_runif(1, 1300))
-
-
-def test_the_r_example_has_the_published_class_wise_error():
     y, P = r_example()
     assert oracle.classwise(P, y, ece10) == pytest.approx(0.2264213525, abs=5e-11)
-
-
-def test_the_r_example_has_the_published_confidence_error():
-    y, P = r_example()
     correct, confidence = oracle.confidence_view(P, y)
     assert correct == [1] * 150
     assert ece10(correct, confidence) == pytest.approx(0.4602838696, abs=5e-11)
     assert ece10(correct, confidence) == pytest.approx(1 - math.fsum(confidence) / 150, abs=1e-15)
-
-
-# ------------------------------------------------------------------------------------------- edges
 
 
 def test_a_score_equal_to_an_edge_falls_in_the_bin_on_its_right():
@@ -67,22 +49,7 @@ def test_a_score_equal_to_an_edge_falls_in_the_bin_on_its_right():
     assert oracle.place(0.29, oracle.equal_width_edges(100)) == 29
     for B in (1, 2, 3, 7, 10, 15, 49, 100):
         edges = oracle.equal_width_edges(B)
-        assert [oracle.place(b / B, edges) for b in range(B)] == list(range(B))
-
-
-def test_zero_and_one_belong_to_the_first_and_the_last_bin():
-    assert [oracle.place(score, [0.0, 0.5, 1.0]) for score in (0.0, 0.5, 1.0)] == [0, 1, 1]
-
-
-def test_a_float32_score_is_the_number_it_denotes():
-    edges = oracle.equal_width_edges(10)
-    assert oracle.place(np.float32(0.7), edges) == 6
-    assert oracle.place(0.7, edges) == 7
-
-
-def test_a_score_outside_the_edges_has_no_bin():
-    with pytest.raises(ValueError, match="outside the edges"):
-        oracle.place(0.1, [0.2, 0.5, 1.0])
+        assert [oracle.place(b / B, edges) for b in [*range(B), B]] == [*range(B), B - 1]
 
 
 def test_swapping_the_classes_changes_the_error_when_a_score_sits_on_an_edge():
@@ -93,20 +60,9 @@ def test_swapping_the_classes_changes_the_error_when_a_score_sits_on_an_edge():
     assert oracle.ece(swapped_y, swapped_p, two(swapped_p, 2)) == 0.125
 
 
-# ------------------------------------------------------------------------------------- equal mass
-
-
 def test_equal_mass_cuts_after_the_floor_of_jn_over_b_rows():
     p = [i / 10 for i in range(10)]
     assert sizes(oracle.equal_mass_groups([0] * 10, p, None, 3)) == [3, 3, 4]
-
-
-def test_cut_29_of_100_on_6000_rows_lies_after_row_1740():
-    p = [i / 6000 for i in range(6000)]
-    groups = oracle.equal_mass_groups([0] * 6000, p, None, 100)
-    assert int(0.29 * 6000) == 1739
-    assert groups[28][-1] == 1739
-    assert groups[29][0] == 1740
 
 
 def test_a_tie_group_on_a_cut_goes_whole_to_the_lower_bin():
@@ -114,10 +70,6 @@ def test_a_tie_group_on_a_cut_goes_whole_to_the_lower_bin():
     assert oracle.equal_mass_groups([0] * 6, p, None, 2) == [[0, 1, 2, 3], [4, 5]]
     assert oracle.equal_mass_groups([0] * 6, p, None, 3) == [[0, 1, 2, 3], [4, 5]]
     assert oracle.equal_mass_groups([0] * 6, [0.5] * 6, None, 3) == [[0, 1, 2, 3, 4, 5]]
-
-
-def test_more_bins_than_rows_leave_one_row_per_bin():
-    assert oracle.equal_mass_groups([0, 1, 0], [0.3, 0.1, 0.2], None, 8) == [[1], [2], [0]]
 
 
 def test_fractional_weights_are_cut_without_the_floor():
@@ -132,9 +84,6 @@ def test_equal_mass_treats_a_weight_as_repetition(found, B):
     long_y, long_p = oracle.expand(y, p, w)
     short = [{p[i] for i in members} for members in oracle.equal_mass_groups(y, p, w, B)]
     assert short == [{long_p[i] for i in m} for m in oracle.equal_mass_groups(long_y, long_p, None, B)]
-
-
-# ---------------------------------------------------------------------------------- isotonic, blocks
 
 
 def test_pooling_adjacent_violators_by_hand():
@@ -161,17 +110,6 @@ def test_blocks_by_hand_row_by_row():
     assert oracle.block_groups_rowwise([0, 0, 1, 0, 0, 1, 1, 1], 2, 3) == [[0, 1], [2, 3, 4], [5, 6, 7]]
 
 
-def test_limits_that_could_leave_a_block_too_small_are_refused():
-    for function, labels in (
-        (oracle.block_groups_rowwise, ([0, 1, 0, 1, 0, 1],)),
-        (oracle.block_groups, ([0, 1, 0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])),
-    ):
-        with pytest.raises(ValueError, match="n_max must be at least 2 n_min - 1 = 5"):
-            function(*labels, 3, 4)
-    with pytest.raises(ValueError, match="n_min must lie between"):
-        oracle.block_groups_rowwise([0, 1, 0], 3, 5)
-
-
 limits = st.integers(1, 6).flatmap(lambda n_min: st.tuples(st.just(n_min), st.integers(2 * n_min - 1, 15)))
 
 
@@ -194,21 +132,13 @@ def test_blocks_never_split_a_tie_and_ignore_the_order_of_rows(found, limit):
     y, p, w = columns(found)
     blocks = oracle.block_groups(y, p, *limit, w)
     scores = [sorted({p[i] for i in members}) for members in blocks]
+    assert all(sum(w[i] for i in members) >= min(limit[0], sum(w)) for members in blocks)
     assert [score for members in scores for score in members] == sorted({p[i] for i in range(len(p)) if w[i]})
     backwards = oracle.block_groups(y[::-1], p[::-1], *limit, w[::-1])
     assert scores == [sorted({p[::-1][i] for i in members}) for members in backwards]
     long_y, long_p = oracle.expand(y, p, w)
     written_out = oracle.block_groups(long_y, long_p, *limit)
     assert scores == [sorted({long_p[i] for i in members}) for members in written_out]
-
-
-@given(rows, limits)
-def test_no_block_of_tie_groups_stays_below_n_min(found, limit):
-    y, p, w = columns(found)
-    n_min, n_max = limit
-    blocks = oracle.block_groups(y, p, n_min, n_max, w)
-    total = sum(w)
-    assert all(sum(w[i] for i in members) >= min(n_min, total) for members in blocks)
 
 
 def tied(*groups):
@@ -240,23 +170,13 @@ def test_a_small_block_before_the_tail_follows_the_same_rule():
     assert sizes(oracle.block_groups(*tied((0, 4), (1, 1), (3, 3)), 2, 4)) == [4, 4]
 
 
-# ----------------------------------------------------------------------------------------- errors
-
-
-def test_two_bins_by_hand():
-    y, p = [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]
-    groups = oracle.equal_width_groups(p, 2)
-    assert groups == [[0, 1], [2, 3]]
-    assert oracle.ece(y, p, groups) == pytest.approx(0.15, abs=1e-16)
-
-
 def test_norms_by_hand():
     # Gaps 1/2 on three quarters of the weight and 1/4 on the rest.
     y, p, groups = [1, 1, 1, 0], [0.5, 0.5, 0.5, 0.25], [[3], [0, 1, 2], []]
     assert oracle.ece(y, p, groups, "l1") == 0.4375
     assert oracle.ece(y, p, groups, "l2") == math.sqrt(0.203125)
     assert oracle.ece(y, p, groups, 3) == pytest.approx((0.75 / 8 + 0.25 / 64) ** (1 / 3), abs=1e-15)
-    assert oracle.ece(y, p, groups, "max") == oracle.mce(y, p, groups) == 0.5
+    assert oracle.ece(y, p, groups, "max") == 0.5
     assert oracle.gce(y, p, groups, "absolute", "l2") == oracle.ece(y, p, groups, "l2")
     assert oracle.gce(y, p, groups, "squared", "l1") == 0.203125
     assert oracle.gce(y, p, groups, "squared", "max") == 0.25
@@ -279,9 +199,6 @@ def test_the_squared_error_is_the_sum_over_pairs():
     u = [Fraction(label) - Fraction(score) for label, score in zip(y, p, strict=True)]
     pairs = sum(u[a] * u[b] / (len(g) - 1) for g in groups for a in g for b in g if a != b)
     assert oracle.squared_ece(y, p, groups) == float(pairs / 5)
-
-
-def test_the_squared_error_of_lone_rows_is_zero_and_can_be_negative():
     assert oracle.squared_ece([1, 0], [0.5, 0.5], [[0], [1]]) == 0
     assert oracle.squared_ece([1, 0], [0.5, 0.5], [[0, 1]]) == -0.25
 
@@ -293,9 +210,6 @@ def test_importance_weights_that_are_equal_change_nothing():
         assert oracle.squared_ece_importance(y, p, groups, [weight] * 5) == pytest.approx(plain, abs=1e-16)
     # Two rows: whatever their weights, the only pair is the estimate.
     assert oracle.squared_ece_importance([1, 1], [0.5, 0.75], [[0, 1]], [0.2, 3.1]) == 0.125
-
-
-# ------------------------------------------------------------------------------------------- tests
 
 
 def test_tce_by_hand():
@@ -314,7 +228,7 @@ def test_the_binomial_pvalue_sums_outcomes_no_likelier_than_the_one_seen():
         assert not oracle.rejects(k, n, p, by_hand * (1 - 1e-9))
 
 
-@pytest.mark.parametrize(("k", "n", "inside"), [(1, 30, 0.17), (1, 31, 0.163), (2, 34, 0.195), (2, 35, 0.1885)])
+@pytest.mark.parametrize(("k", "n", "inside"), [(1, 30, 0.17), (2, 35, 0.1885)])
 def test_the_accepted_scores_can_have_a_hole(k, n, inside):
     runs = []
     for j in range(-40, 41):
@@ -338,53 +252,16 @@ def test_the_t_test_of_equal_labels_rejects_every_other_score_and_one_row_reject
     assert not oracle.rejects(1, 1, 0.0, test="t")
 
 
-def test_tce_refuses_fractional_weights():
-    with pytest.raises(ValueError, match="whole numbers"):
-        oracle.tce([0, 1], [0.5, 0.5], [[0, 1]], w=[0.5, 1])
-
-
-@pytest.mark.slow
-def test_tce_of_a_calibrated_model_on_1000_rows_is_about_13_percent():
-    # 500 such data sets had mean 13.18 and standard deviation 5.13.
-    generator = random.Random(1)
-    values = []
-    for _ in range(25):
-        p = [generator.random() for _ in range(1000)]
-        y = [int(generator.random() < score) for score in p]
-        values.append(oracle.tce(y, p, oracle.equal_mass_groups(y, p, None, 10)))
-    assert math.fsum(values) / 25 == pytest.approx(13.18, abs=4 * 5.13 / math.sqrt(25))
-
-
 def test_estimation_error_by_hand():
     # Variances 1/4 (four rows) and 0 (one row).
     assert oracle.estimation_error([0, 1, 0, 1, 1], [[0, 1, 2, 3], [], [4]]) == (0.2, 0.125)
 
 
-# --------------------------------------------------------------------------------------- intervals
-
-
-def test_clopper_pearson_ends_put_half_the_error_in_each_tail():
-    low, high = oracle.rate_interval(3, 11, 0.9, "clopper-pearson")
-    assert stats.binom.sf(2, 11, low) == pytest.approx(0.05, abs=1e-12)
-    assert stats.binom.cdf(3, 11, high) == pytest.approx(0.05, abs=1e-12)
-
-
 @pytest.mark.parametrize(("method", "theirs"), [("clopper-pearson", "exact"), ("wilson", "wilson")])
-@pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 9), (9, 9), (4, 9), (30, 1000)])
+@pytest.mark.parametrize(("k", "n"), [(0, 1), (9, 9), (4, 9)])
 def test_intervals_are_those_of_scipy(method, theirs, k, n):
     expected = stats.binomtest(k, n).proportion_ci(0.95, theirs)
     assert oracle.rate_interval(k, n, 0.95, method) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_jeffreys_ends_are_quantiles_of_the_posterior_and_closed_at_zero_and_one():
-    low, high = oracle.rate_interval(4, 9, 0.95, "jeffreys")
-    assert stats.beta.cdf(low, 4.5, 5.5) == pytest.approx(0.025, abs=1e-12)
-    assert stats.beta.cdf(high, 4.5, 5.5) == pytest.approx(0.975, abs=1e-12)
-    assert oracle.rate_interval(0, 9, 0.95, "jeffreys")[0] == 0
-    assert oracle.rate_interval(9, 9, 0.95, "jeffreys")[1] == 1
-
-
-# ------------------------------------------------------------------------------------ proper scores
 
 
 def test_scores_by_hand():
@@ -393,20 +270,6 @@ def test_scores_by_hand():
     assert oracle.log_loss([1, 0], [1.0, 0.0]) == 0
     assert oracle.log_loss([0, 0], [1.0, 0.0]) == math.inf
     assert oracle.log_loss([0, 0], [1.0, 0.0], [0, 1]) == 0
-
-
-def test_scores_of_three_classes_by_hand():
-    P, y = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]], [2, 1]
-    assert oracle.brier_multiclass(P, y) == (0.25 + 0.0625 + 0.5625) / 2
-    assert oracle.log_loss_multiclass(P, y) == pytest.approx(-math.log(0.25) / 2)
-    assert oracle.log_loss_multiclass(P, [2, 0]) == math.inf
-
-
-def test_two_columns_have_the_brier_score_and_the_log_loss_of_the_second():
-    y, p = [1, 0, 1], [0.75, 0.5, 0.125]
-    P = [[1 - score, score] for score in p]
-    assert oracle.brier_multiclass(P, y) == oracle.brier(y, p)
-    assert oracle.log_loss_multiclass(P, y) == pytest.approx(oracle.log_loss(y, p), rel=1e-14)
 
 
 def test_corp_has_the_published_numbers():
@@ -424,15 +287,7 @@ def test_corp_parts_are_not_negative_and_add_up(found):
         assert mcb - dsc + unc == pytest.approx(mean_score(y, p, w), abs=1e-12)
 
 
-# -------------------------------------------------------------------------------- smooth and global
-
-
-def test_smooth_error_of_one_score_is_its_gap():
-    assert oracle.smooth_ece([0] * 5, [0.95] * 5) == pytest.approx(0.95, abs=1e-7)
-    assert oracle.smooth_ece([0, 1], [0.5, 0.5]) == pytest.approx(0, abs=1e-7)
-
-
-@pytest.mark.parametrize("sigma", [0.02, 0.1, 0.3, 0.9])
+@pytest.mark.parametrize("sigma", [0.1, 0.9])
 def test_smooth_error_of_opposite_gaps_has_a_closed_form(sigma):
     # Residuals +1/8 at 1/4 and -1/8 at 3/4: odd about 1/2, so the integral is twice that over [0, 1/2].
     def mass(centre):
@@ -449,14 +304,15 @@ def test_smooth_error_of_opposite_gaps_has_a_closed_form(sigma):
 
 
 def test_smooth_error_is_the_fixed_point():
+    assert oracle.smooth_ece([0] * 5, [0.95] * 5) == pytest.approx(0.95, abs=1e-7)
     generator = random.Random(3)
-    p = [generator.random() ** 2 for _ in range(40)]
+    p = [generator.random() ** 2 for _ in range(20)]
     y = [int(generator.random() < score**0.5) for score in p]
     sigma = oracle.smooth_ece(y, p)
     assert oracle.smooth_ece_at(sigma, y, p) == pytest.approx(sigma, abs=1e-6)
     grid = [oracle.smooth_ece_at(s, y, p) for s in (0.01, 0.03, 0.1, 0.3, 1.0)]
     assert grid == sorted(grid, reverse=True)
-    bias = abs(math.fsum(label - score for label, score in zip(y, p, strict=True))) / 40
+    bias = abs(math.fsum(label - score for label, score in zip(y, p, strict=True))) / 20
     assert bias <= grid[-1] + 1e-8
 
 
@@ -467,11 +323,6 @@ def test_slope_and_intercept_of_two_scores_fit_both_rates():
     expected = (math.log(2) + math.log(3)) / (math.log(1.5) + math.log(4))
     assert slope == pytest.approx(expected, rel=1e-9)
     assert intercept == pytest.approx(math.log(2) - expected * math.log(1.5), rel=1e-9)
-
-
-def test_slope_and_intercept_see_a_weight_as_repetition():
-    y, p, w = [1, 0, 0, 1, 0, 1], [0.2, 0.2, 0.5, 0.5, 0.7, 0.8], [1, 3, 2, 0, 2, 1]
-    assert oracle.slope_intercept(y, p, w) == pytest.approx(oracle.slope_intercept(*oracle.expand(y, p, w)))
 
 
 @pytest.mark.parametrize(
@@ -501,14 +352,6 @@ def test_observed_over_expected_by_hand():
     assert oracle.observed_expected([1], [0.0]) == math.inf
 
 
-# ------------------------------------------------------------------------------------ several classes
-
-
-def test_a_tie_for_the_top_label_goes_to_the_smallest_index():
-    P = [[0.25, 0.375, 0.375], [0.5, 0.5, 0.0]]
-    assert oracle.confidence_view(P, [1, 1]) == ([1, 0], [0.375, 0.5])
-
-
 def test_top_label_by_hand():
     # Class 0 is predicted twice (.6 right, .8 wrong), class 1 once (.7 right), class 2 never.
     P, y = [[0.6, 0.4, 0.0], [0.8, 0.2, 0.0], [0.2, 0.7, 0.1]], [0, 1, 1]
@@ -519,15 +362,6 @@ def test_top_label_by_hand():
     assert oracle.toplabel(P, y, one_bin) == pytest.approx(2 / 3 * 0.2 + 1 / 3 * 0.3)
     assert oracle.toplabel(P, y, one_bin, [1, 0, 3]) == pytest.approx(1 / 4 * 0.4 + 3 / 4 * 0.3)
 
-
-def test_class_wise_error_of_two_columns_is_the_mean_of_both_views():
-    y, p = [1, 0, 1, 0], [0.85, 0.35, 0.45, 0.15]
-    P = [[1 - score, score] for score in p]
-    both = ece10(y, p) + ece10([1 - label for label in y], [row[0] for row in P])
-    assert oracle.classwise(P, y, ece10) == pytest.approx(both / 2, abs=1e-16)
-
-
-# ---------------------------------------------------------------------------------------- real data
 
 PUBLISHED = {
     # TCE, TCE(Q), ECE, ACE, MCE, MCE(Q); the paper prints 0.0102 for the last, its data give 0.0101
@@ -545,27 +379,15 @@ def dogs():
         return {name: data[name].tolist() for name in data.files}
 
 
-@pytest.mark.parametrize("model", PUBLISHED)
 @pytest.mark.slow
-def test_binned_errors_of_imagenet_are_the_published_ones(dogs, model):
+@pytest.mark.parametrize("model", PUBLISHED)
+def test_the_errors_of_imagenet_are_the_published_ones(dogs, model):
     y, p = dogs["y_true"], dogs[model]
     wide, mass = oracle.equal_width_groups(p, 10), oracle.equal_mass_groups(y, p, None, 10)
-    found = oracle.ece(y, p, wide), oracle.ece(y, p, mass), oracle.mce(y, p, wide), oracle.mce(y, p, mass)
-    assert tuple(round(value, 4) for value in found) == PUBLISHED[model][2:]
-
-
-@pytest.mark.slow
-def test_three_blocks_of_resnet152_without_an_event_stay_three(dogs):
-    y, p = dogs["y_true"], dogs["resnet152"]
     blocks = oracle.block_groups(y, p, 2500, 10_000)
-    assert sizes(blocks) == [10_000, 10_000, 10_000, 7955, 4587, 2502, 4956]
-    assert [sum(y[i] for i in members) for members in blocks] == [0, 0, 0, 1, 6, 1299, 4944]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", PUBLISHED)
-def test_tce_of_imagenet_is_the_published_one(dogs, model):
-    y, p = dogs["y_true"], dogs[model]
-    blocks, mass = oracle.block_groups(y, p, 2500, 10_000), oracle.equal_mass_groups(y, p, None, 10)
+    if model == "resnet152":  # three blocks without an event stay three
+        assert sizes(blocks) == [10_000, 10_000, 10_000, 7955, 4587, 2502, 4956]
+    errors = oracle.ece(y, p, wide), oracle.ece(y, p, mass), *(oracle.ece(y, p, of, "max") for of in (wide, mass))
+    assert tuple(round(value, 4) for value in errors) == PUBLISHED[model][2:]
     found = oracle.tce(y, p, blocks), oracle.tce(y, p, mass)
     assert tuple(round(value, 3) for value in found) == PUBLISHED[model][:2]
