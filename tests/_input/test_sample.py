@@ -23,25 +23,14 @@ def shares(a, b):
     return np.shares_memory(a, np.asarray(b))
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", ">f8", "i1", "i8", "u1", "bool"])
-def test_scores_of_any_dtype_are_passed_on(dtype):
-    p = (P > 0.5).astype(dtype)
-    sample = read_sample(Y, p)
-    assert shares(sample.p, p)
-    assert sample.p.dtype == p.dtype
-
-
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f4", "i1", "i4", ">i8", "u1", "u8", "bool"])
-def test_labels_of_any_dtype_are_passed_on(dtype):
-    y = Y.astype(dtype)
-    assert shares(read_sample(y, P).y, y)
-
-
-def test_weights_of_float64_are_passed_on():
+def test_scores_labels_and_weights_are_passed_on():
+    for dtype in ("f2", "f4", "f8", ">f4", "i1", "i8", "u1", "u8", "bool"):
+        p, y = (P > 0.5).astype(dtype), Y.astype(dtype)
+        sample = read_sample(y, p)
+        assert shares(sample.p, p)
+        assert shares(sample.y, y)
+        assert sample.p.dtype == p.dtype
     assert shares(read_sample(Y, P, sample_weight=W).w, W)
-
-
-def test_class_codes_of_int64_are_passed_on():
     assert shares(read_sample(Y3, P3).y, Y3)
 
 
@@ -135,11 +124,7 @@ def test_a_matrix_of_percentages_and_a_stream_of_them():
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        (
-            [10.0, 120.0],
-            {"percent": True},
-            r"as percentages must lie in \[0, 100\]; 1 of 2 .* 120 at row 1\.$",
-        ),
+        ([10.0, 120.0], {"percent": True}, r"as percentages must lie in \[0, 100\]; 1 of 2 .* 120 at row 1\.$"),
         ([10.0, 20.0], {"percent": 1}, "`percent` must be True or False; got 1"),
         ([10.0, 20.0], {"percent": True, "from_logits": True}, "`percent` is only for probabilities"),
         ([10.0, 20.0], {}, "These look like percentages: say `percent=True` if they are"),
