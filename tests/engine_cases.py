@@ -353,7 +353,7 @@ def _in_memory(table: pa.Table, options: dict[str, Any]) -> Any:
 _NAMES = {
     tn.Tally: ["count", "weight", "events", "squares", "score", "event_squares"],
     tn.Binned: ["count", "weight", "events", "squares", "edges", "sum_score", "sum_square", "sum_event_score", "whole"],
-    tn.Sketch: ["cell", "count", "ends", "exact", "by_label", "scores_by_label", "squares_by_label", "squares"],
+    tn.Sketch: ["cell", "count", "ends", "whole", "by_label", "scores_by_label", "squares_by_label", "squares"],
 }
 
 
@@ -364,7 +364,7 @@ def check(found: Any, wanted: Any, *, weighted: bool) -> None:
         for key, value in wanted.items():
             check(found[key], value, weighted=weighted)
         return
-    if not weighted or (isinstance(wanted, tn.Sketch) and all(part.exact for part in wanted.parts)):
+    if not weighted or (isinstance(wanted, tn.Sketch) and all(part.whole for part in wanted.parts)):
         assert found == wanted
         assert type(found) is type(wanted)
         if isinstance(wanted, tn.Sketch):

@@ -96,7 +96,7 @@ def test_merged_bins_and_cells_are_whole_numbers_up_to_the_same_limit():
                 **tn.tally([0, 0], [0.0, 0.5]).to_dict(),
                 "parts": [
                     {
-                        "exact": True,
+                        "whole": True,
                         "score": [0.0, 0.5],
                         "count": [rows - 5, 5],
                         "weight": [rows - 5, 5],

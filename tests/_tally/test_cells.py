@@ -28,7 +28,7 @@ def test_the_form_of_whole_weights_depends_on_their_sum_and_not_on_the_pieces(ma
     rows = [make([a], [b], sample_weight=[c]) for a, b, c in zip(y, p, w, strict=True)]
     one = make(y, p, sample_weight=w)
     for several in (one, sum(rows), rows[2] + (rows[1] + rows[0]), make([1], [0.6]) + one):
-        assert several.parts[0].exact == (several.weight < 2**35)
+        assert several.parts[0].whole == (several.weight < 2**35)
     assert tn.ace(sum(rows), bins=2) == pytest.approx(tn.ace(y, p, bins=2, sample_weight=w), abs=1e-12)
     for asked in (lambda t: tn.tce(t, bins=1), lambda t: tn.squared_ece(t, bins=2)):
         if total < 2**35:
@@ -44,7 +44,7 @@ def test_rows_without_weights_stay_exact_whatever_their_number():
     for _ in range(36):
         t += t
     assert t.weight == 2**37
-    assert t.parts[0].exact
+    assert t.parts[0].whole
     assert tn.Tally.from_bytes(t.to_bytes()) == t
 
 
@@ -97,7 +97,7 @@ def test_a_run_of_cells_has_the_sums_of_its_cells_and_their_mean_score(weights):
             assert getattr(few, name)[i] == same
         assert few.score[i] == pytest.approx(np.average(cells.score[run], weights=cells.weight[run]), rel=1e-13)
     assert few.weight.dtype == cells.weight.dtype
-    assert few.exact == (weights != "real")
+    assert few.whole == (weights != "real")
 
 
 def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
@@ -180,7 +180,7 @@ def test_tallies_of_every_kind_of_weight_add_to_the_tally_of_all_rows(weights):
             assert cells.count[i] == here.sum()
             for name, values in (("weight", w), ("events", w * y), ("squares", w * w), ("event_squares", w * w * y)):
                 assert getattr(cells, name)[i] == pytest.approx(values[here].sum(), rel=1e-12)
-        assert cells.exact == (weights != "real")
+        assert cells.whole == (weights != "real")
         assert cells.totals == pytest.approx((40, w.sum(), w @ y), rel=1e-12)
 
 
@@ -190,7 +190,7 @@ def test_rows_of_no_cells_change_neither_sums_nor_their_form():
         {
             **empty["whole"].to_dict(),
             "parts": [
-                {"exact": False}
+                {"whole": False}
                 | {name: [] for name in ("score", "count", "weight", "events", "squares", "event_squares")}
             ],
         }
@@ -198,7 +198,7 @@ def test_rows_of_no_cells_change_neither_sums_nor_their_form():
     for sums in (tn.tally([0, 1], [0.2, 0.7]), tn.tally([0, 1], [0.2, 0.7], sample_weight=[2, 3]), empty["real"]):
         assert sums + empty["whole"] == sums == empty["whole"] + sums
         for added in (sums + real_empty, real_empty + sums):
-            assert not added.parts[0].exact
+            assert not added.parts[0].whole
             assert (added.n, added.weight) == (sums.n, sums.weight)
 
 

@@ -24,7 +24,7 @@ def check_cells(part, y, p, w, weights):
     number = cell_of(p)
     assert part.cell.tolist() == np.unique(number).tolist()
     assert part.size == np.unique(number).size
-    assert part.exact == (weights != "any")
+    assert part.whole == (weights != "any")
     for i, c in enumerate(part.cell):
         here = number == c
         assert part.count[i] == here.sum()

@@ -124,11 +124,11 @@ def body_of(data):
 def test_the_format_stays_as_it_is():
     """A change here is a change of format, and needs a new number."""
     data = tn.tally([0, 1, 1], [0.5, 0.25, 0.25]).to_bytes()
-    assert data[:9] == b"TNTALLYS\x03"
+    assert data[:9] == b"TNTALLYS\x04"
     assert int.from_bytes(data[9:17], "little") == len(body_of(data))
     header = (
         '{"what":"tally","kind":"binary","classes":null,'
-        '"parts":[{"exact":true,"score":2,"count":2,"weight":2,"events":2}]}'
+        '"parts":[{"whole":true,"score":2,"count":2,"weight":2,"events":2}]}'
     )
     columns = bytes(12) + bytes.fromhex("d0e0 3f3f")  # 0.25 and 0.5, byte by byte
     columns += bytes.fromhex("0201") + bytes(14)  # rows
@@ -191,8 +191,8 @@ OTHERS = {
     "its name alone": (lambda whole: whole[:10], "it is cut off"),
     "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
     "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
-    "newer": (lambda whole: sealed(body_of(whole), number=4), "4, of a newer trueness; this version reads number 3"),
-    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 3"),
+    "newer": (lambda whole: sealed(body_of(whole), number=5), "5, of a newer trueness; this version reads number 4"),
+    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 4"),
     "a bomb": (lambda whole: sealed(body_of(whole), length=2**40), "it claims to hold 1,099,511,627,776 bytes"),
     "too long": (lambda whole: sealed(body_of(whole), length=10**6), "its length is not what it says"),
     "too short": (lambda whole: sealed(body_of(whole), length=10), "its length is not what it says"),
@@ -253,7 +253,7 @@ def changed(**columns):
 
 
 SPOILT = {
-    "another schema": (lambda d: d.update(schema=2), "its schema is 2, and this version reads 3"),
+    "another schema": (lambda d: d.update(schema=2), "its schema is 2, and this version reads 4"),
     "bins, not cells": (lambda d: d.update(what="trueness.binned"), "this is not a trueness tally"),
     "unknown kind": (lambda d: d.update(kind="ternary"), "its kind is 'ternary'"),
     "parts no list": (lambda d: d.update(parts=3), "header is damaged"),
@@ -266,7 +266,7 @@ SPOILT = {
     "a number for a column": (changed(weight=3), "header is damaged"),
     "strings": (changed(weight=["a", "b"]), "numbers that it should"),
     "columns of columns": (changed(weight=[[1.0], [1.0]]), "numbers that it should"),
-    "whole weights that are not": (changed(exact=True), "numbers that it should"),
+    "whole weights that are not": (changed(whole=True), "numbers that it should"),
     "count is a fraction": (changed(count=[0.5, 1]), "numbers that it should"),
     "lengths differ": (changed(count=[1]), "different lengths"),
     "nan": (changed(weight=[float("nan"), 1.0]), "finite and not below 0"),

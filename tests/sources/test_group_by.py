@@ -87,7 +87,7 @@ def test_groups_of_whole_and_of_broken_weights_are_as_in_memory():
     for key, sums in found.items():
         mine = rows.filter(pl.col("g") == key)
         assert sums == tn.sketch(mine["y"], mine["p"], sample_weight=mine["w"])
-    assert [sums.parts[0].exact for sums in found.values()] == [True, False, True]
+    assert [sums.parts[0].whole for sums in found.values()] == [True, False, True]
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -104,7 +104,7 @@ def test_weights_whose_products_pass_64_bits_are_summed_as_floats(monkeypatch, e
         assert part.weight.tolist() == [40 * w]
         assert part.sum_score[0] == pytest.approx(36 * w, rel=1e-12)
     # In a group-by, weights beyond 2³⁵ count for nothing among integers, so that those of the other group can be had.
-    assert found["a"].parts[0].exact == (batches or many > 2.0**35)
+    assert found["a"].parts[0].whole == (batches or many > 2.0**35)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "path"])

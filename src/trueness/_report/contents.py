@@ -139,7 +139,7 @@ def _model(
         interval_low=shown.interval_low,
         interval_high=shown.interval_high,
         worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
-        blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].exact else None,
+        blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].whole else None,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=parts,

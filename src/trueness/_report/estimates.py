@@ -99,7 +99,7 @@ def _measure(key: str, rule: BinRule, data: Evidence) -> Any:
 
 def shown_within(data: Evidence, options: Options) -> float:
     """The distance that the monotone band shows 95 % of the rows not to exceed; nan if it does not apply."""
-    if not options.intervals or data.dependent or data.tally is None or not data.tally.parts[0].exact:
+    if not options.intervals or data.dependent or data.tally is None or not data.tally.parts[0].whole:
         return float("nan")
     band = BandRuns(data.tally.parts[0]).band(options.level)
     order = np.argsort(band.distance)
@@ -128,13 +128,13 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
         return found
     cells = tally.parts[0]
     few = _FEW_DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
-    if cells.exact:
+    if cells.whole:
         found["tce"] = drawn_floor("TCE", partial(tce, alpha=ALPHA), tally, few, options, notes)
         pooled = Tally("binary", (pool_cells(cells),))
         found["smooth_ece"] = drawn_floor("smooth ECE", smooth_ece, pooled, _FEWEST_DRAWS, options, notes)
     if data.classwise is not None:
         found["ece_classwise"] = _floor_of_rows("class-wise ECE", partial(ece, bins=options.rule), data, options, notes)
-    if data.classwise is None and (cells.exact or data.rows is None):
+    if data.classwise is None and (cells.whole or data.rows is None):
         draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
         found["miscalibration"] = drawn_floor("miscalibration", miscalibration, tally, draws, options, notes)
     else:

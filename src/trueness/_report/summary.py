@@ -46,7 +46,7 @@ def summarize(
     Confidences in the top label have no positives that could have been weighted, and so no prior shift.
     """
     rule, tally = options.rule, data.tally
-    exact = tally is not None and tally.parts[0].exact
+    exact = tally is not None and tally.parts[0].whole
     if tally is not None and not exact:
         notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
     absent: list[str] = []
@@ -137,7 +137,7 @@ def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) 
 def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
     cells = tally.parts[0]
     measure, draws = partial(ece, bins=options.rule), draws_for_floor(cells.size)
-    if cells.exact or data.rows is None:
+    if cells.whole or data.rows is None:
         return drawn_floor("ECE", measure, tally, draws, options, notes)
     view = data.sample  # rows with one score may differ in weight, which a tally does not know
     return drawn_floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")

@@ -100,7 +100,7 @@ def cells_per_axis(bins: BinsLike) -> int:
 
 def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
-    if not cells.exact:
+    if not cells.whole:
         demand = "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the row twice"
         raise InputError("sample_weight", demand)
     start = rule.group(cells).start

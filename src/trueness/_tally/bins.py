@@ -27,7 +27,8 @@ class Bins:
     in units of 2⁻⁵³), so that they are the same bits for any order of the rows, any split and any engine: the `table`,
     of shape (B, 2, 5), holds by bin and label Σw, Σhi, Σlo, Σhi² and Σlo². With weights that are not whole numbers, or
     more than 2³⁶ rows in a bin, `floats` of shape (B, 6) take its place, the :attr:`columns`. Without `count`, Σw
-    counts the rows; `moments` says whether Σwp² is known. Bins with the same edges add.
+    counts the rows; `moments` says whether Σwp² is known, `whole` what it says of `Cells`. Bins with
+    the same edges add.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class Bins:
         """Add up the cells of each bin."""
         start = groups.start
         count = sums_from(start, cells.count)
-        if not cells.exact:
+        if not cells.whole:
             return cls(groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False)
         if not fits(count if cells.weight is cells.count else sums_from(start, cells.weight)):
             return cls(groups.edges, None, _float_sums(cells.as_floats(), start), count, moments=True)

@@ -69,8 +69,8 @@ class Cells:
         return cls(np.zeros(0), none, none, none)
 
     @property
-    def exact(self) -> bool:
-        """Whether every weight is a whole number, so that sums are integers."""
+    def whole(self) -> bool:
+        """Whether every weight is known to be a whole number, so that a weight of 2 counts the row twice."""
         return self.weight.dtype.kind == "i"
 
     @property
@@ -93,7 +93,7 @@ class Cells:
         if self.size == 0 or other.size == 0:
             kept = other if self.size == 0 else self
             dropped = self if self.size == 0 else other
-            return kept if dropped.exact or not kept.exact else kept.as_floats()
+            return kept if dropped.whole or not kept.whole else kept.as_floats()
         score = np.concatenate([self.score, other.score])
         order = np.argsort(score, kind="stable")
         score = score[order]
@@ -106,7 +106,7 @@ class Cells:
 
     def settled(self) -> "Cells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
-        return self if self.squares is None or not self.exact or self.weight.sum() < MOST_WHOLE else self.as_floats()
+        return self if self.squares is None or not self.whole or self.weight.sum() < MOST_WHOLE else self.as_floats()
 
     def _sums(self, *, squares: bool) -> list[NDArray[Any]]:
         """The columns beside the score; with `squares`, Σw² is written out even where it is Σw."""
@@ -193,7 +193,7 @@ def pool_runs(cells: Cells, start: Ints) -> Cells:
     """One cell for each run of cells that begins at a start, at the mean of its scores."""
     sums: dict[str, Any] = {name: values for name, values in cells.columns().items() if name != "score"}
     total: Floats
-    if cells.exact:  # one pass for three sums; whole numbers, as floats, are exact
+    if cells.whole:  # one pass for three sums; whole numbers, as floats, are exact
         n, e = (np.ascontiguousarray(column, np.int64) for column in (cells.weight, cells.events))
         weight, events, total = _kernels.residual_sums(np.ascontiguousarray(cells.score), n, e, start)[:3]
         found = {"weight": weight.astype(np.int64), "events": events.astype(np.int64)}
@@ -209,7 +209,7 @@ def pool_runs(cells: Cells, start: Ints) -> Cells:
 
 def _equal_mass_starts(cells: Cells, most: int) -> Ints:
     """The cell after each one in which the cumulative weight reaches one of `most` equal shares."""
-    if not cells.exact:
+    if not cells.whole:
         reached = np.cumsum(cells.weight)
         return np.asarray(np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1)
     total = int(cells.weight.sum())

@@ -309,7 +309,7 @@ class Evidence:
         if self.rows is not None:
             w = self.rows.w
             return "none" if w is None else "fractional" if bool((w % 1 != 0).any()) else "whole"
-        whole = all(part.whole if isinstance(part, Bins) else part.exact for part in self.parts)
+        whole = all(part.whole for part in self.parts)
         return "fractional" if not whole else "none" if self.sums.weight == self.sums.n else "whole"
 
     @property

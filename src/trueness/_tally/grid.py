@@ -56,8 +56,8 @@ class GridCells:
         return self.cell.size
 
     @property
-    def exact(self) -> bool:
-        """Whether every weight is a whole number, so that sums are integers."""
+    def whole(self) -> bool:
+        """As of :class:`~trueness._tally.cells.Cells`."""
         return self.table is not None
 
     @property
@@ -143,10 +143,10 @@ class GridCells:
         w, p, p2, w2 = self.by_label, self.scores_by_label, self.squares_by_label, self._weight_squares
         columns = (w.sum(axis=1), w2.sum(axis=1), w[:, 1], p.sum(axis=1), p2.sum(axis=1), p[:, 1])
         floats = sums_from(start, np.column_stack(columns).astype(np.float64))
-        return Bins(edges, None, floats, count, moments=True, whole=self.exact)
+        return Bins(edges, None, floats, count, moments=True, whole=self.whole)
 
     def __add__(self, other: "GridCells") -> "GridCells":
-        if self.exact != other.exact:
+        if self.whole != other.whole:
             return self._as_floats() + other._as_floats()
         cell = np.union1d(self.cell, other.cell)
         here, there = np.searchsorted(cell, self.cell), np.searchsorted(cell, other.cell)

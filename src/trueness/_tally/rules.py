@@ -274,7 +274,7 @@ class EqualMass(BinRule):
         return _groups_from(cells, self._starts(cells))
 
     def _starts(self, cells: Cells) -> Ints:
-        if cells.exact and cells.totals.weight == cells.size:  # each cell has one row: cut j begins at cell ⌊jN/n⌋
+        if cells.whole and cells.totals.weight == cells.size:  # each cell has one row: cut j begins at cell ⌊jN/n⌋
             return np.concatenate([[0], self.ranks(cells.size)])
         return self.first_cells(np.cumsum(cells.weight))
 
@@ -417,7 +417,7 @@ class BlockIsotonic(BinRule):
 
     def group(self, cells: Cells) -> Groups:
         """Pool within the limits."""
-        if not cells.exact:
+        if not cells.whole:
             demand = "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows"
             raise InputError("sample_weight", demand, "others need bins that do not, such as `EqualMass(10)`")
         n_min, n_max = self.limits(int(cells.weight.sum()))

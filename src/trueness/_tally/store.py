@@ -28,7 +28,7 @@ from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
 from trueness.errors import InputError
 
-FORMAT = 3
+FORMAT = 4
 """The number of the format; a reader refuses every other."""
 
 _MAGIC = b"TNTALLYS"
@@ -44,7 +44,7 @@ _ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, rela
 Part: TypeAlias = Cells | Bins | GridCells
 Fields: TypeAlias = dict[str, Any]
 _Column: TypeAlias = tuple[str, tuple[int, ...]]
-"""Type and shape of a row; int64 or float64 ('?') as the flag `exact` says."""
+"""Type and shape of a row; int64 or float64 ('?') as the flag `whole` says."""
 
 
 class _Form(NamedTuple):
@@ -62,7 +62,7 @@ _OWN: _Column = ("?", ())
 _CELL_NAMES = {"score", "count", "weight", "events"}
 _FORMS = {
     "tally": _Form(
-        {"exact"},
+        {"whole"},
         (_CELL_NAMES, _CELL_NAMES | {"squares", "event_squares"}),
         {"count": _INT, "weight": _OWN, "events": _OWN} | dict.fromkeys(("score", "squares", "event_squares"), _FLOAT),
     ),
@@ -123,7 +123,7 @@ def describe(kind: View, parts: tuple[Part, ...], classes: tuple[Any, ...] | Non
 
 def _fields(part: Part) -> Fields:
     if isinstance(part, Cells):
-        return {"exact": part.exact, **part.columns()}
+        return {"whole": part.whole, **part.columns()}
     flags = {"moments": part.moments, "whole": part.whole} if isinstance(part, Bins) else {}
     names = ("edges", "count", "table", "floats") if isinstance(part, Bins) else GridCells.__slots__
     columns = {name: getattr(part, name) for name in names}
@@ -294,7 +294,7 @@ def _check_layout(form: str, fields: Fields) -> None:
 def _types(form: str, fields: Fields) -> dict[str, _Column]:
     """Type and shape of each column that a part has, in the order of its fields."""
     found = {name: _FORMS[form].columns[name] for name in fields if name not in _FORMS[form].flags}
-    own = "<i8" if fields.get("exact") else "<f8"
+    own = "<i8" if fields.get("whole") else "<f8"
     return {name: (own if dtype == "?" else dtype, shape) for name, (dtype, shape) in found.items()}
 
 
@@ -338,8 +338,7 @@ def check_sums(part: Part) -> None:
     if not all(bool((np.isfinite(v) & (v >= 0)).all()) for v in _fields(part).values() if isinstance(v, np.ndarray)):
         refuse("its sums must be finite and not below 0")
     count, weight = part.count, part.weight
-    whole = part.whole if isinstance(part, Bins) else part.exact
-    if ((count > 0) != (weight > 0)).any() or (whole and (count > weight).any()):
+    if ((count > 0) != (weight > 0)).any() or (part.whole and (count > weight).any()):
         refuse("its rows and their weights contradict each other")
     if (part.events > weight).any():
         refuse("it has more events than rows")

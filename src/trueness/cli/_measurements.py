@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import trueness as tn
-from trueness._tally.bins import Bins
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
@@ -355,7 +354,7 @@ def _as_measure(q: Quantity, options: Options, binned: bool) -> Any:
 
 
 def _whole_weights(t: tn.Tally | Binned) -> bool:
-    return all(part.whole if isinstance(part, Bins) else part.exact for part in t.parts)
+    return all(part.whole for part in t.parts)
 
 
 def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:

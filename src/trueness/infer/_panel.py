@@ -162,7 +162,7 @@ def panel_of_answers(
         NAMES,
         tuple(found[name] for name in NAMES),
         tests,
-        round(total) if cells.exact else cells.totals.rows,
+        round(total) if cells.whole else cells.totals.rows,
         events,
         float(events) / total,
         level,

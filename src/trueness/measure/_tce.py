@@ -140,7 +140,7 @@ def _tce_of_tallies(
 
 def _joint_rejections(parts: Sequence[Cells], firsts: Sequence[Ints], alpha: float, test: Test) -> list[Bools]:
     """:func:`rejections` of each part."""
-    alike = len({(cells.exact, cells.squares is None) for cells in parts}) == 1
+    alike = len({(cells.whole, cells.squares is None) for cells in parts}) == 1
     if len(parts) == 1 or not alike:
         return [rejections(cells, first, alpha, test) for cells, first in zip(parts, firsts, strict=True)]
     joint = Cells(**{name: np.concatenate([getattr(cells, name) for cells in parts]) for name in parts[0].columns()})
@@ -168,7 +168,7 @@ def _percentages(cells: Cells, first: Ints, rejected: Bools) -> Floats:
 
 def check_weights(cells: Cells, test: Test) -> None:
     """Refuse weights that are not whole numbers for the binomial test."""
-    if test == "binomial" and not cells.exact:
+    if test == "binomial" and not cells.whole:
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵ for the binomial test",
@@ -179,7 +179,7 @@ def check_weights(cells: Cells, test: Test) -> None:
 def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
     """Whether the labels of its bin reject the score of each cell; bins begin at the cells `first`."""
     k, n = segment_sums(cells.events, first), segment_sums(cells.weight, first)
-    if cells.squares is not None and not cells.exact:
+    if cells.squares is not None and not cells.whole:
         effective = n * n / segment_sums(cells.squares, first)
         k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
     if callable(test):

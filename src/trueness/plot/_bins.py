@@ -307,7 +307,7 @@ class TestReliabilityDisplay(FromEstimator):
         rule = BlockIsotonic() if bins is None else as_rule(bins)
         one_model(y_true, y_prob, cls.__name__)
         (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
-        if test == "binomial" and not problem.cells.exact:
+        if test == "binomial" and not problem.cells.whole:
             also = " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
             raise must_count("the binomial test", f"`test='t'`{also}")
         record = bins_with_rejections(problem.cells, rule, alpha, test)
@@ -315,7 +315,7 @@ class TestReliabilityDisplay(FromEstimator):
         edges = edges_of([problem], chosen, [record.rate, record.score], zoom=scale == "auto")
         spread = histogram_of(problem.cells, edges)
         floor = None
-        if problem.cells.exact and not rule.splits_ties:
+        if problem.cells.whole and not rule.splits_ties:
             measure: Any = partial(tce, bins=rule, alpha=alpha, test=test)
             sums = Tally("binary", (problem.cells,))
             floor = noise_floor(measure, sums, resamples=_DRAWS, seed=0, progress=False).mean

@@ -104,7 +104,7 @@ class IntervalDisplay(FromEstimator):
         intervals: dict[str, Interval] = {}
         for group, models in groups.items():
             for problem in problems(models, classes):
-                if not problem.cells.exact:
+                if not problem.cells.whole:
                     instead = (
                         "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
                     )

@@ -73,7 +73,7 @@ def largest_run(days, edges, excess=None):
     for d, day in enumerate(days):
         at = np.clip(np.searchsorted(edges, day.score, side="right") - 1, 0, strata - 1)
         for k, w, events, score, square in zip(
-            at, day.weight, day.events, day.score, day.weight if day.exact else day.squares, strict=True
+            at, day.weight, day.events, day.score, day.weight if day.whole else day.squares, strict=True
         ):
             n[d, k], e[d, k], m[d, k] = n[d, k] + w, e[d, k] + events, m[d, k] + w * score
             s2[d, k] += square

@@ -274,7 +274,7 @@ def test_importance_weights_draw_one_label_per_row_with_its_squares():
 def test_whole_importance_weights_have_whole_events():
     redraw, _ = redraw_of(unlabelled(P, {"sample_weight": [3, 1, 1, 2, 2, 0, 4]}, "importance"))
     for tally in drawn_tallies(redraw, 20):
-        assert tally.parts[0].exact
+        assert tally.parts[0].whole
         assert set((tally.parts[0].events % [3, 1, 2, 4]).tolist()) == {0}
 
 
@@ -319,7 +319,7 @@ def test_sums_of_equal_weights_have_one_label_per_row():
     assert plain(np.random.default_rng(0)).parts[0].squares is None
     whole = tn.tally([0, 1, 1], [0.3, 0.3, 0.6], sample_weight=[4, 4, 3])
     for one in drawn_tallies(redraw_of_tally(whole, "importance")[0], 20):
-        assert one.parts[0].exact
+        assert one.parts[0].whole
         assert set((one.parts[0].events % [4, 3]).tolist()) == {0}
     counted, sums = redraw_of_tally(whole, "frequency")
     assert sums.parts[0].count.tolist() == [8, 3]

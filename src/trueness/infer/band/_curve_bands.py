@@ -217,7 +217,7 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Flo
     freedom = math.inf
     if rows is not None:
         freedom = effective_number(rows.cluster, rows.weight) - 1
-    elif not fit.cells.exact:
+    elif not fit.cells.whole:
         assert fit.cells.squares is not None
         freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / fit.cells.squares.sum()) - 1)
     if freedom <= 0:
@@ -238,7 +238,7 @@ def _spline_covariance(curve: SplineCurve, rows: ClusteredRows | None) -> Floats
         columns = fit.columns(logits(p[kept]))
         residual = np.asarray(rows.top.y, np.float64)[kept] - expit(columns @ fit.coefficients)
         spread = _cluster_spread(columns * residual[:, None], rows, np.flatnonzero(kept))
-    elif cells.exact:
+    elif cells.whole:
         return bread
     else:
         assert cells.squares is not None

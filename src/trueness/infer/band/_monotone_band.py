@@ -103,7 +103,7 @@ def band_runs(evidence: Evidence) -> "BandRuns":
     if evidence.dependent or evidence.weight_type == "importance":
         argument = "cluster" if evidence.dependent else "weight_type='importance'"
         raise InputError(argument, "is not accepted by the monotone band: rows must be independent, of equal weight")
-    if not evidence.cells.exact:
+    if not evidence.cells.whole:
         raise InputError("sample_weight", "must be whole numbers for the monotone band, which counts rows")
     return BandRuns(evidence.cells)
 

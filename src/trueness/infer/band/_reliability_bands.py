@@ -176,7 +176,7 @@ def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
 def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:
     p, w = cells.score[rows], cells.weight[rows]
     total = w.sum()
-    if cells.exact:
+    if cells.whole:
         few, many = central_interval(p, np.asarray(w, np.int64), level)
         return few / total, many / total
     from scipy.special import ndtri
@@ -261,11 +261,11 @@ def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[
     """The events of the cells, then sets of events drawn from the scores."""
     yield cells.events
     p = cells.score
-    single = cells.exact and bool((cells.weight == 1).all())
+    single = cells.whole and bool((cells.weight == 1).all())
     for _ in range(resamples):
         if single:  # several times as fast
             yield (rng.random(cells.size) < p).astype(np.int64)
-        elif cells.exact:
+        elif cells.whole:
             yield rng.binomial(np.asarray(cells.weight, np.int64), p)
         else:
             assert cells.squares is not None

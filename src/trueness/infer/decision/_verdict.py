@@ -235,7 +235,7 @@ def power_of(evidence: Evidence, alpha: float, rng: np.random.Generator) -> Dete
     """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
     cells = evidence.cells
     effective, clusters = float(cells.weight.sum()), None
-    if not cells.exact:
+    if not cells.whole:
         effective = effective if cells.squares is None else effective**2 / float(cells.squares.sum())
     if evidence.cluster is not None:
         clusters, one = effective_number(evidence.cluster), evidence.sample

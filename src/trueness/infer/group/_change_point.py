@@ -62,7 +62,7 @@ class _Strata:
     """Sums of each day in each stratum of the pooled scores, in arrays of shape (days, strata)."""
 
     def __init__(self, days: Sequence[Cells]) -> None:
-        self.whole = all(cells.exact for cells in days)
+        self.whole = all(cells.whole for cells in days)
         edges = _edges(days)
         n = edges.size - 1
         sums = []
@@ -100,7 +100,7 @@ def _edges(days: Sequence[Cells]) -> Floats:
     """Edges of the strata: about ten of equal mass and ten of equal width, fewer if few events are expected."""
     score, inverse = np.unique(np.concatenate([cells.score for cells in days]), return_inverse=True)
     weight = np.bincount(inverse, np.concatenate([cells.weight for cells in days]))
-    if all(cells.exact for cells in days):
+    if all(cells.whole for cells in days):
         weight = np.rint(weight).astype(np.int64)
     expected = float(weight @ score)
     n = max(1, min(_STRATA, int(min(expected, float(weight.sum()) - expected) / _EVENTS)))

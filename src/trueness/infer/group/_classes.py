@@ -75,7 +75,7 @@ def _draws(tallies: Sequence[Tally], alpha: float) -> int | None:
     """Draws that let the smallest p-value survive a correction for all the tests; None if that costs too much."""
     draws = max(_DRAWS, math.ceil(round(2 * len(tallies) / alpha, 6)) - 1)
     cells = sum(part.size for tally in tallies for part in tally.parts)
-    exact = all(part.exact for tally in tallies for part in tally.parts)
+    exact = all(part.whole for tally in tallies for part in tally.parts)
     return draws if exact and cells * draws <= _TEST_LABELS else None
 
 

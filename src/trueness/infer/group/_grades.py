@@ -443,7 +443,7 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
         shift = math.inf if found.low > -math.inf else -math.inf if found.high < math.inf else math.nan
     certain = inside_cells(cells).certain
     note = f"{certain:,.6g} scores of exactly 0 or 1 are left out." if certain else ""
-    method = "likelihood ratio" if cells.exact else "Wald, sandwich variance"
+    method = "likelihood ratio" if cells.whole else "Wald, sandwich variance"
     error = found.standard_error if math.isfinite(shift) else math.nan
     return Estimate(name, shift, found.low, found.high, level, method, total.n, definition, error, note=note)
 

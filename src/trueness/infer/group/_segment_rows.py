@@ -194,7 +194,7 @@ def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
     (part,) = Evidence.of_sums(sums).cells_at_means
     there = part.count > 0
     rows, weight, events, score = (np.asarray(v[there]) for v in (part.count, part.weight, part.events, part.score))
-    if part.exact:
+    if part.whole:
         ones = np.ones(rows.size)
         return score, weight.astype(np.int64), ones, rows, weight.astype(np.float64), events.astype(np.float64)
     assert part.squares is not None

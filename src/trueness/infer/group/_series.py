@@ -256,7 +256,7 @@ def _ece_limits(sums: Sums, rule: BinRule, level: float, seed: int) -> tuple[flo
 def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
     """Mean and upper quantile of the ECE of a calibrated model, as in `noise_floor`, with many draws at once."""
     parts, rng = _filled(tally), generator(seed)
-    if not all(cells.exact for cells in parts):
+    if not all(cells.whole for cells in parts):
         return math.nan, math.nan
     draws = max(_FEWEST_DRAWS, min(_DRAWS, int(_FLOOR_LABELS / sum(cells.size for cells in parts))))
     share = np.array([1.0 if tally.kind == "classwise" else float(cells.weight.sum()) for cells in parts])
@@ -284,7 +284,7 @@ class _Tests:
     def __init__(self, tallies: dict[str, Tally], draws: int, seed: int) -> None:
         self.tallies, self.draws, self.seed = tallies, draws, seed
         self.number = sum(len(_filled(tally)) for tally in tallies.values())
-        self.counted = all(cells.exact for tally in tallies.values() for cells in tally.parts)
+        self.counted = all(cells.whole for tally in tallies.values() for cells in tally.parts)
         self.asymptotic = self.number > _MANY_TESTS
         """Whether no labels are redrawn."""
 

@@ -74,14 +74,14 @@ def _independent_spread(cells: Cells, auc: float) -> _Spread:
     # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
     sums = np.zeros((2, 3))
     # Rows that count alike, or as often as a whole weight says, weigh 1 each.
-    event_squares, squares = (cells.events, cells.weight) if cells.exact else (cells.event_squares, cells.squares)
+    event_squares, squares = (cells.events, cells.weight) if cells.whole else (cells.event_squares, cells.squares)
     assert event_squares is not None
     assert squares is not None
     for some, found in placements(cells):
         of_class = event_squares[some], squares[some] - event_squares[some]
         each = zip(found[:2], of_class, found[2:], strict=True)
         sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
-    freedom = math.inf if cells.exact else max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
+    freedom = math.inf if cells.whole else max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
     (of_events, events), (of_others, others) = (
         _class_variance(total, squares, distance, auc) for total, squares, distance in sums.tolist()
     )

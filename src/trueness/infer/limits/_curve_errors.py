@@ -142,7 +142,7 @@ def _summaries(distance: Floats, weight: Numbers) -> Floats:
 def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
     """Events of the cells drawn from their scores, of shape (draws, cells)."""
     p = cells.score
-    if cells.exact:
+    if cells.whole:
         return rng.binomial(np.asarray(cells.weight, np.int64), p, (draws, cells.size)).astype(np.float64)
     assert cells.squares is not None
     # Not normal: of a rare event, clipped normal noise has a mean far above zero.

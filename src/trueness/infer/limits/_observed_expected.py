@@ -91,7 +91,7 @@ class _Strata:
 
     def __init__(self, sums: Cells | Bins) -> None:
         kept = np.asarray(sums.weight) > 0
-        whole = sums.exact if isinstance(sums, Cells) else sums.whole
+        whole = sums.whole
         weight = np.asarray(sums.weight, np.float64)[kept]
         self.score = sums.score[kept]
         score_sums = weight * self.score if isinstance(sums, Cells) else sums.sum_score[kept]

@@ -96,7 +96,7 @@ def _contradicted(evidence: Evidence) -> str:
 def _joined(tally: Tally) -> Cells:
     """The cells of parts that share no rows, one after another; scores need not ascend."""
     parts = [part for part in tally.parts if part.size]
-    if not all(part.exact for part in parts):
+    if not all(part.whole for part in parts):
         parts = [part.as_floats() for part in parts]
     columns = [part.columns() for part in parts]
     return Cells(**{name: np.concatenate([each[name] for each in columns]) for name in columns[0]})
@@ -169,7 +169,7 @@ def scaled_brier_limits(asked: Asked) -> Limits:
 def rate_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
     """The event rate: Clopper-Pearson, with the effective number of rows of clusters."""
     weight, events = float(sums.weight.sum()), float(sums.events.sum())
-    exact = sums.exact if isinstance(sums, Cells) else sums.whole
+    exact = sums.whole
     squares = weight if exact else float(np.asarray(sums.squares).sum())
     half = np.array([0.5])
     count = np.array([sums.totals.rows])
@@ -209,13 +209,13 @@ def uncertainty_limits(asked: Asked) -> Limits:
 
 def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
     """The log loss of several classes, from class-wise sums: only the true class enters."""
-    parts = [part if part.exact else part.as_floats() for part in tally.parts]
+    parts = [part if part.whole else part.as_floats() for part in tally.parts]
     score = np.concatenate([part.score for part in parts])
     events = np.concatenate([part.events for part in parts])
     weight = np.concatenate([part.weight for part in parts])
     some = events > 0
     labels = Cells(score[some], events[some].astype(np.int64), events[some], events[some])
-    if not labels.exact:
+    if not labels.whole:
         squares = np.concatenate([np.asarray(part.event_squares) for part in parts])[some]
         labels = Cells(score[some], labels.count, events[some], events[some], squares, squares)
     lesser = (score > 0) & (score <= 0.5)  # at most one class of a row is above one half
@@ -252,14 +252,14 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
         return _row_moments(np.where(cluster_rows.top.y, event, other) - mean, w, cluster_rows.cluster)
     cells = sums if isinstance(sums, Cells) else sums.at_means()
     total = float(cells.weight.sum())
-    squares = total if cells.exact else float(squared_weights(cells).sum())
+    squares = total if cells.whole else float(squared_weights(cells).sum())
     e = cells.events.astype(np.float64)
     o = cells.weight - e
     event, other = (each - mean for each in pair(cells.score))
     event[e == 0] = 0  # a label that does not occur may have an infinite loss
     other[o == 0] = 0
     sizes: Floats | float = 1.0
-    if not cells.exact:
+    if not cells.whole:
         assert cells.squares is not None
         assert cells.event_squares is not None
         e, o = cells.event_squares, cells.squares - cells.event_squares

@@ -50,11 +50,11 @@ def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
     rarer = min(inside.totals.events, inside.totals.weight - inside.totals.events)
     method = "Wald" if rarer > _MANY else "profile likelihood" if rarer else "exact, one class"
     if math.isnan(shift):
-        known = cluster_rows is None and cells.exact and x.size
+        known = cluster_rows is None and cells.whole and x.size
         return Limits(*(_exact_limits(x, inside, level) if known else _NO_LIMITS), method, value=shift)
     precision, freedom = _precision(x, inside, shift, cluster_rows)
     error = 1 / math.sqrt(precision) if precision > 0 else math.nan
-    if cluster_rows is not None or not cells.exact or rarer > _MANY:
+    if cluster_rows is not None or not cells.whole or rarer > _MANY:
         return Limits(*_reach(shift, precision, level, freedom), method, error, value=shift)
     w, e = inside.weight, inside.events
     pooled = _pool(x, w, e, shift) if x.size > _MANY_SCORES else (x, w.astype(np.float64), e.astype(np.float64))
@@ -145,7 +145,7 @@ def _reach(shift: float, precision: float, level: float, freedom: float) -> tupl
 def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:
     """One over the variance of the shift, and the degrees of freedom of Student's t (inf: the normal law)."""
     information = float(line_sums(x, inside.weight, inside.events, 1.0, shift)[1][0, 0])
-    if rows is None and inside.exact:
+    if rows is None and inside.whole:
         return information, math.inf
     if rows is None:
         assert inside.squares is not None

@@ -58,7 +58,7 @@ def slope_limits(
     inside, x, slope, rarer = line.inside.cells, line.x, line.slope, line.rarer
     limits = line.covariance.limits(slope, 1, level)
     method = line.sandwich
-    if cluster_rows is not None and rarer < _FEW and cells.exact:
+    if cluster_rows is not None and rarer < _FEW and cells.whole:
         alone = slope_limits(cells, level)
         limits = min(limits[0], alone.low), max(limits[1], alone.high)
     if not method:
@@ -125,7 +125,7 @@ def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedL
     x = logits(inside.cells.score)
     slope, intercept = recalibration_line(x, inside.cells.weight, inside.cells.events)
     covariance = _covariance(x, inside.cells, slope, intercept, cluster_rows)
-    sandwich = "sandwich of clusters, t" if cluster_rows is not None else "" if cells.exact else "sandwich, t"
+    sandwich = "sandwich of clusters, t" if cluster_rows is not None else "" if cells.whole else "sandwich, t"
     return FittedLine(inside, x, slope, intercept, covariance, sandwich)
 
 
@@ -248,7 +248,7 @@ def _covariance(
     bread = from_centre @ np.linalg.inv(information)
     if cluster_rows is not None:
         spread, freedom = _clustered_spread(cluster_rows, slope, intercept, centre)
-    elif cells.exact:
+    elif cells.whole:
         return LineCovariance(bread @ from_centre.T, math.inf)
     else:
         assert cells.squares is not None
@@ -303,7 +303,7 @@ def free_intercept_limits(
     if math.isnan(line.intercept):
         return Limits(-math.inf, math.inf, method, math.nan, line.left_out, math.nan)
     limits, error = line.covariance.limits(line.intercept, 0, level), math.sqrt(line.covariance.matrix[0, 0])
-    if cluster_rows is not None and line.rarer < _FEW and cells.exact:
+    if cluster_rows is not None and line.rarer < _FEW and cells.whole:
         alone = free_intercept_limits(cells, level)
         limits = min(limits[0], alone.low), max(limits[1], alone.high)
     if not line.sandwich and line.rarer <= MANY and math.isfinite(limits[0]):

@@ -73,7 +73,7 @@ def _gap_draws(part: Cells | Bins, rule: BinRule, norm: str | float, power: int,
     first = rule.group(cells).start
     first = np.asarray(first[:-1][np.diff(first) > 0], np.int64)
     weight = segment_sums(cells.weight, first).astype(np.float64)
-    squares = cells.weight if cells.exact or cells.squares is None else cells.squares
+    squares = cells.weight if cells.whole or cells.squares is None else cells.squares
 
     def of_labels(some: slice) -> Floats:
         p = cells.score[some]
@@ -81,7 +81,7 @@ def _gap_draws(part: Cells | Bins, rule: BinRule, norm: str | float, power: int,
 
     variance = product_sums(of_labels, cells.size, first) * shrink
     # In units of rows: the sums of a few heavy rows are not normal.
-    unit = 1.0 if cells.exact else segment_sums(np.asarray(squares, np.float64), first) / weight
+    unit = 1.0 if cells.whole else segment_sums(np.asarray(squares, np.float64), first) / weight
     normal = variance >= _NORMAL * unit**2
     gaps = rng.standard_normal((_GAP_DRAWS, first.size)) * (np.sqrt(variance) / weight)
     if not normal.all():
@@ -100,7 +100,7 @@ def _few_event_gaps(cells: Cells, first: Ints, chosen: Any, rng: np.random.Gener
     if some.size > _MOST_CELLS:
         runs = np.unique(np.concatenate([start, np.arange(0, some.size, -(-some.size // _MOST_CELLS))]))
         some, number = pool_runs(some, runs), number[runs]
-    n = some.weight.astype(np.int64) if some.exact else some.count
+    n = some.weight.astype(np.int64) if some.whole else some.count
     # Rows of other weights are drawn as rows of the weight that gives the sum its variance.
     scale = np.sqrt(squared_weights(some) / n)
     sums = np.empty((_GAP_DRAWS, start.size))

@@ -305,7 +305,7 @@ def _with_sums_kept(measure: TallyMeasure, tally: Tally) -> TallyMeasure:
     if not (isinstance(measure, partial) and measure.func is ece and [*measure.args, *measure.keywords] == ["bins"]):
         return measure
     rule, (cells, *others) = as_rule(measure.keywords["bins"]), tally.parts
-    if others or not cells.exact or isinstance(rule, Isotonic | BlockIsotonic):
+    if others or not cells.whole or isinstance(rule, Isotonic | BlockIsotonic):
         return measure
     groups = rule.group(cells)
     bins = Bins.from_cells(cells, groups)

@@ -72,7 +72,7 @@ def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
 
     Labels of weights that are not whole numbers cannot be drawn, and very many are not.
     """
-    affordable = cells.exact and cells.size * 999 <= _MOST_LABELS
+    affordable = cells.whole and cells.size * 999 <= _MOST_LABELS
     return options if options.resamples or accurate or not affordable else options._replace(resamples=999)
 
 
@@ -91,7 +91,7 @@ def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
     p, squares = cells.score, squared_weights(cells)
     v = squares * p * (1 - p)
     # Σw³, if rows of one score have equal weights.
-    third = v * (p * p + (1 - p) ** 2) * (1.0 if cells.exact else squares / cells.weight)
+    third = v * (p * p + (1 - p) ** 2) * (1.0 if cells.whole else squares / cells.weight)
     variance = [float(v @ c**2) for c in coefficients]
     cubes = [float(third @ np.abs(c) ** 3) for c in coefficients]
     return all(a <= _LYAPUNOV * b**1.5 for a, b in zip(cubes, variance, strict=True))
@@ -266,7 +266,7 @@ def redraw_of(evidence: Evidence) -> tuple[Redraw, Tally]:
 
 def _frequency_tally(tally: Tally) -> Tally:
     """The tally with its weights as counts: a weight of 2 counts the row twice."""
-    if not all(part.exact for part in tally.parts):
+    if not all(part.whole for part in tally.parts):
         raise InputError(
             "sample_weight",
             "must be whole numbers that sum to less than 2³⁵",
@@ -316,7 +316,7 @@ def _draw_by_equal_weight(cells: Cells) -> _DrawCells:
             "rows of one score have different weights",
             remedy="Pass the rows.",
         )
-    each: Numbers = cells.weight // cells.count if cells.exact else cells.weight / cells.count
+    each: Numbers = cells.weight // cells.count if cells.whole else cells.weight / cells.count
     events_of = _binomial(cells.score, cells.count)
 
     def draw(rng: _Generator) -> Cells:
@@ -345,7 +345,7 @@ def _draw_by_row(sample: Sample) -> _DrawCells:
 def _with_events(cells: Cells, at: Ints, w: Floats) -> Cells:
     """The cells with events of weight `w` in cells `at`."""
     events: Numbers = np.bincount(at, w, cells.size)
-    events = events.astype(np.int64) if cells.exact else events
+    events = events.astype(np.int64) if cells.whole else events
     # Sums in another order may exceed the cell's total in the last digit.
     events = np.minimum(events, cells.weight)
     squares: Floats = np.asarray(np.bincount(at, w * w, cells.size))

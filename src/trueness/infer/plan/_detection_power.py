@@ -40,7 +40,7 @@ def detection_power(
     residuals cannot reject at all.
     """
     n = float(cells.weight.sum())
-    rows = n if cells.exact else float(cells.count.sum())
+    rows = n if cells.whole else float(cells.count.sum())
     expected = float(cells.weight @ cells.score)
     rare = min(expected, n - expected) / n
     tolerance = min(_LARGEST, _SHARE * rare) if rare > 0 else _LARGEST
@@ -68,7 +68,7 @@ class _Scores:
 
     def __init__(self, cells: Cells, effective: float) -> None:
         n = float(cells.weight.sum())
-        if cells.exact and effective > n - 0.5:
+        if cells.whole and effective > n - 0.5:
             score, weight = cells.score, cells.weight.astype(np.int64)
         else:  # as many rows as these are worth, at quantiles of the scores
             size = max(1, round(effective))

@@ -339,7 +339,7 @@ def test_of(
             raise _several_questions(evidence.view)
         (cells,) = evidence.tally_in(options.rule).parts
         options = options._replace(classes=None if evidence.classes is None else len(evidence.classes))
-        if method == "omnibus" and not cells.exact:
+        if method == "omnibus" and not cells.whole:
             outcome = omnibus(cells, options, _weighted_entries(evidence, cells))
         else:
             outcome = _METHODS[method].test(cells, options)

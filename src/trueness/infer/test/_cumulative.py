@@ -177,7 +177,7 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
         reach=_quantile(level) * float(deviation[-1]),
         ks=significance(cells, "ks", _limit_outcome(_KS, extremes)),
         kuiper=significance(cells, "kuiper", _limit_outcome(_KUIPER, extremes)),
-        n=int(cells.weight.sum() if cells.exact else cells.count.sum()),
+        n=int(cells.weight.sum() if cells.whole else cells.count.sum()),
     )
 
 

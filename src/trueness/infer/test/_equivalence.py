@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
-from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
@@ -209,7 +209,7 @@ def _l2(evidence: Evidence, _: BinsLike) -> "_Limits":
         parts, n = DefaultParts.of_clusters(rows)[0], rows.n
     else:
         cells = finest(evidence).cells
-        if not cells.exact:
+        if not cells.whole:
             remedy = "For other weights use `weight_type='importance'`."
             raise InputError("sample_weight", "must be whole numbers for the l2 error", remedy=remedy)
         n = int(cells.weight.sum())
@@ -225,7 +225,7 @@ def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
     part = evidence.one if rows is None else rows.cells
     assert part is not None
     found = EffectiveEvents.of(part, rows)
-    whole = part.exact if isinstance(part, Cells) else part.whole
+    whole = part.whole
     n = int(part.weight.sum() if whole else part.count.sum())
     return _Limits(found.value, n, lambda alpha: found.limits(alpha)[:2], _RATIO)
 
@@ -262,7 +262,7 @@ def omnibus_of(evidence: Evidence, rng: np.random.Generator) -> Significance | N
         try:
             cells = evidence.cells
             plain = not evidence.dependent and evidence.weight_type != "importance"
-            if plain and cells.exact and not contradictions(cells):
+            if plain and cells.whole and not contradictions(cells):
                 evidence = Evidence.of_sums(Tally(evidence.view, (pool_cells(cells),), evidence.classes))
             return test_of(evidence, rng=rng)
         except InputError:

@@ -42,7 +42,7 @@ Test: TypeAlias = Callable[[Cells, Options], Outcome]
 
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     """The public record of an outcome."""
-    n, p, pvalue = int(cells.totals.weight if cells.exact else cells.totals.rows), cells.score, outcome.pvalue
+    n, p, pvalue = int(cells.totals.weight if cells.whole else cells.totals.rows), cells.score, outcome.pvalue
     if not any_uncertain(p) and not outcome.details.get("contradicted"):  # calibration leaves nothing to chance
         pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
     details = {**outcome.details, "smallest_pvalue": outcome.smallest}
@@ -64,14 +64,14 @@ def squared_weights(cells: Cells) -> Floats:
 
     A whole-number weight of 2 counts the row twice, and 1² + 1² is the weight itself.
     """
-    if cells.exact or cells.squares is None:
+    if cells.whole or cells.squares is None:
         return cells.weight.astype(np.float64)
     return cells.squares
 
 
 def require_counts(cells: Cells, what: str) -> Cells:
     """The cells, if their weights count rows; otherwise an error."""
-    if not cells.exact:
+    if not cells.whole:
         raise InputError(
             "sample_weight",
             f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",

@@ -128,7 +128,7 @@ class Statistics:
     def __init__(
         self, cells: Cells, entries: Entries | None = None, *, pooled: bool = True, most: int | None = None
     ) -> None:
-        n = float(cells.weight.sum() if cells.exact else cells.count.sum())
+        n = float(cells.weight.sum() if cells.whole else cells.count.sum())
         starts = [bin_starts(cells, rule) for rule in _rules(cells, n, most)]
         every = np.unique(np.concatenate(starts))
         self.low: Floats = cells.score[every]

@@ -61,7 +61,7 @@ def _brier_sums(cells: Cells) -> tuple[float, float]:
 
 def cox(cells: Cells, options: Options) -> Outcome:
     """The score test of slope 1 and intercept 0, with the information at these values."""
-    statistic, freedom = _many_scores(cells) if cells.exact and cells.size > _BLOCK else _few_scores(cells)
+    statistic, freedom = _many_scores(cells) if cells.whole and cells.size > _BLOCK else _few_scores(cells)
     detail = (
         f"Chi-squared with {freedom} degrees of freedom: detects only departures in the slope and intercept of "
         "the log-odds."
