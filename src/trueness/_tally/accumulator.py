@@ -27,7 +27,6 @@ from trueness.typing import ArrayLike, Ints, Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
 _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
-_SETTINGS = ("bins", "by", "about", "options", "position", "other_label")
 
 
 @spelled_out
@@ -141,13 +140,11 @@ class Accumulator:
             As for :func:`trueness.ece`. A batch may be empty, or consist only of rows of weight 0 or, with
             ``missing='drop'``, of rows with missing values. Classes and labels must match those of earlier batches.
         group : array-like of shape (n,), or one value
-            The group of each row, or of all rows; required if the Accumulator has `by`. Group names are strings,
-            integers, booleans or finite floats, all of one type, because Python treats 1, True and 1.0 as the same key.
-            No group may be missing.
+            The group of each row, or of all rows, none of them missing; required if the Accumulator has `by`. Names are
+            strings, integers, booleans or finite floats, all of one type, because 1, True and 1.0 are the same key.
         position : optional
             Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file names. It is saved
-            with the sums in one step, so that a restart neither repeats nor loses rows. Pass it with every batch or
-            with none.
+            with the sums in one step, so that a restart neither repeats nor loses rows. With every batch or with none.
         """
         where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):
@@ -230,10 +227,7 @@ class Accumulator:
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
-        """Compute a measure of all rows so far: any measure, or your own function of sums, with its options.
-
-        From a sketch the value is approximate.
-        """
+        """Compute a measure of all rows so far (approximately, from a sketch), or your own function of sums."""
         return measure(self.total, **options)
 
     def compute_by(self, measure: Callable[..., Any], **options: Any) -> dict[Group, Any]:
@@ -251,15 +245,6 @@ class Accumulator:
             Made with the same `bins` and row options, from rows with the same labels; an Accumulator also with the same
             `by` and `about`. With `by`, pass sums as a dict. If `about` differs, because it names a machine or a day,
             make it the same first: ``other.about = seen.about``.
-
-        Examples
-        --------
-        >>> import trueness as tn
-        >>> seen = tn.Accumulator()
-        >>> seen.update([0, 1], [0.2, 0.7])
-        >>> seen.merge(tn.sketch([1, 1], [0.7, 0.9]))
-        >>> seen.n
-        4
         """
         if isinstance(other, Accumulator):
             self._refuse_other_settings(other)
@@ -309,8 +294,7 @@ class Accumulator:
 
     @property
     def _form(self) -> str:
-        names = {"sketch": "sketch", "distinct": "tally"}
-        return names[self.bins] if isinstance(self.bins, str) else "binned"
+        return {"sketch": "sketch", "distinct": "tally"}.get(str(self.bins), "binned")
 
     def reset(self) -> None:
         """Remove all rows, their labels and the position; the settings are kept."""
@@ -334,8 +318,8 @@ class Accumulator:
         """Read the result of :meth:`to_bytes`. Nothing in it is executed; other bytes are an error."""
         header = store.unpack(data, "accumulator")
         form = header.get("form")
-        expected = {"what", "form", "groups", *_SETTINGS}
-        if header.keys() != expected or not isinstance(header["options"], dict) or form not in list(_FORMS):
+        settings = {"what", "form", "groups", "bins", "by", "about", "options", "position", "other_label"}
+        if header.keys() != settings or not isinstance(header["options"], dict) or form not in list(_FORMS):
             store.refuse("its header is damaged")
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
-from trueness._input.columns import column
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.row_sums import as_float, blocks
@@ -47,14 +46,6 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
         w = None if sample.w is None else sample.w[rows]
         found.append(make(Sample(top.correct[rows], top.confidence[rows], w)) if rows.any() else empty())
     return tuple(found)
-
-
-def has_two_columns(y_prob: Any) -> bool:
-    """Whether scores, as a user passes them, are a matrix of two columns."""
-    shape = getattr(y_prob, "shape", None)
-    if shape is None and y_prob is not None:
-        shape = column(y_prob, "y_prob").values.shape
-    return shape is not None and len(shape) == 2 and shape[1] == 2
 
 
 def binary_of_two_columns(sample: Sample) -> Sample:

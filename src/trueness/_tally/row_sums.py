@@ -1,6 +1,6 @@
 """Passes over the rows of a sample that sum them in bins, or in cells of equal score."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,17 +145,12 @@ def native_rows(sample: Sample) -> tuple[NDArray[Any], NDArray[Any]]:
     return _native(sample.p, _SCORES), _native(sample.y, _LABELS)
 
 
-def ready_chunks(sample: Sample) -> Iterable[Chunk]:
+def ready_chunks(sample: Sample) -> Iterator[Chunk]:
     """The rows as the kernels take them: all at once if they need no conversion, else chunk by chunk."""
     p, y = sample.p, sample.y
-    if _is_native(p, _SCORES) and _is_native(y, _LABELS):
-        return ((slice(0, p.size), p, y),)
-    return _converted_chunks(p, y)
-
-
-def _converted_chunks(p: NDArray[Any], y: NDArray[Any]) -> Iterator[Chunk]:
-    for i in range(0, p.size, _CHUNK):
-        rows = slice(i, i + _CHUNK)
+    step = max(1, p.size) if _is_native(p, _SCORES) and _is_native(y, _LABELS) else _CHUNK
+    for i in range(0, p.size, step):
+        rows = slice(i, i + step)
         yield rows, _native(p[rows], _SCORES), _native(y[rows], _LABELS)
 
 

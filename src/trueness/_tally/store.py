@@ -48,11 +48,10 @@ _Column: TypeAlias = tuple[str, tuple[int, ...]]
 
 
 class _Form(NamedTuple):
-    """How the parts of one kind of sums are written."""
+    """How the parts of one kind of sums are written; a layout is a set of columns that may stand together."""
 
     flags: set[str]
     layouts: tuple[set[str], ...]
-    """The columns that may stand together."""
     columns: dict[str, _Column]
 
 
@@ -155,7 +154,7 @@ def from_dict(what: str, data: Any) -> tuple[View, tuple[Any, ...], tuple[Any, .
         refuse(f"this is not a trueness {what}")
     if data.get("schema") != FORMAT:
         refuse(f"its schema is {data.get('schema')!r}, and this version reads {FORMAT}")
-    described = {name: value for name, value in data.items() if name not in ("what", "schema")}
+    described = {name: data[name] for name in data.keys() - {"what", "schema"}}
     with _well_formed():
         return restore(what, _with_parts(described, lambda fields: _columns_of_lists(what, fields)))
 
