@@ -237,12 +237,6 @@ def test_classes_of_a_matrix_are_those_of_earlier_pieces_in_every_group():
         seen.total + other.total
 
 
-def test_labels_may_come_as_arrays():
-    seen = tn.Accumulator(labels=np.array(["no", "yes"]), pos_label=np.str_("yes"))
-    seen.update(["yes"], [0.5])
-    assert stored(seen).to_bytes() == seen.to_bytes()
-
-
 def test_merging_with_itself_is_refused_and_about_can_be_made_the_same():
     first, second = pieces([0], [1])
     with pytest.raises(tn.InputError, match="`other` must be another Accumulator; its rows would count twice"):
@@ -396,19 +390,6 @@ def test_a_piece_of_which_no_row_is_left_adds_nothing_and_says_where_it_ends(bin
     assert (seen.total, seen.position) == (before, 6)
     with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.5"):
         seen.update([1, 0], [0.5, 1.5], sample_weight=[0, 0], position=8)
-
-
-def test_pieces_that_miss_every_label_do_not_say_what_labels_are():
-    seen = tn.Accumulator(missing="drop", pos_label="yes")
-    seen.update([None, None], [0.2, 0.3])
-    seen.update([], [])
-    seen.update(["yes", "no", None], [0.2, 0.3, 0.4])
-    assert seen.n == 2
-    matrix = np.array([[0.2, 0.8], [0.5, 0.5]])
-    seen = tn.Accumulator(missing="drop", labels=["no", "yes"])
-    seen.update([None, None], matrix)
-    seen.update(["yes", "no"], matrix)
-    assert seen.n == 2
 
 
 @pytest.mark.parametrize("bins", ["sketch", "distinct", 4])

@@ -1,7 +1,6 @@
 """The largest scores of a row, and the cells they fall into."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -116,24 +115,6 @@ def test_the_order_of_the_rows_changes_no_more_than_rounding(data, random):
         a = tn.squared_ece(y, P, k=k, bins=3, labels=list(range(P.shape[1])))
         b = tn.squared_ece(y[order], P[order], k=k, bins=3, labels=list(range(P.shape[1])))
         assert a == pytest.approx(b, abs=1e-12)
-
-
-@given(matrices())
-def test_one_score_is_the_confidence(data):
-    y, P = data
-    labels = list(range(P.shape[1]))
-    assert tn.squared_ece(y, P, k=1, bins=4, labels=labels) == pytest.approx(
-        tn.squared_ece(y, P, bins=4, kind="confidence", labels=labels), abs=1e-13
-    )
-
-
-def test_two_classes_whole_is_twice_one_column():
-    rng = np.random.default_rng(3)
-    p = rng.random(300)
-    y = (rng.random(300) < p).astype(int)
-    both = tn.squared_ece(y, np.column_stack([1 - p, p]), k=2, bins=7)
-    # One column, bins mirrored: [0, 1] cut in parts of 1 − p.
-    assert both == pytest.approx(2 * tn.squared_ece(1 - y, 1 - p, bins=7), abs=1e-12)
 
 
 @pytest.mark.all_cases
@@ -291,21 +272,6 @@ def test_near_ties_of_one_entry_are_that_entry():
         scores = BinnedScores(np.array([[z]]), np.array([3]), np.array([[1]]), np.array([0]), None, "")
         joined = near_ties(scores, 0.1)
         assert (joined.z.tolist(), joined.count.tolist(), joined.first.tolist()) == ([[z]], [3], [0])
-
-
-def test_near_ties_found_by_bisection_are_those_of_every_score_looked_at():
-    rng = np.random.default_rng(5)
-    p = np.concatenate([rng.random(30_000), rng.random(2000) ** 40, [0, 1], np.round(rng.random(5000), 2)])
-    scores = of_cells(tn.tally(rng.integers(0, 2, p.size), p).parts[0], tn.EqualMass(9), None)
-    joined = near_ties(scores, 1 / 1024)
-    # The last two of a bin swapped: no longer ascending, so that every score is looked at.
-    swapped = np.arange(len(scores.z))
-    swapped[-2:] = swapped[:-3:-1]
-    columns = {name: getattr(scores, name)[swapped] for name in ("z", "count", "hits")}
-    expected = near_ties(replace(scores, **columns), 1 / 1024)
-    assert joined.z[:-3] == pytest.approx(expected.z[:-3], rel=1e-14, abs=0)
-    for name in ("count", "hits", "first"):
-        assert getattr(joined, name).tolist() == getattr(expected, name).tolist()
 
 
 def test_messages():

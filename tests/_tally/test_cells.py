@@ -100,19 +100,6 @@ def test_a_run_of_cells_has_the_sums_of_its_cells_and_their_mean_score(weights):
     assert few.whole == (weights != "real")
 
 
-def test_pools_of_rows_without_ties_are_those_of_their_weights_added_up():
-    rng = np.random.default_rng(2)
-    for n, most in (1000, 7), (997, 64), (10, 9):
-        p = rng.random(n)
-        alone = pool_cells(tn.tally(np.zeros(n, int), p).parts[0], most)
-        twice = pool_cells(tn.tally(np.zeros(n, int), p, sample_weight=np.full(n, 2)).parts[0], most)
-        reached = np.arange(1, n + 1)
-        cuts = np.searchsorted(reached, np.arange(1, most) * (n / most)) + 1
-        assert alone.weight.tolist() == np.diff(np.concatenate([[0], cuts, [n]])).tolist()
-        assert twice.weight.tolist() == (2 * alone.weight).tolist()
-        assert twice.score == pytest.approx(alone.score, rel=1e-14)
-
-
 @pytest.mark.all_cases
 @pytest.mark.parametrize("weights", ["none", "whole", "real"])
 @pytest.mark.parametrize("ends", [0, 1, 5])

@@ -59,9 +59,7 @@ def test_the_sums_of_a_cell_are_those_of_its_rows(weights):
     check_cells(added.parts[0], Y, P, np.ones(P.size) if w is None else w, weights)
 
 
-@pytest.mark.parametrize(
-    "kinds", [("none", "whole"), ("whole", "none"), ("none", "any"), ("any", "whole"), ("whole", "any")]
-)
+@pytest.mark.parametrize("kinds", [("none", "whole"), ("whole", "none"), ("any", "whole"), ("none", "any")])
 def test_pieces_with_and_without_weights_add(kinds):
     pieces, used = [], np.ones(P.size)
     for kind, here in zip(kinds, (np.arange(P.size) % 2 == 0, np.arange(P.size) % 2 == 1), strict=True):

@@ -111,16 +111,6 @@ def test_the_order_of_rows_and_their_split_do_not_matter(kind, data):
     assert sum(parts) == whole
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_that_miss_a_value_are_dropped_from_logits_too(kind):
-    y, Z = some_rows()
-    Z[[3, 200], 2] = np.nan
-    kept = ~np.isnan(Z).any(axis=1)
-    with pytest.warns(tn.DroppedRowsWarning, match="2 of 300 rows have a missing value"):
-        found = tn.binned(y, Z, kind=kind, from_logits=True, missing="drop")
-    assert found == tn.binned(y[kept], Z[kept], kind=kind, from_logits=True)
-
-
 FAULTS = {
     "nan": (np.nan, r"`y_prob` must not have missing values; 1 of {size} is nan, the first at row {row}, column 2\."),
     "+inf": (np.inf, r"`y_prob` as logits must be below \+inf; 1 of {size} is not, the first at row {row}, column 2\."),
@@ -197,8 +187,3 @@ def test_two_columns_are_the_binary_problem_of_the_second(from_logits):
     three = tn.tally([0, 1, 2], np.full((3, 3), 1 / 3))
     assert binary_of_two_classes(three) is three
     assert two_columns_in_words(("no", "yes")).endswith("the event is the second, 'yes'.")
-
-
-def test_two_columns_with_a_bad_value_are_refused():
-    with pytest.raises(tn.InputError, match="must sum to 1 within"):
-        binary_of_two_columns(read_sample([0, 1], [[0.5, 0.4], [0.5, 0.5]]))

@@ -106,26 +106,6 @@ def test_no_rows_make_empty_sums_only_where_bins_need_none():
             tn.binned([], [], bins=rule)
 
 
-def test_binned_has_ten_bins_of_equal_width_by_default():
-    assert tn.binned(Y, P) == tn.binned(Y, P, bins=10) == tn.tally(Y, P).coarsen(tn.EqualWidth(10))
-
-
-def test_logits_have_the_measures_of_their_softmax():
-    Z = RNG.normal(size=(60, 3))
-    y = RNG.integers(0, 3, 60)
-    S = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
-    for measure, options in (
-        (tn.ece, {}),
-        (tn.brier, {}),
-        (tn.log_loss, {}),
-        (tn.calibration_slope, {"kind": "confidence"}),
-        (tn.squared_ece, {"k": 2, "bins": 3}),
-        (tn.squared_ece, {"k": 3, "bins": 3}),
-        (tn.tce, {"bins": 3, "kind": "top-label"}),
-    ):
-        assert measure(y, Z, from_logits=True, **options) == pytest.approx(measure(y, S, **options), rel=1e-9)
-
-
 def test_bins_without_second_moments_have_the_measures_that_need_none():
     data = tn.binned(Y, P, bins=4).to_dict()
     data["parts"][0]["moments"] = False

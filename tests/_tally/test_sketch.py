@@ -135,15 +135,6 @@ def test_a_sketch_in_place_of_rows_takes_no_rows():
         s + tn.tally([0, 1], [0.2, 0.7])
 
 
-def test_bad_rows_are_named_as_elsewhere():
-    with pytest.raises(tn.InputError, match="`y_prob` must lie in"):
-        tn.sketch([0, 1], [0.2, 1.7])
-    with pytest.raises(tn.InputError, match="`y_prob` must lie in"):
-        tn.sketch([0, 1], [0.2, 1.7], sample_weight=[0.5, 0])
-    with pytest.raises(tn.InputError, match="`y_true`"):
-        tn.sketch([0, 3], [0.2, 0.7], sample_weight=[1, 1])
-
-
 def test_more_rows_than_sixty_four_bits_hold_are_refused():
     s = tn.sketch([1, 1], [0.7, 0.7])
     s.parts[0].table[0, 1, 0] = 2**36
