@@ -89,14 +89,6 @@ def test_a_curve_can_be_written_as_plain_python():
     assert reliability_curve([0, 1], [[0.7, 0.3], [0.2, 0.8]], bins=1).to_dict()["label"] == [0, 1]
 
 
-def test_a_class_that_is_never_predicted_has_no_points():
-    P = [[0.8, 0.2], [0.7, 0.3]]
-    for method, points in (("binned", 1), ("isotonic", 0), ("smooth", 0)):
-        bins = {"bins": tn.EqualMass(1)} if method == "binned" else {}
-        curve = reliability_curve([0, 1], P, kind="top-label", method=method, **bins)
-        assert len([name for name in curve.label if name == 1]) == points
-
-
 def test_messages():
     with pytest.raises(
         tn.InputError, match="`method` must be 'binned', 'isotonic', 'smooth', 'spline' or 'loess'; got 'line'"
@@ -104,9 +96,6 @@ def test_messages():
         reliability_curve([0, 1], [0.1, 0.9], method="line")
     with pytest.raises(tn.InputError, match="`bins` is only for `method='binned'`; the method is 'smooth'"):
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
-
-
-# ------------------------------------------------------------------------------------------------ each column by hand
 
 
 def some_rows(weights):

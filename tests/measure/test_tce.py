@@ -39,8 +39,6 @@ def test_t_tests_of_weighted_rows_with_equal_labels_reject_every_score_but_one(s
     assert tn.tce(y, p, sample_weight=w, bins=2, test="t") == pytest.approx(100)
 
 
-# ------------------------------------------------------------------------------------- any test, norm and level
-
 LABELS = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, *[0] * 5]
 SCORES = [0.0, *[0.3] * 8, 0.4, 0.9, 0.9, 0.9, 1.0, 1.0]  # bins=2: 3 events in 10 rows, 0 in 5
 
@@ -98,9 +96,6 @@ def test_blocks_without_a_least_size():
         assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, n_max)).n.tolist() == sizes
     assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [1] * 7  # ⌊7/5⌋ rows at most
     assert tn.bin_table([1], [0.5], bins=tn.BlockIsotonic(0)).n.tolist() == [1]
-
-
-# ----------------------------------------------------------------------------------------- the columns of the record
 
 
 def rows_with_gaps(seed, n=240):
@@ -183,9 +178,6 @@ def test_a_record_names_the_test_that_was_used():
         return np.ones(scores.size)
 
     assert [record_of([0, 1], [0.2, 0.9], 2, test=test).test for test in ("t", all_one)] == ["t", "all_one"]
-
-
-# ------------------------------------------------------------------------------------------- parts, weights and tests
 
 
 def t_pvalues(events, n, scores):
