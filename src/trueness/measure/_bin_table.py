@@ -1,6 +1,7 @@
 """Tables of bins: event rates with intervals, and the variance of labels within bins."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Unpack
 
 import numpy as np
@@ -85,12 +86,9 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
         "low_edge": column(lambda bins: bins.edges[:-1]),
         "high_edge": column(lambda bins: bins.edges[1:]),
         "n": column(lambda bins: bins.count),
-        "weight": column(lambda bins: bins.weight),
-        "score": column(lambda bins: bins.score),
-        "rate": column(lambda bins: bins.rate),
+        **{name: column(attrgetter(name)) for name in ("weight", "score", "rate", "gap")},
         "low": low,
         "high": high,
-        "gap": column(lambda bins: bins.gap),
         "label": _labels(binned),
         "kind": binned.kind,
     }

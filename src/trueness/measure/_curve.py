@@ -173,15 +173,8 @@ def smooth_fit(cells: Cells) -> tuple[float, float]:
 
 def curve_of_bins(bins: Bins, rule: str) -> Curve:
     """The curve of the bins of one binary problem; `rule` names the bin rule."""
-    columns = {
-        "x": bins.score,
-        "y": bins.rate,
-        "n": bins.count,
-        "weight": bins.weight,
-        "low_edge": bins.edges[:-1],
-        "high_edge": bins.edges[1:],
-    }
-    return _curve(columns, "binned", bins=rule)
+    columns = {"x": bins.score, "y": bins.rate, "n": bins.count, "weight": bins.weight}
+    return _curve(columns | {"low_edge": bins.edges[:-1], "high_edge": bins.edges[1:]}, "binned", bins=rule)
 
 
 def isotonic_curve(cells: Cells, start: Ints) -> Curve:

@@ -217,11 +217,11 @@ def warn_certain_scores(tally: Tally) -> None:
     if certain:
         total = sum(float(part.totals.weight) for part in tally.parts)
         wrong = contradicted_in_words(sum(part.wrong for part in parts))
-        warn(
-            f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. The spline leaves them out, since their "
-            f"log-odds are infinite; {wrong}. `'loess'` uses all rows.",
-            CertainScoresWarning,
+        left_out = "The spline leaves them out, since their log-odds are infinite"
+        text = (
+            f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. {left_out}; {wrong}. `'loess'` uses all rows."
         )
+        warn(text, CertainScoresWarning)
 
 
 def warn_no_curve() -> None:

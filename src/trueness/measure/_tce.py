@@ -169,11 +169,9 @@ def _percentages(cells: Cells, first: Ints, rejected: Bools) -> Floats:
 def check_weights(cells: Cells, test: Test) -> None:
     """Refuse weights that are not whole numbers for the binomial test."""
     if test == "binomial" and not cells.whole:
-        raise InputError(
-            "sample_weight",
-            "must be whole numbers that sum to less than 2³⁵ for the binomial test",
-            remedy="Others need `test='t'` and bins that do not count rows, such as `EqualMass(10)`.",
-        )
+        demand = "must be whole numbers that sum to less than 2³⁵ for the binomial test"
+        remedy = "Others need `test='t'` and bins that do not count rows, such as `EqualMass(10)`."
+        raise InputError("sample_weight", demand, remedy=remedy)
 
 
 def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
@@ -218,10 +216,9 @@ def _own_pvalues(test: Callable[..., Any], events: float, n: float, scores: Floa
     found = np.asarray(test(events, n, scores))
     good = found.shape == scores.shape and found.dtype.kind in "iuf"
     if not good or not ((found >= 0) & (found <= 1)).all():
-        what = (
-            f"it returned {reprlib.repr(found.tolist())} for {events:g} events in {n:g} rows and {scores.size:,} scores"
-        )
-        raise InputError("test", "must return a p-value between 0 and 1 for each score", what)
+        rows = f"{events:g} events in {n:g} rows and {scores.size:,} scores"
+        got = f"it returned {reprlib.repr(found.tolist())} for {rows}"
+        raise InputError("test", "must return a p-value between 0 and 1 for each score", got)
     return np.asarray(found, dtype=np.float64)
 
 
@@ -372,17 +369,10 @@ def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: A
 
 
 def _bin(cells: Cells, bins: Bins, b: int, of: slice) -> Bin:
-    return Bin(
-        low_edge=float(bins.edges[b]),
-        high_edge=float(bins.edges[b + 1]),
-        n=int(bins.count[b]),
-        weight=float(bins.weight[b]),
-        events=float(bins.events[b]),
-        score=float(bins.score[b]),
-        rate=float(bins.rate[b]),
-        scores=cells.score[of],
-        score_weights=cells.weight[of],
-    )
+    low, high = bins.edges[b : b + 2].tolist()
+    sums = {name: float(getattr(bins, name)[b]) for name in ("weight", "events", "score", "rate")}
+    own = {"scores": cells.score[of], "score_weights": cells.weight[of]}
+    return Bin(low_edge=low, high_edge=high, n=int(bins.count[b]), **sums, **own)
 
 
 def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:
