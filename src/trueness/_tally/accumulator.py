@@ -267,7 +267,7 @@ class Accumulator:
     def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
         kept = _FORMS[self._form]
         by_group = isinstance(other, Mapping)
-        found = {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
+        found: dict[Group, Any] = {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
         if by_group == (self.by is None) or not all(type(sums) is kept for sums in found.values()):
             wanted = f"a {kept.__name__}" if self.by is None else f"a dict of {kept.__name__} by {self.by}"
             held = sorted({type(sums).__name__ for sums in found.values()}) if by_group else ()

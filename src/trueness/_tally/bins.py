@@ -53,7 +53,7 @@ class Bins:
         """One cell per filled bin, with all of its rows at their mean score."""
         filled = self.count > 0
         score, count = np.clip(self.score[filled], 0, 1), np.asarray(self.count[filled])
-        weight, events, squares = (column[filled] for column in (self.weight, self.events, self.squares))
+        weight, events, squares = self.weight[filled], self.events[filled], self.squares[filled]
         if self.whole:
             return Cells(score, count, np.rint(weight).astype(np.int64), np.rint(events).astype(np.int64))
         return Cells(score, count, weight, events, squares, squares * events / weight)

@@ -370,9 +370,8 @@ def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: A
 
 def _bin(cells: Cells, bins: Bins, b: int, of: slice) -> Bin:
     low, high = bins.edges[b : b + 2].tolist()
-    sums = {name: float(getattr(bins, name)[b]) for name in ("weight", "events", "score", "rate")}
-    own = {"scores": cells.score[of], "score_weights": cells.weight[of]}
-    return Bin(low_edge=low, high_edge=high, n=int(bins.count[b]), **sums, **own)
+    weight, events, score, rate = (float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate))
+    return Bin(low, high, int(bins.count[b]), weight, events, score, rate, cells.score[of], cells.weight[of])
 
 
 def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:
