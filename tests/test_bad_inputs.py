@@ -27,7 +27,7 @@ WRONG = {
     ),
     "edges with a mask": (
         lambda: tn.ece(Y, P, bins=np.ma.array([0, 0.3, 0.5, 1], mask=[0, 0, 1, 0])),
-        "`bins` as edges must have no missing value",
+        "`bins` as edges must be numbers",
     ),
     "an edge beyond all floats": (lambda: tn.ece(Y, P, bins=[0, 10**400]), "`bins` as edges must be numbers"),
     "a seed of a display": (lambda: plot.ReliabilityDisplay.from_predictions(Y, P, seed="x"), "`seed` must be"),
