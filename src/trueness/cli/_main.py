@@ -18,31 +18,23 @@ from trueness.cli._messages import errors_as_messages
 
 # In the order in which one meets them.
 _VERBS = (
-    "report",
-    "measure",
-    "test",
-    "grades",
-    "compare",
-    "gate",
-    "tally",
-    "plot",
-    "plan",
-    "fit",
-    "apply",
-    "reproduce",
+    *("report", "measure", "test", "grades", "compare", "gate"),
+    *("tally", "plot", "plan", "fit", "apply", "reproduce"),
 )
 _CLOSED_PIPE = 141  # what a shell reports of a program that writes to a closed pipe
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
 
 
-_OTHER_NAMES = dict.fromkeys(("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"), "--prob")
-_OTHER_NAMES |= dict.fromkeys(("--y-true", "--y", "--target", "--outcome"), "--label")
-_OTHER_NAMES |= dict.fromkeys(("--n-bins", "--num-bins", "--nbins"), "--bins")
-_OTHER_NAMES |= dict.fromkeys(("--random-state", "--random-seed"), "--seed")
-_OTHER_NAMES |= dict.fromkeys(("--confidence", "--confidence-level", "--ci"), "--level")
-_OTHER_NAMES |= dict.fromkeys(("--sep", "--delimiter"), "--separator")
-"""Options as other libraries call them."""
+_OTHER_NAMES = {
+    "--prob": ("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"),
+    "--label": ("--y-true", "--y", "--target", "--outcome"),
+    "--bins": ("--n-bins", "--num-bins", "--nbins"),
+    "--seed": ("--random-state", "--random-seed"),
+    "--level": ("--confidence", "--confidence-level", "--ci"),
+    "--separator": ("--sep", "--delimiter"),
+}
+"""Options, and what other libraries call them."""
 
 
 class Verbs(click.Group):
@@ -81,7 +73,8 @@ class Verbs(click.Group):
             try:
                 return super().invoke(ctx)
             except click.NoSuchOption as error:
-                usual = _OTHER_NAMES.get(error.option_name.replace("_", "-"))
+                typed = error.option_name.replace("_", "-")
+                usual = next((ours for ours, others in _OTHER_NAMES.items() if typed in others), None)
                 if usual and error.ctx and any(usual in one.opts for one in error.ctx.command.params):
                     # As a message: possibilities that differ in their letters are dropped.
                     message = f"No such option {error.option_name!r}. Did you mean {usual!r}?"

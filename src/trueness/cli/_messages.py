@@ -14,19 +14,8 @@ from trueness._text.strings import visible, wrap
 from trueness.errors import InputError, Place, TruenessError, TruenessWarning, Wording
 
 _OPTIONS = {
-    *(
-        "pos_label",
-        "labels",
-        "missing",
-        "sum_tolerance",
-        "clip_tolerance",
-        "from_logits",
-        "percent",
-        "bins",
-        "level",
-        "kind",
-    ),
-    *("method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
+    *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "percent", "bins", "level"),
+    *("kind", "method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
 }
 _QUOTED = {"pos_label"}
 """Options whose value keeps its quotes: they show that the label is text."""
@@ -117,18 +106,20 @@ def wording(
 
     def option(name: str, value: str | None) -> str:
         if options and name in options:
-            return f"`{options[name]}{'' if value is None else _plain_value(name, value, '=')}`"
+            return f"`{options[name]}{_plain_value(name, value, '=')}`"
         if (name, value) == ("weight_type", "'importance'"):
             return "`--method influence` (of squared-ece, brier and log-loss)"
         if name not in _OPTIONS:
             return f"`{name}`" if value is None else f"`{name}={value}`"
-        return f"`--{name.replace('_', '-')}{'' if value is None else _plain_value(name, value, ' ')}`"
+        return f"`--{name.replace('_', '-')}{_plain_value(name, value, ' ')}`"
 
     return Wording(arguments or {}, {**_REMEDIES, **(remedies or {})}, place, option)
 
 
-def _plain_value(name: str, value: str, separator: str) -> str:
+def _plain_value(name: str, value: str | None, separator: str) -> str:
     """A Python value as one types it after an option."""
+    if value is None:
+        return ""
     if name == "labels":
         value = "" if "…" in value else ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
     elif name not in _QUOTED:

@@ -109,7 +109,6 @@ def command(**options: Any) -> None:
 
 
 def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
-
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
     if display == "guarantee":

@@ -1,7 +1,7 @@
 """``trueness report``."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,28 +86,25 @@ def report(**options: Any) -> None:
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
-    series = Options(rule or own_bins(total), options["level"])
-    files = compare_files(sums, total, series) if options["each"] else None
-    given: dict[str, Any] = {} if files is None else {"files": files.rows, "series": files.series}
+    given: dict[str, Any] = {name: options[name] for name in ("level", "intervals", "title")}
+    if options["each"]:
+        files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
+        given |= {"files": files.rows, "series": files.series}
     names = [name for name, _ in sums]
-    columns = {key: value for key, value in total.about.items() if key in ("label", "score") and isinstance(value, str)}
-    origin = Provenance(_series_name(names), columns.get("label"), None, today(), {"scores": _report_command(columns)})
-    settings = {name: options[name] for name in ("level", "intervals", "title")}
-    source = f"{file_names(names)}: labels {total.about.get('label')!r}, scores {total.about.get('score')!r}."
-    _write(report_sums(total, bins=rule, origin=origin, notes=[source], **settings, **given), target)
+    label, scores = (total.about.get(key) for key in ("label", "score"))
+    command = ""  # of a report on the rows, if their columns are known
+    if isinstance(label, str) and isinstance(scores, str):
+        command = shlex.join(["trueness", "report", "rows.csv", "--label", label, "--prob", scores])
+    known = label if isinstance(label, str) else None
+    origin = Provenance(_series_name(names), known, None, today(), {"scores": command})
+    source = f"{file_names(names)}: labels {label!r}, scores {scores!r}."
+    _write(report_sums(total, bins=rule, origin=origin, notes=[source], **given), target)
 
 
 def _series_name(files: Sequence[str]) -> str:
     """One or two files by name; of more, the first, the last and their number."""
     names = [Path(name).name for name in files]
     return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]} ({len(names):,} files)"
-
-
-def _report_command(columns: Mapping[str, str]) -> str:
-    """The report of the rows behind the sums; empty if their columns are unknown."""
-    if len(columns) < 2:
-        return ""
-    return shlex.join(["trueness", "report", "rows.csv", "--label", columns["label"], "--prob", columns["score"]])
 
 
 def _write(report: "Report", target: Target) -> None:

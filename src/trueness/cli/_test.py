@@ -82,8 +82,8 @@ def command(**options: Any) -> None:
         "k": options["k"],
         "rounded_to": options["rounded_to"],
     }
-    equivalence = _equivalence(options["equivalent_within"], options["criterion"], typed["bins"])
-    methods = tuple(dict.fromkeys(options["methods"])) or (() if equivalence else ("omnibus",))
+    methods = tuple(dict.fromkeys(options["methods"])) or (() if options["equivalent_within"] else ("omnibus",))
+    equivalence = _equivalence(options, typed, methods)
     settings = {method: _settings(method, methods, typed) for method in methods}
     kind = options.pop("kind")
     for method, own in settings.items():
@@ -91,9 +91,6 @@ def command(**options: Any) -> None:
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
-    if equivalence:
-        _check_equivalence(methods, typed, kind, equivalence["criterion"])
-        equivalence["seed"] = options["seed"]
     rows = read_rows(Request.pop_from(options))
     results = list(_results(rows, settings, equivalence))
     _adjust(results)
@@ -112,18 +109,14 @@ def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dic
     }
 
 
-def _equivalence(within: float | None, criterion: str | None, rule: Any) -> dict[str, Any]:
-    """The options of the equivalence test; none if it is not requested."""
+def _equivalence(options: dict[str, Any], typed: dict[str, Any], methods: Sequence[str]) -> dict[str, Any]:
+    """The options of the equivalence test, none if it is not requested; refuses those that no test takes."""
+    within, criterion, kind = options["equivalent_within"], options["criterion"], options["kind"]
     if within is None:
         if criterion is not None:
             raise click.UsageError("--criterion needs --equivalent-within.")
         return {}
-    bins = {"bins": rule} if criterion == "ece" and rule is not None else {}
-    return {"within": within, "criterion": criterion or "l2", **bins}
-
-
-def _check_equivalence(methods: Sequence[str], typed: dict[str, Any], kind: str | None, criterion: str) -> None:
-    """Refuse options that neither a method nor the equivalence test takes."""
+    criterion = criterion or "l2"
     for name, value in typed.items():
         taken = not _TAKE[name].isdisjoint(methods) or (name == "bins" and criterion == "ece")
         if value is not None and not taken:
@@ -132,25 +125,22 @@ def _check_equivalence(methods: Sequence[str], typed: dict[str, Any], kind: str 
             )
     if kind not in (None, "confidence"):
         raise click.UsageError(f"--equivalent-within judges the largest scores; --kind {kind} does not go with it.")
+    bins = {"bins": typed["bins"]} if criterion == "ece" and typed["bins"] is not None else {}
+    return {"within": within, "criterion": criterion, "seed": options["seed"], **bins}
 
 
 def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    test: Any = tn.calibration_test
-    equivalent: Any = tn.equivalence_test
+    tests: list[tuple[Any, dict[str, Any]]]
+    tests = [(tn.calibration_test, {"method": method, **own}) for method, own in settings.items()]
+    if equivalence:
+        weights = {"weight_type": "importance"} if rows.weight_type == "importance" else {}
+        tests.append((tn.equivalence_test, {**equivalence, **weights}))
     for group, part in rows.groups():
         for model in rows.choice.models:
-            for method, own in settings.items():
+            for test, own in tests:
                 with part.about(model, group=group) as warned:
                     one = part.arguments(model)
-                    result = test(one.y_true, one.y_prob, method=method, cluster=part.cluster, **own, **one.rows)
-                warning(*warned, about=group.name(model.name))
-                yield {**group.entry(), "model": model.name, **result.to_dict()}
-            if equivalence:
-                with part.about(model, group=group) as warned:
-                    one = part.arguments(model)
-                    weights = {"weight_type": "importance"} if part.weight_type == "importance" else {}
-                    more = {"cluster": part.cluster, **equivalence, **weights, **one.rows}
-                    result = equivalent(one.y_true, one.y_prob, **more)
+                    result = test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows)
                 warning(*warned, about=group.name(model.name))
                 yield {**group.entry(), "model": model.name, **result.to_dict()}
 
