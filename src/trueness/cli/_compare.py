@@ -104,12 +104,9 @@ def _measure(name: str, bins: Any) -> dict[str, Any]:
 
 
 def _comparison(part: Rows, group: Group, settings: dict[str, Any]) -> "tn.Comparison":
-    compare: Any = tn.compare
     with part.about(*part.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
         scores, one = part.model_scores()
-        result: tn.Comparison = compare(
-            one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows
-        )
+        result = tn.compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
     warning(*warned, about=str(group))
     return result
 
@@ -122,23 +119,12 @@ def _estimates(
 
     if bins is None and measure == "squared-ece":
         bins = score_test_bins(comparison.n)
-    options: dict[str, Any] = {} if bins is None else {"bins": bins}
-    estimate: Any = tn.estimate
+    options: dict[str, Any] = {"level": comparison.level, "cluster": part.cluster, "seed": seed}
+    options |= {} if bins is None else {"bins": bins}
+    key: Any = measure.replace("-", "_")
     with part.about(*part.choice.models, group=group):  # the comparison has given its warnings
         scores, one = part.model_scores()
-        return {
-            name: estimate(
-                measure.replace("-", "_"),
-                one.y_true,
-                p,
-                level=comparison.level,
-                cluster=part.cluster,
-                seed=seed,
-                **options,
-                **one.rows,
-            )
-            for name, p in scores.items()
-        }
+        return {name: tn.estimate(key, one.y_true, p, **options, **one.rows) for name, p in scores.items()}
 
 
 def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
@@ -207,13 +193,9 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
 
 
 def _entry(compared: _Compared) -> dict[str, Any]:
-    """A comparison with its pairs as a list of objects."""
+    """A comparison with its pairs as a list of objects, and the limits of the models."""
     one, own = compared.comparison, compared.estimates
-    pairs = one.columns().keys()
-    entry: dict[str, Any] = {}
-    for key, value in one.to_dict().items():
-        entry |= {} if key in pairs else {key: value}
-        if key == "estimates" and own:
-            for end in ("low", "high", "floor"):
-                entry[f"estimates_{end}"] = {name: getattr(each, end) for name, each in own.items()}
-    return {**entry, "pairs": one.rows()}
+    ends = ("low", "high", "floor") if own else ()
+    limits = {f"estimates_{end}": {name: getattr(each, end) for name, each in own.items()} for end in ends}
+    about = {key: value for key, value in one.to_dict().items() if key not in one.columns()}
+    return {**about, **limits, "pairs": one.rows()}

@@ -19,16 +19,15 @@ from trueness.errors import InputError
 _BINS = "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges 0,0.01,0.05,1, or mass:10."
 
 
+_KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
+
+
 class _Result(NamedTuple):
     """The table of one model, and the group of rows it is about."""
 
     group: Group
     model: str
     table: "tn.GradeTable"
-
-    @property
-    def name(self) -> str:
-        return self.group.name(self.model)
 
 
 @click.command("grades", no_args_is_help=True)
@@ -136,12 +135,11 @@ def _of_sums(
 ) -> tuple[list[_Result], dict[str, Any]]:
     sums, total = read_total(files, output)
     names = [name for name, _ in sums]
-    each = [Group(), *(Group(total.by, key) for key in total.groups)] if total.by else [Group()]
+    parts: dict[Group, Any] = {Group(): total.total}
+    parts |= {Group(total.by, key): part for key, part in total.groups.items()} if total.by else {}
     results, model = [], str(total.about.get("score", ""))
-    for group in each:
-        words = wording()
-        with reword_messages(words, ", ".join(filter(None, [file_names(names), str(group)]))) as warned:
-            part: Any = total.total if group.by is None else total.groups[group.value]
+    for group, part in parts.items():
+        with reword_messages(wording(), group.name(file_names(names))) as warned:
             results.append(_Result(group, model, tn.grade_table(part, **settings)))
         warning(*warned, about=group.name(model))
     return results, {"source": file_names(names), "label": total.about.get("label")}
@@ -155,7 +153,9 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
         *group_columns([one.group.by for one in results if one.group.by]),
         Column("model", "model", "name", "all" if several else "data"),
         *(
-            Column(f.name, titles.get(f.name, f.name), _kind(f.name), "all" if f.name in titles else "data")
+            Column(
+                f.name, titles.get(f.name, f.name), _KINDS.get(f.name, "number"), "all" if f.name in titles else "data"
+            )
             for f in fields(tn.Grade)
         ),
     ]
@@ -167,7 +167,7 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
     notes = [f"Data: {data['source']}, labels {data['label']!r}.", first.rule]
     shared = [text for text in first.findings if all(text in one.table.findings for one in results)]
     for one in results:
-        about = f"{one.name}: " if len(results) > 1 else ""
+        about = f"{one.group.name(one.model)}: " if len(results) > 1 else ""
         notes += [f"{about}{text}" for text in one.table.findings if text not in shared]
     notes = [wording().spell(text) for text in (*notes, *shared)]
     tables = [{**one.group.entry(), "model": one.model, **one.table.to_dict()} for one in results]
@@ -177,7 +177,3 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
 def _cells(grade: "tn.Grade", texts: Mapping[str, str]) -> dict[str, Cell]:
     cells = {key: Cell(value, texts.get(key)) for key, value in grade.to_dict().items()}
     return cells | {"light": cells["light"]._replace(mark="flag" if grade.light in ("amber", "red") else "")}
-
-
-def _kind(name: str) -> Any:
-    return {"grade": "name", "light": "text", "few": "text"}.get(name, "number")

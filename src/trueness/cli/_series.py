@@ -48,12 +48,11 @@ def compare_files(
 ) -> Files:
     """Measure and test each file, and look for a change; `lines` are the measures of all files, if they are known."""
     _mention_order([name for name, _ in sums])
-    short = [Path(name).name for name, _ in sums]
-    names = short if len(set(short)) == len(short) else [name for name, _ in sums]
-    named = dict(zip(names, (one for _, one in sums), strict=True))
+    named = {Path(name).name: one for name, one in sums}
+    how: Any = {"bins": options.bins, "level": options.level, "seed": 0}
     with progress_bar("Testing the files") as bar:
-        series = tn.calibration_series(named, bins=options.bins, level=options.level, seed=0, progress=bar)
-    whole = tn.calibration_series({"all": total}, bins=options.bins, level=options.level, seed=0, progress=False)
+        series = tn.calibration_series(named if len(named) == len(sums) else dict(sums), progress=bar, **how)
+    whole = tn.calibration_series({"all": total}, progress=False, **how)
     # The series has the noise floor that the table shows; those of other measures would take a second for each file.
     quick = replace(options, floors=False)
     measures: list[tuple[str, list[Line]]] = []
@@ -63,9 +62,8 @@ def compare_files(
             bar(len(measures), len(sums))
     rows = _file_rows([*measures, ("all", sums_lines(total, quick) if lines is None else lines)])
     tested = iter([*series.rows(), whole.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
-    changed = (
-        range(0) if series.change is None else range(series.change.start, series.change.start + series.change.days)
-    )
+    change = series.change
+    changed = range(0) if change is None else range(change.start, change.start + change.days)
     place = -1
     for row in rows:
         if row["group"] is None:
