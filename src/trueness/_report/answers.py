@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -15,12 +15,10 @@ from trueness._report.records import (
     Provenance,
     Remedies,
     Remedy,
-    Segment,
     Segments,
     Summary,
 )
 from trueness._report.remedies import PRIOR_CORRECTION
-from trueness._report.segments import worst_segment
 from trueness._text.numbers import level_percent, number, percent, percents, points
 from trueness._text.strings import quoted, shorten
 from trueness.infer.group._classes import worst_class
@@ -150,10 +148,10 @@ def _limits(low: str, high: str) -> str:
 def _where(facts: Facts) -> Answer:
     b, at = facts.picture.bins, facts.picture.worst
     flagged, filled = int(b.outside.sum()) if b.band else 0, int((b.n > 0).sum())
-    segment, group = worst_segment(facts.segments), _group_sentence(facts)
+    segment, group = _worst_segment(facts), _group_sentence(facts)
     numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
     if segment is not None:
-        numbers["segment"] = {key: getattr(segment, key) for key in ("column", "value", "n", *_SEGMENT)}
+        numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
         bad = worst_class(facts.classes)
         group_name = _segment_name(segment) if segment else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
@@ -190,9 +188,9 @@ def _range_in_words(low: float, high: float) -> str:
 
 def _group_sentence(facts: Facts) -> str:
     """The worst flagged segment or, without one, the worst flagged class; empty if there is none."""
-    one = worst_segment(facts.segments)
+    one = _worst_segment(facts)
     if one is not None and facts.segments is not None:
-        flagged, total = sum(row.flagged for row in facts.segments.rows), len(facts.segments.rows)
+        flagged, total = len(facts.segments.flagged), len(facts.segments.rows)
         several = f"{flagged:,} of {total:,} segments are off, most of all " if flagged > 1 else "Segment "
         return f"{several}{_segment_name(one)}: {_finding(one)}."
     bad = worst_class(facts.classes)
@@ -202,21 +200,26 @@ def _group_sentence(facts: Facts) -> str:
     return f"Class {shorten(bad.label, _LONGEST)}: predicted {predicted} %, happened {happened} %."
 
 
-def _segment_name(one: Segment) -> str:
-    return f"{shorten(one.column, _LONGEST)} = {shorten(one.value, _LONGEST)}"
+def _worst_segment(facts: Facts) -> Mapping[str, Any] | None:
+    """The flagged segment that costs most; None if none is flagged."""
+    return next(iter(facts.segments.flagged), None) if facts.segments else None
 
 
-def _finding(one: Segment) -> str:
+def _segment_name(one: Mapping[str, Any]) -> str:
+    return f"{shorten(one['column'], _LONGEST)} = {shorten(one['value'], _LONGEST)}"
+
+
+def _finding(one: Mapping[str, Any]) -> str:
     """How a flagged segment is off: by which factor, or in percentages if that says more."""
-    ratios = one.ratio, one.ratio_low, one.ratio_high
-    if "predicted" not in one.finding:
-        return one.finding
-    if one.finding == "over-predicted" and min(ratios) > 0:
-        ratios = 1 / one.ratio, 1 / one.ratio_high, 1 / one.ratio_low
+    ratios, finding = (one["ratio"], one["ratio_low"], one["ratio_high"]), one["finding"]
+    if "predicted" not in finding:
+        return str(finding)
+    if finding == "over-predicted" and min(ratios) > 0:
+        ratios = 1 / ratios[0], 1 / ratios[2], 1 / ratios[1]
     if all(map(math.isfinite, ratios)) and min(ratios) > 0 and ratios[0] >= _LEAST_FOLD:
-        return f"{one.finding} {ratios[0]:.1f}-fold ({ratios[1]:.1f} to {ratios[2]:.1f})"
-    predicted, happened = percents(one.score, one.rate)
-    return f"{one.finding} (predicted {predicted} %, happened {happened} %)"
+        return f"{finding} {ratios[0]:.1f}-fold ({ratios[1]:.1f} to {ratios[2]:.1f})"
+    predicted, happened = percents(one["score"], one["rate"])
+    return f"{finding} (predicted {predicted} %, happened {happened} %)"
 
 
 def _cost(facts: Facts) -> Answer:
@@ -263,8 +266,6 @@ def _cost_of_sums(s: Summary, code: str) -> Answer:
     if s.brier == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", {"brier": 0.0})
     numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": found.floor, "brier": s.brier}
-    if s.brier == 0:
-        return Answer(question, "Nothing", "The Brier score is 0 on these rows.", numbers)
     gain, chance = _decimals(s.miscalibration, found.floor)
     own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these same rows"
     detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
@@ -303,7 +304,7 @@ def _action(facts: Facts) -> Answer:
     if code in _ADVICE:
         command = facts.provenance.commands.get(facts.name, "") if code == "undetermined" else ""
         return Answer(question, *_ADVICE[code], {}, command)
-    segment = worst_segment(facts.segments)
+    segment = _worst_segment(facts)
     if segment is not None and (facts.remedies is None or facts.remedies.best is None):
         detail = "One map for all rows cannot fix a single segment: fit a map on its rows alone."
         return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
@@ -378,7 +379,7 @@ def _command(calibrator: str, origin: Provenance, model: str) -> str:
         return ""
     if fit is None:
         own = f", {cluster}" if cluster else ""
-        fitted = f"calibrator = {as_python(calibrator)}.fit({origin.arguments}{own})"
+        fitted = f"calibrator = tn.{calibrator}.fit({origin.arguments}{own})"
         return f"{fitted}\ncalibrated = calibrator.predict(new_scores)"
     fit, options = f"{fit} {cluster}".rstrip(), as_options(calibrator)
     suffix = PurePath(origin.file or "").suffix
@@ -387,41 +388,20 @@ def _command(calibrator: str, origin: Provenance, model: str) -> str:
     return f"{fit} {options} -o {_MAP}\n{apply}"
 
 
-def as_python(calibrator: str) -> str:
-    """A calibrator as an expression with the usual name of the package."""
-    return ast.unparse(_Prefixed().visit(ast.parse(calibrator, mode="eval").body))
-
-
 def as_options(calibrator: str) -> str:
     """A calibrator as options of ``trueness fit``."""
     call = ast.parse(calibrator, mode="eval").body
     assert isinstance(call, ast.Call)
-    name, options = _typed(call)
-    return f"--calibrator {name}{options}"
-
-
-class _Prefixed(ast.NodeTransformer):
-    """Puts ``tn.`` before the names of classes."""
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Attribute(ast.Name("tn"), node.id) if node.id[0].isupper() else node
-
-
-def _typed(call: ast.Call, prefix: str = "") -> tuple[str, str]:
-    """A calibrator as the option ``--calibrator`` takes it, and the options for its parameters."""
     assert isinstance(call.func, ast.Name)
     name = "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(call.func.id))
     options = ""
-    for keyword in [*(ast.keyword("calibrator", one) for one in call.args), *call.keywords]:
-        if isinstance(keyword.value, ast.Call):
-            inner, more = _typed(keyword.value, f"{prefix}{keyword.arg}__")
-            name, options = f"{name}:{inner}", options + more
-        elif keyword.arg == "seed":
-            seed = ast.unparse(keyword.value)
-            options += f" --seed {seed}" if seed != "0" else ""  # 0 is the default of the command
-        else:
-            options += f" --set {prefix}{keyword.arg}={ast.literal_eval(keyword.value)}"
-    return name, options
+    for keyword in call.keywords:
+        value = ast.literal_eval(keyword.value)
+        if keyword.arg != "seed":
+            options += f" --set {keyword.arg}={value}"
+        elif value:  # 0 is the default of the command
+            options += f" --seed {value}"
+    return f"--calibrator {name}{options}"
 
 
 def _round(n: int) -> str:

@@ -135,9 +135,7 @@ def _model(
         verdict=judged,
         answers=answer_questions(facts),
         summary=summary,
-        bins=shown.bins,
-        interval_low=shown.interval_low,
-        interval_high=shown.interval_high,
+        picture=shown,
         worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
         blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].whole else None,
         panel=panel,
@@ -146,7 +144,6 @@ def _model(
         remedies=fixes,
         classes=classes,
         top_k=largest,
-        picture=shown,
         explorers=_explorers(data, classes, first, level, subject),
         notes=tuple(notes.sentences),
     )

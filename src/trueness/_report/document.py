@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.answers import as_options, as_python
+from trueness._report.answers import as_options
 from trueness._report.records import Contents, Model, Remedies, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -186,14 +186,14 @@ def worst_sentence(model: Model, table: Table) -> str:
     """Which bins contribute most to the ECE."""
     if not model.worst:
         return "No bin has a gap between its rate and its mean score."
-    filled = [i for i, n in enumerate(model.bins.n.tolist()) if n > 0]
+    filled = [i for i, n in enumerate(model.picture.bins.n.tolist()) if n > 0]
     columns = {column.key: table.texts(column) for column in table.columns if column.key in ("bin", "share")}
     at = {b: i for i, b in enumerate(filled)}
     bins = ", ".join(f"{columns['bin'][at[b]]} ({columns['share'][at[b]]})" for b in model.worst)
     sentence = f"Most of the ECE comes from {bins}"
-    if not model.bins.band:
+    if not model.picture.bins.band:
         return f"{sentence}."
-    flagged = int(model.bins.outside.sum())
+    flagged = int(model.picture.bins.outside.sum())
     which = f"{flagged} of {count(len(filled), 'bin')} {'is' if flagged == 1 else 'are'}" if flagged else "no bin is"
     return f"{sentence}; {which} flagged."
 
@@ -223,9 +223,7 @@ def remedies_sentence(remedies: Remedies) -> str:
         return none if corrected else f"{none} Leave the scores alone: what a map gains could be nothing."
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
-        recipe = (
-            f" In Python, {as_python(best.calibrator)}.fit(y_prob, y_true); on the command line, trueness fit FILE "
-        )
+        recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
         recipe += f"{as_options(best.calibrator)} -o map.json."
     return (
         f"{best.name[0].upper()}{best.name[1:]} would lower the Brier score from "

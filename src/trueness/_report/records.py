@@ -165,12 +165,6 @@ class Summary:
     """Limits or noise floors of the measures, by field."""
     power: DetectionPower | None = None
     """Power to detect a miscalibration that matters, unless the test found one."""
-    slope_low: float = math.nan
-    """Confidence limits of the slope, of rows with scores strictly inside (0, 1); infinite if the rows set none."""
-    slope_high: float = math.nan
-    observed_expected_low: float = math.nan
-    """Confidence limits of observed/expected, of all rows."""
-    observed_expected_high: float = math.nan
     n_certain: float = 0
     """Rows with a score of exactly 0 or 1, which slope and intercept leave out."""
     n_certain_wrong: float = 0
@@ -214,45 +208,22 @@ class FlexibleCurve:
 
 
 @dataclass(frozen=True)
-class Segment:
-    """The rows with one value of a column, or one group of the sums; as in :class:`trueness.Segments`."""
-
-    column: str
-    value: str
-    n: int
-    events: float
-    expected: float
-    score: float
-    rate: float
-    gap: float
-    gap_low: float
-    gap_high: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-    shrunk_gap: float
-    shrunk_low: float
-    shrunk_high: float
-    cost: float
-    ece: float
-    pvalue: float
-    slope_pvalue: float
-    adjusted_pvalue: float
-    flagged: bool
-    finding: str
-
-
-@dataclass(frozen=True)
 class Segments:
     """All segments of one model, the costliest first."""
 
-    rows: tuple[Segment, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    """As :meth:`trueness.Segments.rows`, with the ECE of each."""
     pvalue: float
     """P-value of "all segments are calibrated"."""
     alpha: float
     """Probability of any false flag, at most."""
     test: str
     notes: tuple[str, ...]
+
+    @property
+    def flagged(self) -> list[Mapping[str, Any]]:
+        """The flagged segments."""
+        return [one for one in self.rows if one["flagged"]]
 
 
 @dataclass(frozen=True)
@@ -313,6 +284,12 @@ class Picture:
     ece: float
     words: str
     """The bin rule in words."""
+
+    @property
+    def ratio_limits(self) -> tuple[Any, Any]:
+        """The limits of the rates over the mean scores."""
+        low, high = (self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high))
+        return low, high
 
     @property
     def worst(self) -> int | None:
@@ -378,9 +355,7 @@ class Model:
     verdict: Conclusion
     answers: Answers
     summary: Summary
-    bins: Bands
-    interval_low: tuple[float, ...]
-    interval_high: tuple[float, ...]
+    picture: Picture
     worst: tuple[int, ...]
     blocks: Blocks | None
     panel: Panel | None
@@ -390,7 +365,6 @@ class Model:
     remedies: Remedies | None
     classes: tuple[ClassRow, ...] | None
     top_k: tuple[TopK, ...] | None
-    picture: Picture
     explorers: tuple[Explorer, ...]
     notes: tuple[str, ...]
 
@@ -423,15 +397,17 @@ def as_json(contents: Contents) -> dict[str, Any]:
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
     for name in ("commands", "arguments", "cluster"):  # the answers have them, with the name of the map
         del data["provenance"][name]
-    for model, own in zip(data["models"], contents.models, strict=True):
-        model["summary"] = _with_limits(model["summary"])
-        model["panel"] = own.panel and {"tests": model["panel"]["tests"], "text": own.panel.text()}
-        for end in ("low", "high"):
-            limit = getattr(own, f"interval_{end}")
-            over = json_ready(own.bins.over_score(np.array(limit)))
-            model["bins"] |= {f"interval_{end}": model.pop(f"interval_{end}"), f"ratio_{end}": over}
-        del model["picture"], model["explorers"]  # only the page needs them
+    data["models"] = [_model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)]
     return data
+
+
+def _model_json(data: dict[str, Any], own: Model) -> dict[str, Any]:
+    del data["explorers"]  # only the page needs them
+    picture, data["summary"] = data["picture"], _with_limits(data["summary"])
+    data["picture"] = picture["bins"] | {key: picture[key] for key in ("interval_low", "interval_high")}
+    data["picture"] |= dict(zip(("ratio_low", "ratio_high"), json_ready(own.picture.ratio_limits), strict=True))
+    data["panel"] = own.panel and {"tests": data["panel"]["tests"], "text": own.panel.text()}
+    return {"bins" if key == "picture" else key: value for key, value in data.items()}
 
 
 def _with_limits(summary: dict[str, Any]) -> dict[str, Any]:

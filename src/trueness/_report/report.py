@@ -6,10 +6,10 @@ import datetime
 import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -195,6 +195,9 @@ def report(
     >>> round(found.to_dict()["models"][0]["summary"]["ece"], 4) == round(tn.ece(data.y_true, data.y_prob), 4)
     True
     """
+    settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
+    settings |= {"title": title, "progress": progress}
+    origin = Provenance(_text("source", source), None, None, _day(date))
     if isinstance(y_true, Parts | Accumulator):
         if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows:
             raise InputError(
@@ -203,35 +206,11 @@ def report(
                 f"got a {type(y_true).__name__}",
                 remedy="Sums stand in place of labels and scores.",
             )
-        origin = Provenance(_text("source", source), None, None, _day(date))
-        return report_sums(
-            y_true,
-            bins=bins,
-            level=level,
-            intervals=intervals,
-            seed=seed,
-            title=title,
-            progress=progress,
-            origin=origin,
-        )
+        return report_sums(y_true, origin=origin, **settings)
     label = getattr(y_true, "name", None)
-    origin = Provenance(_text("source", source), label if isinstance(label, str) else None, None, _day(date))
-    return report_rows(
-        y_true,
-        y_prob,
-        rows,
-        by=by,
-        crossed=crossed,
-        cluster=cluster,
-        rounded_to=rounded_to,
-        bins=bins,
-        level=level,
-        intervals=intervals,
-        seed=seed,
-        title=title,
-        progress=progress,
-        origin=origin,
-    )
+    origin = replace(origin, label=label if isinstance(label, str) else None)
+    asked: Any = {"by": by, "crossed": crossed, "cluster": cluster, "rounded_to": rounded_to}
+    return report_rows(y_true, y_prob, rows, origin=origin, **asked, **settings)
 
 
 def report_rows(
@@ -243,24 +222,62 @@ def report_rows(
     crossed: int = 1,
     cluster: ArrayLike | None = None,
     rounded_to: float | None = None,
-    bins: BinsLike | None = None,
-    level: float = 0.95,
-    intervals: bool = True,
-    seed: Seed = 0,
-    title: str | None = None,
-    progress: Progress = True,
     origin: Provenance,
+    **settings: Any,
 ) -> Report:
-    """The report of rows; `origin` says where they were read."""
-    rule = _rule(10 if bins is None else bins)
-    options = Options(rule, _level(level), _seed(seed), intervals=_intervals(intervals))
-    callback, heading = reporter(progress), _text("title", title)
+    """The report of rows; `origin` says where they were read, `settings` are those of every report."""
+    asked = _asked(None, **settings)
     subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
     assert subject.kept is not None
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
-    origin = replace(origin, event=_label_text(subject.event), arguments=_fit_arguments(subject, rows), cluster=own)
-    segments = read_by(by, y_true, subject.kept, crossed)
-    return Report(compute_contents(subject, segments, options, heading, callback, origin))
+    event = None if subject.event is None else str(subject.event)
+    origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own)
+    return Report(compute_contents(subject, read_by(by, y_true, subject.kept, crossed), *asked, origin))
+
+
+def report_sums(
+    sums: Any,
+    *,
+    origin: Provenance,
+    files: Sequence[Mapping[str, Any]] | None = None,
+    series: Series | None = None,
+    notes: Sequence[str] = (),
+    **settings: Any,
+) -> Report:
+    """The report of sums; `files` are the lines of a table of the files that they were read from, a `series`."""
+    asked = _asked(kept_bins(sums), **settings)
+    subject = read_sums(sums, lambda part: float(ece(part, bins=asked.options.rule)), notes)
+    contents = compute_contents(subject, (), *asked, origin)
+    return Report(replace(contents, files=None if files is None else tuple(files), series=series))
+
+
+class _Asked(NamedTuple):
+    """The settings of every report, checked."""
+
+    options: Options
+    title: str | None
+    progress: Callable[[int, int], None]
+
+
+def _asked(
+    own_bins: BinRule | None,
+    *,
+    bins: BinsLike | None = None,
+    level: Any = 0.95,
+    intervals: Any = True,
+    seed: Seed = 0,
+    title: Any = None,
+    progress: Progress = True,
+) -> _Asked:
+    rule = blind_to_labels(as_rule((own_bins or 10) if bins is None else bins))
+    if rule.n_requested > MOST_BINS:
+        raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}")
+    checked = checked_level(level)
+    check_drawn_level(checked, "a report")
+    if not isinstance(intervals, bool | np.bool_):
+        raise InputError("intervals", "must be True or False", f"got {intervals!r}")
+    options = Options(rule, checked, _seed(seed), intervals=bool(intervals))
+    return _Asked(options, _text("title", title), reporter(progress))
 
 
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
@@ -272,10 +289,6 @@ def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     weighted = subject.first.weights != "none"
     weights = ["sample_weight=sample_weight"] if weighted else []
     return ", ".join(["y_prob[:, 1]" if subject.first.two_columns else "y_prob", "y_true", *typed, *weights])
-
-
-def _label_text(label: Any) -> str | None:
-    return None if label is None else str(label)
 
 
 def today() -> str:
@@ -293,58 +306,16 @@ def _day(date: Any) -> str:
     return date.strftime("%Y-%m-%d")
 
 
-def report_sums(
-    sums: Any,
-    *,
-    bins: BinsLike | None = None,
-    level: float = 0.95,
-    intervals: bool = True,
-    seed: Seed = 0,
-    title: str | None = None,
-    progress: Progress = True,
-    origin: Provenance | None = None,
-    files: Sequence[Mapping[str, Any]] | None = None,
-    series: Series | None = None,
-    notes: Sequence[str] = (),
-) -> Report:
-    """The report of sums; `files` are the lines of a table of the files that they were read from, a `series`."""
-    origin = origin or Provenance(None, None, None, today())
-    rule = _rule((kept_bins(sums) or 10) if bins is None else bins)
-    subject = read_sums(sums, lambda part: float(ece(part, bins=rule)), notes)
-    options = Options(rule, _level(level), _seed(seed), intervals=_intervals(intervals))
-    contents = compute_contents(subject, (), options, _text("title", title), reporter(progress), origin)
-    return Report(replace(contents, files=None if files is None else tuple(files), series=series))
-
-
 # A matrix is reported in every view: `kind` is the one option of rows that is not accepted.
 _signature = inspect.signature(report)
 _parameters = [one for name, one in _signature.parameters.items() if name != "kind"]
 report.__signature__ = _signature.replace(parameters=_parameters)  # type: ignore[attr-defined]
 
 
-def _rule(bins: BinsLike) -> BinRule:
-    rule = blind_to_labels(as_rule(bins))
-    if rule.n_requested > MOST_BINS:
-        raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}")
-    return rule
-
-
-def _intervals(value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InputError("intervals", "must be True or False", f"got {value!r}")
-    return bool(value)
-
-
 def _text(argument: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(argument, "must be a string or None", f"got {value!r}")
     return value
-
-
-def _level(level: Any) -> float:
-    checked = checked_level(level)
-    check_drawn_level(checked, "a report")
-    return checked
 
 
 def _seed(seed: Seed) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._report.inference import Notes, Options, collect_warnings
-from trueness._report.records import Segment, Segments
+from trueness._report.records import Segments
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
 from trueness.infer.decision._verdict import Alpha
@@ -16,8 +16,6 @@ from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.measure import ece
 from trueness.results import Segments as Tested
-
-_FIELDS = tuple(name for name in Segment.__dataclass_fields__ if name not in ("column", "value", "ece"))
 
 
 def segments(
@@ -32,17 +30,9 @@ def segments(
         else:
             found = segments_of(replace(data, notes=()), by, level=level, alpha=alpha, rng=rng)
         errors = {name: float(ece(sums, bins=rule)) for name, sums in _sums(data, by, groups, group_name)}
-    columns = {name: np.asarray(getattr(found, name)).tolist() for name in _FIELDS}
-    lines = tuple(
-        Segment(column, value, ece=errors[column, value], **dict(zip(columns, values, strict=True)))
-        for column, value, *values in zip(found.column, found.value, *columns.values(), strict=True)
-    )
-    return Segments(lines, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
-
-
-def worst_segment(found: Segments | None) -> Segment | None:
-    """The flagged segment that costs most; None if none is flagged."""
-    return None if found is None else next((one for one in found.rows if one.flagged), None)
+    lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
+    rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
+    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
 
 
 def _sums(

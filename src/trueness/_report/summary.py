@@ -76,9 +76,6 @@ def summarize(
         inference |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
         if binary and {"slope", "intercept"} <= estimates.keys():
             inference["prior_shift"] = prior_shift_in(estimates, inside, options.level)
-    for key in ("slope", "observed_expected"):
-        if key in estimates:
-            inference |= {f"{key}_low": estimates[key].low, f"{key}_high": estimates[key].high}
     return Summary(
         n=data.sums.n,
         rate=rate,

@@ -15,7 +15,6 @@ from trueness._report.records import (
     Model,
     Remedies,
     Remedy,
-    Segment,
     Segments,
     TopK,
 )
@@ -127,7 +126,7 @@ def _files(contents: Contents) -> Table:
     titles = {
         "file": "File",
         "flag": "Flag",
-        "group": by.rows[0].column if by and by.rows else "Group",
+        "group": by.rows[0]["column"] if by and by.rows else "Group",
         "n": "Rows",
         "ece": "ECE",
         "ece_interval": "interval",
@@ -146,10 +145,10 @@ def _files(contents: Contents) -> Table:
 
 def _bins(model: Model) -> Table:
     """One line per bin that has rows."""
-    b = model.bins
+    picture, b = model.picture, model.picture.bins
     damage = b.weight * np.abs(b.gap)
     total = float(np.nansum(damage))
-    ratio_low, ratio_high = (b.over_score(np.array(ends)) for ends in (model.interval_low, model.interval_high))
+    ratio_low, ratio_high = picture.ratio_limits
     columns = (
         Column("bin", "Bin", "number"),
         *(_FLAG, _N, _SCORE, _RATE),
@@ -165,9 +164,9 @@ def _bins(model: Model) -> Table:
             b.n[i],
             b.score[i],
             b.rate[i],
-            Cell(model.interval_low[i], span(model.interval_low[i], model.interval_high[i])),
+            Cell(picture.interval_low[i], span(picture.interval_low[i], picture.interval_high[i])),
             b.gap[i],
-            Cell(b.ratio[i], f"{ratio(b.ratio[i])} [{span(ratio_low[i], ratio_high[i], ratio)}]"),
+            _ratio_cell(b.ratio[i], ratio_low[i], ratio_high[i]),
             float(damage[i]) / total if total else 0.0,
         )
         for i in np.flatnonzero(b.n > 0)
@@ -185,7 +184,7 @@ def _bins(model: Model) -> Table:
         lines,
         notes=[f"{flagged}Gap: rate − mean score. Obs./exp.: rate / mean score, with the limits of the rate.{omitted}"],
         name="bins",
-        caption=f"Bins: {model.picture.words}",
+        caption=f"Bins: {picture.words}",
     )
 
 
@@ -234,14 +233,13 @@ def _segments(segments: Segments, brier: float) -> Table:
         _ADJUSTED_P,
         Column("share", "Cost", "share"),
     )
-    order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i].flagged, i))
+    order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i]["flagged"], i))
     shown = [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
     rows = [
-        vars(one)
-        | {"share": one.cost / brier if brier > 0 else math.nan}
-        | {"flag": _flag(one.flagged, one.finding), "shrunk": _shrunk_gap(one)}
-        | {"ratio": Cell(one.ratio, f"{ratio(one.ratio)} [{span(one.ratio_low, one.ratio_high, ratio)}]")}
-        for one in shown
+        one
+        | {"share": one["cost"] / brier if brier > 0 else math.nan, "flag": _flag(one["flagged"], one["finding"])}
+        | {"ratio": _ratio_cell(one["ratio"], one["ratio_low"], one["ratio_high"]), "shrunk": _shrunk_gap(one)}
+        for one in map(dict, shown)
     ]
     notes = [f"Tested: {segments.test} {_SEGMENT_TERMS}"]
     others = len(segments.rows) - len(shown)
@@ -252,15 +250,15 @@ def _segments(segments: Segments, brier: float) -> Table:
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
 
 
-def _ratio_cell(one: Segment | ClassRow) -> Cell:
+def _ratio_cell(value: float, low: float, high: float) -> Cell:
     """Observed/expected with its limits."""
-    return Cell(one.ratio, f"{ratio(one.ratio)} [{span(one.ratio_low, one.ratio_high, ratio)}]")
+    return Cell(value, f"{ratio(value)} [{span(low, high, ratio)}]")
 
 
-def _shrunk_gap(one: Segment) -> Cell:
+def _shrunk_gap(one: Mapping[str, Any]) -> Cell:
     """The shrunk gap with its limits."""
-    limits = span(one.shrunk_low, one.shrunk_high, lambda value: signed(value, 3))
-    return Cell(one.shrunk_gap, f"{signed(one.shrunk_gap, 3)} [{limits}]")
+    limits = span(one["shrunk_low"], one["shrunk_high"], lambda value: signed(value, 3))
+    return Cell(one["shrunk_gap"], f"{signed(one['shrunk_gap'], 3)} [{limits}]")
 
 
 def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table:
@@ -307,7 +305,11 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
         Column("damage", "Share of ECE", "share"),
         *(_P, _ADJUSTED_P),
     )
-    rows = [vars(one) | {"flag": _flag(one.flagged, "miscalibrated"), "ratio": _ratio_cell(one)} for one in classes]
+    rows = [
+        vars(one)
+        | {"flag": _flag(one.flagged, "miscalibrated"), "ratio": _ratio_cell(one.ratio, one.ratio_low, one.ratio_high)}
+        for one in classes
+    ]
     note = (
         f"Obs./exp.: share / mean score, with its {level_percent(level)} interval. Share of ECE: of the class-wise "
         "ECE. Flags use p-values adjusted by Holm's method."
