@@ -69,12 +69,6 @@ def test_the_frame_of_a_notebook_is_apart(binary):
     assert "<script" not in frame
 
 
-def test_nothing_heavy_is_loaded_to_import_the_package():
-    from test_light_import import loaded_after
-
-    assert "jinja2" not in loaded_after("import trueness as tn; tn.ece([0, 1], [0.2, 0.8], bins=2)")
-
-
 def test_a_title_is_shown():
     d = tn.simulate.demo(100)
     found = tn.report(tn.tally(d.y_true, d.y_prob), title="Churn & co", intervals=False)
