@@ -56,14 +56,19 @@ def test_few_rows_do_not_pass(rows):
     assert found.findings[0].outcome == "unknown"
     assert "cannot be determined from 15 rows" in str(found)
     assert str(found).endswith("Not passed.")
+    assert not tn.gate(y[:15], p[:15], oe_within=0.1).passed
+    with pytest.warns(tn.TruenessWarning):  # rows without an event exclude an error above 0.25
+        assert tn.gate([0] * 30, [0.001] * 30, max_ece=0.03, max_l2=0.03).passed
 
 
 def test_labels_that_agree_too_well_are_not_certified():
     p = np.repeat([0.25, 0.5, 0.75], 400)
     y = np.concatenate([np.arange(400) < 400 * v for v in (0.25, 0.5, 0.75)]).astype(int)
-    (one,) = tn.gate(y, p, max_ece=0.2, require=True).findings
-    assert one.outcome == "too good"
-    assert "too good to be true for new rows" in one.reason
+    for data in ((y, p), (tn.tally(y, p),), (tn.binned(y, p),)):
+        (one,) = tn.gate(*data, max_ece=0.2, require=True).findings
+        assert one.outcome == "too good"
+        assert "too good to be true for new rows" in one.reason
+        assert tn.gate(*data, max_ece=0.2).passed
 
 
 def test_sums_clusters_and_two_columns_are_judged_like_rows(rows):
@@ -80,6 +85,64 @@ def test_sums_clusters_and_two_columns_are_judged_like_rows(rows):
     assert twice.high - twice.low > 0.95 * (once.high - once.low)
     coarse = tn.gate(tn.binned(y, p), max_l2=0.05)
     assert coarse.findings[0].reason == "cannot be determined from sums of bins"
+
+
+@pytest.mark.parametrize("option", ["max_ece", "max_l2"])
+@pytest.mark.parametrize("require", [False, True])
+def test_the_gate_is_at_the_limit(rows, option, require):
+    y, p = rows[0][:600], rows[1][:600] ** 0.7
+    (one,) = tn.gate(y, p, **{option: 0.9}, require=require).findings
+    edge = one.high if require else one.low
+    assert edge > 0
+    assert not tn.gate(y, p, **{option: np.nextafter(edge, 0)}, require=require).passed
+    assert tn.gate(y, p, **{option: edge}, require=require).passed
+
+
+@pytest.mark.parametrize(("option", "criterion"), [("max_ece", "ece"), ("max_l2", "l2"), ("oe_within", "oe")])
+def test_require_is_the_equivalence_test(rows, option, criterion):
+    y, p = rows[0][:600], rows[1][:600] ** 0.7
+    for within, level in ((0.2, 0.97), (0.25, 0.8)):
+        test = tn.equivalence_test(y, p, within=within, criterion=criterion, seed=0)
+        (one,) = tn.gate(y, p, **{option: within}, require=True, level=level).findings
+        assert one.pvalue == pytest.approx(test.pvalue)
+        assert one.passed is (test.pvalue <= 1 - level)
+
+
+@pytest.mark.parametrize(
+    ("label", "score", "n", "limit"), [(1, 1.0, 25, 1 - 0.05 ** (1 / 25)), (0, 1e-4, 60, 1 - 0.05 ** (1 / 60) - 1e-4)]
+)
+def test_one_class_alone_does_not_certify_a_small_error(label, score, n, limit):
+    with pytest.warns(tn.TruenessWarning):
+        found = tn.gate([label] * n, [score] * n, max_ece=0.005, max_l2=0.005, require=True)
+    assert [one.high for one in found.findings] == pytest.approx([limit, limit], rel=1e-6)
+    assert not any(one.passed for one in found.findings)
+
+
+def test_certainty_that_labels_contradict_is_mentioned():
+    (one,) = tn.gate([1] * 90 + [0], [1.0] * 91, max_ece=0.1, require=True).findings
+    assert str(one).endswith("although 1 label contradicts a score of exactly 0 or 1 → certified.")
+
+
+def test_a_level_too_high_for_draws_has_the_lower_limit_of_the_ece(rows):
+    y, p = rows[0][:600], rows[1][:600] ** 0.7
+    ece, l2 = (tn.gate(y, p, **{key: 0.9}, level=0.99999).findings[0] for key in ("max_ece", "max_l2"))
+    assert (l2.low, l2.high) == (ece.low, 1)
+
+
+def test_every_segment_is_certified_at_its_own_level(rows):
+    y, p, g = rows
+    found = tn.gate(y, p, max_ece=0.2, by={"g": g}, require=True)
+    alone = [tn.gate(y[g == v], p[g == v], max_ece=0.2, require=True).findings[0].high for v in "ab"]
+    assert [one.high for one in found.findings] == alone
+
+
+@pytest.mark.slow
+def test_the_number_of_groups_does_not_make_a_gate_unknowing():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 6_000).round(2)
+    found = tn.gate((rng.random(6_000) < p).astype(int), p, max_l2=0.05, by={"g": np.arange(6_000) % 30})
+    assert max(one.high for one in found.findings) > 0.25
+    assert {one.outcome for one in found.findings} == {"not exceeded"}
 
 
 @pytest.mark.parametrize(
