@@ -19,7 +19,7 @@ def save_days(folder, slope, names=NAMES, bins="sketch", n=400):
     rng = np.random.default_rng(3)
     for d, name in enumerate(names):
         p = rng.beta(1, 3, n)
-        sums = tn.Accumulator(bins, about={"label": "y", "score": "p", "weight": None})
+        sums = tn.Accumulator(bins, about={"label": "y", "prob": "p", "weight": None})
         sums.update(rng.random(n) < expit(slope(d) * logit(p)), p)
         sums.save(folder / name)
     return names

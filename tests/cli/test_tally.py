@@ -39,7 +39,7 @@ def test_the_sums_are_those_of_the_rows(call, small_pieces, grouped, tmp_path, k
     assert result.exit_code == 0, result.stderr
     found = tn.Accumulator.load(tmp_path / "x.tally")
     kept = {"sketch": "sketch", "distinct": "distinct", "10": 10}.get(bins, [0, 0.25, 1])
-    whole = tn.Accumulator(kept, by="region", about={"label": "y", "score": "p", "weight": "w"})
+    whole = tn.Accumulator(kept, by="region", about={"label": "y", "prob": "p", "weight": "w"})
     whole.update(grouped["y"], grouped["p"], sample_weight=grouped["w"], group=grouped["region"])
     for name, sums in whole.groups.items():
         mine, theirs = found.groups[name], sums
@@ -197,7 +197,7 @@ def test_messages(fails, call, grouped, tmp_path):
 
 def test_a_partial_of_other_files_is_not_gone_on_from(call, fails, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
-    started = tn.Accumulator(about={"label": "y", "score": "p", "weight": None})
+    started = tn.Accumulator(about={"label": "y", "prob": "p", "weight": None})
     started.update([0, 1], [0.5, 0.5], position={"inputs": [["w.csv", 3]], "file": 0, "rows": 2, "dropped": 0})
     started.save(tmp_path / "x.tally.partial")
     assert "was made from other files" in fails("tally", "x.csv", "-o", "x.tally", "--resume")
@@ -405,7 +405,7 @@ def test_the_report_has_files_side_by_side(call, days, form):
 
 
 def test_a_day_without_rows_is_a_line_and_days_without_any_are_refused(call, fails, days, tmp_path):
-    empty = tn.Accumulator(by="region", about={"label": "y", "score": "p", "weight": None}, missing="raise")
+    empty = tn.Accumulator(by="region", about={"label": "y", "prob": "p", "weight": None}, missing="raise")
     empty.save(tmp_path / "sun.tally")
     assert "sun.tally has no rows" in fails("measure", "sun.tally")
     assert "sun.tally has no rows" in fails("report", "sun.tally")

@@ -106,7 +106,7 @@ def gate(**options: Any) -> None:
     if not options["bins"]:
         bounds = bounds._replace(rule=_sums.own_bins(total))
     names = [name for name, _ in sums]
-    labels, scores = (total.about.get(key) for key in ("label", "score"))
+    labels, scores = (total.about.get(key) for key in ("label", "prob"))
     notes = [f"{_sums.file_names(names)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
     if total.bins == "sketch" and bounds.bounds["max_l2"] is not None:
         notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
@@ -230,7 +230,7 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
     if in_groups:
         groups = {Group(total.by, key): sums for key, sums in total.groups.items()}
     for group, sums in groups.items():
-        for name, one in _problems(sums, str(total.about.get("score") or "scores")):
+        for name, one in _problems(sums, str(total.about.get("prob") or "scores")):
             yield Subject(group, name, Evidence.of_sums(one), partial(reword_messages, wording()))
 
 

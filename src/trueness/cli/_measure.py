@@ -270,7 +270,7 @@ def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
 
 def _sums_source(sums: Sequence[SumsFile], total: "tn.Accumulator", options: "Options") -> str:
     names = file_names([name for name, _ in sums])
-    columns = f"labels {total.about.get('label')!r}, scores {total.about.get('score')!r}"
+    columns = f"labels {total.about.get('label')!r}, scores {total.about.get('prob')!r}"
     return f"{names}: {total.n:,} rows; {columns}; bins: {rule_in_words(options.bins)}."
 
 

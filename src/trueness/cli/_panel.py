@@ -68,7 +68,7 @@ def panel_of_sums(total: "tn.Accumulator", level: float) -> ModelPanel:
     with reword_messages(wording()) as warned:
         found = tn.panel(sums, level=level, seed=0)
     warning(*warned)
-    return ModelPanel(Group(), str(total.about.get("score")), found)
+    return ModelPanel(Group(), str(total.about.get("prob")), found)
 
 
 def deliver(panels: Sequence[ModelPanel], target: Target, data: dict[str, Any], source: str, *, tripod: bool) -> None:

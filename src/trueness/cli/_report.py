@@ -91,7 +91,7 @@ def report(**options: Any) -> None:
         files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
         given |= {"files": files.rows, "series": files.series}
     names = [name for name, _ in sums]
-    label, scores = (total.about.get(key) for key in ("label", "score"))
+    label, scores = (total.about.get(key) for key in ("label", "prob"))
     command = ""  # of a report on the rows, if their columns are known
     if isinstance(label, str) and isinstance(scores, str):
         command = shlex.join(["trueness", "report", "rows.csv", "--label", label, "--prob", scores])

@@ -175,7 +175,7 @@ class _Run:
             weight = options.pop("sample_weight", None)
             by = rows.choice.by[0] if rows.choice.by else None
             if self.seen is None:
-                about = {"label": rows.choice.label, "score": model.name, "weight": rows.choice.weight}
+                about = {"label": rows.choice.label, "prob": model.name, "weight": rows.choice.weight}
                 self.seen = tn.Accumulator(self.bins, kind=self.kind, by=by, about=about, **options)
                 note(*filter(None, [arguments.remark]))
             group = None if by is None else as_text(rows.columns.groups[by])
