@@ -51,16 +51,12 @@ VALID: dict[str, Any] = {
     "n": 500,
     "n_bins": 5,
     "epsilon": 0.1,
-    "curves": [tn.validity_curve(Y, P, bins=2)],
     "edges": [0, 0.5, 1],
     "mass": 3,
     "width": 4,
     "weight": 1.0,
     "prevalence": 0.2,
     "c_statistic": 0.7,
-    "calibrator": tn.PlattScaling(),
-    "runs": 3,
-    "n_fit": 20,
     "progress": False,
 }
 BY_FUNCTION: dict[str, dict[str, Any]] = {
@@ -73,7 +69,6 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "calibration_test": {"bins": None, "resamples": None},
     "equivalence_test": {"bins": None},
     "ece_interval": {"resamples": None},
-    "validity_band": {"y_prob": P.round(1)},
     "load_calibrator": {"path": "nowhere.json"},
     "prior_correction": {"weight": 2.0},
 }
@@ -82,13 +77,13 @@ FUNCTIONS = [
     *("ace", "auc", "bin_table", "binned", "brier", "calibration_intercept", "calibration_series"),
     *("calibration_slope", "calibration_test", "compare", "corp", "cumulative_walk", "curve_band", "e50", "e90", "ece"),
     *("ece_interval", "emax", "epsilon", "equivalence_test", "estimate", "estimation_error", "gce", "grade_table"),
-    *("ici", "log_loss", "max_bins", "mce", "mean_validity", "monotone_band", "noise_floor", "observed_expected"),
+    *("ici", "log_loss", "max_bins", "mce", "monotone_band", "noise_floor", "observed_expected"),
     *("panel", "prior_correction", "prior_shift", "reliability_bands", "reliability_curve", "sample_size"),
     *("scaled_brier", "segments", "sketch", "smooth_ece", "squared_ece", "tally", "tce", "validation_size"),
-    *("validity_band", "validity_curve", "Edges", "EqualMass", "EqualWidth", "MassAndWidth", "BlockIsotonic"),
+    *("validity_curve", "Edges", "EqualMass", "EqualWidth", "MassAndWidth", "BlockIsotonic"),
     *("Accumulator", "load_calibrator"),
 ]
-SLOW_FUNCTIONS = ["report", "validity_runs"]
+SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
     *("AutoCalibration", "BayesianBinning", "BetaCalibration", "DirichletCalibration", "HistogramBinning"),
     *("IsotonicCalibration", "MatrixScaling", "OneVsRest", "PlattScaling", "PriorCorrection", "QuadraticScaling"),

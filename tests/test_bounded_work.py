@@ -65,9 +65,6 @@ REFUSED = {
     "knots": [lambda: tn.curve_band(Y, P, knots=HUGE)],
     "n_knots": [lambda: tn.SplineCalibration(n_knots=HUGE).fit(P, Y)],
     "n_min": [lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=HUGE, n_max=HUGE))],
-    "n_fit": [lambda: tn.validity_runs(tn.HistogramBinning(2), Y, P, n_fit=HUGE)],
-    "n_test": [lambda: tn.validity_runs(tn.HistogramBinning(2), Y, P, n_fit=2, n_test=HUGE)],
-    "runs": [lambda: tn.validity_runs(tn.HistogramBinning(2), Y, P, n_fit=2, runs=HUGE)],
     "n_jobs": [
         lambda: tn.CalibratedClassifier(LogisticRegression(), n_jobs=HUGE).fit(MATRIX * 2, [0, 1, 1, 0, 1, 0]),
         lambda: tn.validate(LogisticRegression(), MATRIX * 2, [0, 1, 1, 0, 1, 0], n_jobs=10**5),

@@ -114,13 +114,10 @@ if TYPE_CHECKING:
     from trueness.recalibrate import epsilon as epsilon
     from trueness.recalibrate import load_calibrator as load_calibrator
     from trueness.recalibrate import max_bins as max_bins
-    from trueness.recalibrate import mean_validity as mean_validity
     from trueness.recalibrate import prior_correction as prior_correction
     from trueness.recalibrate import sample_size as sample_size
     from trueness.recalibrate import validate as validate
-    from trueness.recalibrate import validity_band as validity_band
     from trueness.recalibrate import validity_curve as validity_curve
-    from trueness.recalibrate import validity_runs as validity_runs
     from trueness.results import Bands as Bands
     from trueness.results import Bin as Bin
     from trueness.results import BinTable as BinTable
@@ -149,9 +146,7 @@ if TYPE_CHECKING:
     from trueness.results import TestedBins as TestedBins
     from trueness.results import Validation as Validation
     from trueness.results import ValidationSize as ValidationSize
-    from trueness.results import ValidityBand as ValidityBand
     from trueness.results import ValidityCurve as ValidityCurve
-    from trueness.results import ValidityRuns as ValidityRuns
     from trueness.results import Verdict as Verdict
     from trueness.results import Walk as Walk
     from trueness.sources import scan as scan
@@ -190,16 +185,13 @@ _HOMES = {
         "AutoCalibration BayesianBinning BetaCalibration CalibratedClassifier DirichletCalibration "
         "EnsembleTemperatureScaling HistogramBinning IsotonicCalibration MatrixScaling OneVsRest PlattScaling "
         "PriorCorrection QuadraticScaling ScalingBinning SplineCalibration StructuredScaling TemperatureScaling "
-        "TopLabel VectorScaling VennAbers apply_calibrator epsilon load_calibrator max_bins mean_validity "
-        "prior_correction sample_size "
-        "validate validity_band validity_curve validity_runs"
+        "TopLabel VectorScaling VennAbers apply_calibrator epsilon load_calibrator max_bins prior_correction "
+        "sample_size validate validity_curve"
     ),
     "results": (
         "Bands Bin BinTable Comparison Curve CurveBand Decomposition Difference Estimate EstimationError "
         "Finding Gate Grade GradeTable Guarantee GuaranteePlan Histogram Interval MonotoneBand NoiseFloor Panel "
-        "PriorShift Reliability "
-        "Segments Significance TestedBins Validation ValidationSize ValidityBand ValidityCurve ValidityRuns "
-        "Verdict Walk"
+        "PriorShift Reliability Segments Significance TestedBins Validation ValidationSize ValidityCurve Verdict Walk"
     ),
     "sources": "scan scan_groups",
     "": "infer measure plot recalibrate results scorers simulate sources",

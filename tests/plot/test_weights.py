@@ -62,7 +62,7 @@ DRAWS = {
     "t test": partial(TestReliabilityDisplay.from_predictions, test="t", bins=tn.EqualMass(10)),
     "given bins": partial(BinsDisplay.from_predictions, bins={"PAVA": tn.Isotonic(), "quantiles": tn.EqualMass(10)}),
     "walk": CumulativeDisplay.from_predictions,
-    "validity alone": partial(ValidityDisplay.from_predictions, bins=10, band=None),
+    "validity": partial(ValidityDisplay.from_predictions, bins=10),
 }
 COUNTS = {
     "PAVA-BC": (partial(reliability, bins=tn.BlockIsotonic()), r"bins that do not, such as `EqualMass\(10\)`"),
@@ -70,7 +70,6 @@ COUNTS = {
     "binomial test, bins": (partial(TestReliabilityDisplay.from_predictions, bins=10), r"Others need `test='t'`\."),
     "three rules": (BinsDisplay.from_predictions, r"such as `EqualMass\(10\)`"),
     "forest": (IntervalDisplay.from_predictions, r"weight_type='importance'"),
-    "validity": (partial(ValidityDisplay.from_predictions, bins=10), "`band=None`"),
 }
 EVERY = DRAWS | {name: make for name, (make, _) in COUNTS.items()}
 

@@ -13,12 +13,11 @@ from trueness.recalibrate import (
     PlattScaling,
     ScalingBinning,
     epsilon,
-    validity_runs,
 )
-from trueness.results import ValidityRuns
 from trueness.typing import Floats, Ints
 from trueness_papers.experiment import Piece, Size, data_file
 from trueness_papers.gupta.authors_code import AuthorsBinning
+from trueness_papers.gupta.runs import ValidityRuns, validity_runs
 from trueness_papers.record import Estimate
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "least_margin",
     "marginal_share",
     "piece_key",
-    "read_runs",
     "validity",
     "validity_piece",
 ]
@@ -97,7 +95,7 @@ def validity(
     y, p = _scores(seed, n_train, n_platt, sigmoid_of)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # tied scores and few rows belong to the protocol
-        found = validity_runs(_CALIBRATORS[method], y, p, n_fit=n, n_test=_N_TEST, runs=runs, seed=seed, progress=False)
+        found = validity_runs(_CALIBRATORS[method], y, p, n, _N_TEST, runs, seed)
     return found.to_dict()
 
 
@@ -110,13 +108,6 @@ def validity_piece(method: str, n: int, quick: int, size: Size, seed: int, **spl
 def piece_key(method: str, n: int) -> str:
     """The key of that piece."""
     return "".join(letter if letter.isalnum() else "-" for letter in f"{n}-{method}")
-
-
-def read_runs(data: dict[str, Any]) -> ValidityRuns:
-    """Inverse of `ValidityRuns.to_dict`."""
-    arrays = {name: np.asarray(data[name]) for name in ("jumps", "mean", "error")}
-    conditional = None if data["conditional"] is None else read_runs(data["conditional"])
-    return ValidityRuns(**{**data, **arrays, "conditional": conditional})
 
 
 def marginal_share(runs: ValidityRuns, e: float) -> Estimate:

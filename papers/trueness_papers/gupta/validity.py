@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueness.recalibrate import validity_curve
-from trueness.results import ValidityCurve, ValidityRuns
+from trueness.results import ValidityCurve
 from trueness_papers.experiment import GUPTA, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.gupta.credit import (
     CODE,
@@ -18,9 +18,9 @@ from trueness_papers.gupta.credit import (
     least_margin,
     marginal_share,
     piece_key,
-    read_runs,
     validity_piece,
 )
+from trueness_papers.gupta.runs import ValidityRuns, draw_runs
 from trueness_papers.record import Estimate, Row, Table
 
 __all__ = ["FIGURES_4_5", "FIGURE_1", "FIGURE_3", "FIGURE_6"]
@@ -37,7 +37,7 @@ def _pieces(
 
 def _runs(results: Mapping[str, Any], n: int, methods: Sequence[str] = _ALL) -> dict[str, ValidityRuns]:
     """The runs of the methods with n rows."""
-    return {m: read_runs(results[piece_key(m, n)]) for m in methods}
+    return {m: ValidityRuns.from_dict(results[piece_key(m, n)]) for m in methods}
 
 
 def _share_rows(runs: Mapping[int, Mapping[str, ValidityRuns]], share: Any, e: float) -> tuple[Row, ...]:
@@ -97,14 +97,12 @@ def _draw_grid(runs: Mapping[int, Mapping[str, ValidityRuns]], panels: Sequence[
     """Panels, each of a number of rows and a kind of validity, with one legend below."""
     import matplotlib.pyplot as plt
 
-    from trueness.plot import ValidityDisplay
-
     columns = 2
     lines = -(-len(panels) // columns)
     figure, axes = plt.subplots(lines, columns, figsize=(9.2, 0.6 + 3.6 * lines), layout="constrained")
     for ax, (n, kind) in zip(axes.flat, panels, strict=True):
         found = {m: r if kind == "marginal" else r.conditional for m, r in runs[n].items() if m in METHODS}
-        ValidityDisplay(found, theory=guaranteed(n, kind)).plot(ax=ax)
+        draw_runs(found, ax, guaranteed(n, kind))
         share = "share of rows within ε" if kind == "marginal" else "share of runs with all values within ε"
         ax.set(xlim=(0, 0.15), ylabel=share)
         ax.set_title(f"{kind}, n = {n:,}", fontsize=10, loc="left")
@@ -221,9 +219,7 @@ def _draw_1a() -> Any:
 
 
 def _draw_1b(runs: Mapping[str, ValidityRuns]) -> Any:
-    from trueness.plot import ValidityDisplay
-
-    display = ValidityDisplay.from_runs(runs, conditional=False).plot()
+    display = draw_runs(dict(runs))
     display.ax_.set_xlim(0, 0.15)
     return display.figure_
 

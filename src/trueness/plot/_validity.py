@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-_NAMES = {"marginal": "share of predictions within ε", "conditional": "share of runs with every value within ε"}
 _PROMISED = "promised by theorem"
 
 
@@ -29,23 +28,19 @@ class ValidityDisplay(FromEstimator):
 
     Parameters
     ----------
-    curves : mapping of names to ValidityCurve or ValidityRuns
-        One line per method. Means over runs have a band of two standard errors.
+    curves : mapping of names to ValidityCurve
+        One line per method.
     level : float, default 0.9
         The share at which ε is marked.
-    bands : mapping of names to ValidityBand, optional
-        Bands for the true curve, for methods without runs.
-    theory : tuple of two arrays, or mapping of 'marginal' and 'conditional' to such, optional
+    theory : tuple of two arrays, optional
         Tolerances, and the validity guaranteed there by a theorem.
-    conditional : bool, default False
-        Whether to draw a second panel: the share of runs with every predicted value within ε.
 
     Attributes
     ----------
     line_, lines_ : matplotlib Line2D, list of them
-        Panel by panel, method by method.
+        One per method.
     ax_, axes_ : matplotlib Axes, list of them
-        The panels.
+        The panel.
     figure_ : matplotlib Figure
         The figure.
 
@@ -61,24 +56,14 @@ class ValidityDisplay(FromEstimator):
     axes_: list[Axes]
     figure_: Any
 
-    def __init__(
-        self,
-        curves: Mapping[str, Any],
-        *,
-        level: float = 0.9,
-        bands: Mapping[str, Any] | None = None,
-        theory: Any = None,
-        conditional: bool = False,
-    ) -> None:
+    def __init__(self, curves: Mapping[str, Any], *, level: float = 0.9, theory: Any = None) -> None:
         if not curves:
             raise InputError("curves", "must hold at least one curve", "got none")
         if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level <= 1:
             raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
         self.curves = dict(curves)
         self.level = float(level)
-        self.bands = dict(bands or {})
-        self.theory = dict(theory) if isinstance(theory, Mapping) else {} if theory is None else {"marginal": theory}
-        self.conditional = conditional
+        self.theory = None if theory is None else tuple(np.asarray(column, np.float64) for column in theory)
 
     @classmethod
     @takes_rows
@@ -89,7 +74,6 @@ class ValidityDisplay(FromEstimator):
         *,
         bins: BinsLike | None = None,
         level: float = 0.9,
-        band: float | None = 0.95,
         promise: tuple[int, int] | None = None,
         name: str | None = None,
         **rows: Unpack[RowOptions],
@@ -106,8 +90,6 @@ class ValidityDisplay(FromEstimator):
             By default every distinct value is judged separately. Predictions that are nearly all distinct need bins.
         level : float, default 0.9
             The share at which ε is marked.
-        band : float or None, default 0.95
-            Level of the band for the true curve, drawn for one method.
         promise : tuple of int, optional
             The rows and bins that histogram binning was fitted with, to draw its guarantee.
         name : str, optional
@@ -115,54 +97,28 @@ class ValidityDisplay(FromEstimator):
         **rows
             As for :func:`trueness.ece`.
         """
-        from trueness import recalibrate
+        from trueness.recalibrate import validity_curve
 
-        lower: Any = recalibrate
         models = y_prob if isinstance(y_prob, Mapping) else {"" if name is None else name: y_prob}
-        curves = {str(key): lower.validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
-        bands = {}
-        if band is not None and len(models) == 1:
-            bands = {
-                str(key): lower.validity_band(y_true, p, bins=bins, level=band, **rows) for key, p in models.items()
-            }
-        theory = None if promise is None else from_theorem(*promise)
-        return cls(curves, level=level, bands=bands, theory=theory)
-
-    @classmethod
-    def from_runs(
-        cls,
-        runs: Mapping[str, Any],
-        *,
-        level: float = 0.9,
-        promise: tuple[int, int] | None = None,
-        conditional: bool = True,
-    ) -> Self:
-        """The mean validity of several methods over runs.
-
-        Parameters
-        ----------
-        runs : mapping of names to ValidityRuns
-            Results of :func:`trueness.validity_runs`.
-        level : float, default 0.9
-            The share at which ε is marked.
-        promise : tuple of int, optional
-            The rows and bins that histogram binning was fitted with, to draw its guarantee.
-        conditional : bool, default True
-            Whether to draw also the share of runs with every predicted value within ε.
-        """
-        theory = None if promise is None else from_theorem(*promise)
-        return cls(runs, level=level, theory=theory, conditional=conditional)
+        curves = {str(key): validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
+        return cls(curves, level=level, theory=None if promise is None else _from_theorem(*promise))
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves on `ax` (two with conditional validity) or on a new figure, and return the display."""
-        kinds = ["marginal", "conditional"] if self.conditional else ["marginal"]
-        size = (4.6 if self.conditional else 5.8, 4.4 + legend_height(self._texts()))
-        self.axes_, own = axes_for(type(self).__name__, ax, len(kinds), size=size)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        self.lines_ = []
-        for panel, kind in zip(self.axes_, kinds, strict=True):
-            self._draw_panel(panel, kind)
+        """Draw the curves on `ax` or on a new figure, and return the display."""
+        self.axes_, own = axes_for(type(self).__name__, ax, 1, size=(5.8, 4.4 + legend_height(self._texts())))
+        (self.ax_,) = self.axes_
+        self.figure_, self.lines_ = self.ax_.figure, []
+        right = self._right()
+        read = [self._draw_curve(name, curve, i, right) for i, (name, curve) in enumerate(self.curves.items())]
         self.line_ = self.lines_[0]
+        if self.theory is not None:
+            self.ax_.plot(*self.theory, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label=_PROMISED)
+        self.ax_.axhline(self.level, color=GREY, linewidth=0.8)
+        self.ax_.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel="share of predictions within ε")
+        self.ax_.locator_params(axis="x", nbins=5)
+        draw_grid(self.ax_)
+        if len(read) == 1:
+            self._annotate(self.ax_, read[0])
         self._draw_legend(own=own)
         return self
 
@@ -181,67 +137,26 @@ class ValidityDisplay(FromEstimator):
             return [wrap_name(name, 44) for name in self.curves]
         at = f" at {100 * self.level:g} %"
         return [
-            f"{wrap_name(name, 44)}: ε = {short_number(_tolerance(curve.jumps, _values(curve), self.level))}{at}"
+            f"{wrap_name(name, 44)}: ε = {short_number(_tolerance(curve, self.level))}{at}"
             for name, curve in self.curves.items()
         ]
 
-    def _draw_panel(self, ax: Axes, kind: str) -> None:
-        right = self._right(kind)
-        read = {}
-        for i, (name, curve) in enumerate(self.curves.items()):
-            shown = curve if kind == "marginal" else curve.conditional
-            read[name] = self._draw_curve(ax, name, shown, i, right, kind)
-        if kind in self.theory:
-            e, share = (np.asarray(column) for column in self.theory[kind])
-            ax.plot(e, share, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label=_PROMISED)
-        ax.axhline(self.level, color=GREY, linewidth=0.8)
-        ax.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel=_NAMES[kind])
-        ax.locator_params(axis="x", nbins=5)
-        draw_grid(ax)
-        if len(read) == 1 and kind == "marginal":
-            self._annotate(ax, next(iter(read.values())))
-
-    def _draw_curve(self, ax: Axes, name: str, curve: Any, i: int, right: float, kind: str) -> float:
-        style = style_of(i)
-        share = _values(curve)
-        x, y = (
-            np.concatenate([[0.0], curve.jumps, [max(right, float(curve.jumps[-1]))]]),
-            np.concatenate([[0.0], share, share[-1:]]),
-        )
-        read = _tolerance(curve.jumps, share, self.level)
-        (line,) = ax.step(
-            x, y, where="post", color=style.colour, linestyle=style.dashes, linewidth=1.6, label=name or "_", zorder=3
-        )
-        self.lines_.append(line)
-        error = getattr(curve, "error", None)
-        if error is not None and np.isfinite(error).all():
-            reach = 2 * np.concatenate([[0.0], error, error[-1:]])
-            ax.fill_between(
-                x,
-                np.clip(y - reach, 0, 1),
-                np.clip(y + reach, 0, 1),
-                step="post",
-                color=style.colour,
-                alpha=0.2,
-                linewidth=0,
-            )
-        if name in self.bands and kind == "marginal":
-            self._draw_band(ax, self.bands[name], right, style.colour)
+    def _draw_curve(self, name: str, curve: Any, i: int, right: float) -> float:
+        style, share = style_of(i), curve.share
+        x = np.concatenate([[0.0], curve.jumps, [max(right, float(curve.jumps[-1]))]])
+        y = np.concatenate([[0.0], share, share[-1:]])
+        look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.6, "zorder": 3}
+        self.lines_ += self.ax_.step(x, y, where="post", label=name or "_", **look)
+        read = _tolerance(curve, self.level)
         if np.isfinite(read):
-            ax.plot([read, read], [0, self.level], color=style.colour, linewidth=0.8, linestyle=(0, (2, 2)))
-            ax.plot(read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4)
+            self.ax_.plot([read, read], [0, self.level], color=style.colour, linewidth=0.8, linestyle=(0, (2, 2)))
+            self.ax_.plot(read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4)
         return read
 
-    def _draw_band(self, ax: Axes, band: Any, right: float, colour: str) -> None:
-        grid = np.unique(np.concatenate([[0.0], band.low.jumps, band.high.jumps, [right]]))
-        low, high = (_along(curve.jumps, curve.share, grid) for curve in (band.low, band.high))
-        ax.fill_between(grid, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
-
-    def _right(self, kind: str) -> float:
-        curves = [curve if kind == "marginal" else curve.conditional for curve in self.curves.values()]
-        ends = [_tolerance(curve.jumps, _values(curve), 0.995) for curve in curves]
-        if kind in self.theory:
-            e, share = (np.asarray(column) for column in self.theory[kind])
+    def _right(self) -> float:
+        ends = [_tolerance(curve, 0.995) for curve in self.curves.values()]
+        if self.theory is not None:
+            e, share = self.theory
             ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))
         return min(1.0, 1.15 * max([*(e for e in ends if np.isfinite(e)), 0.02]))
 
@@ -264,27 +179,15 @@ class ValidityDisplay(FromEstimator):
         )
 
 
-def from_theorem(n: int, n_bins: int) -> dict[str, tuple[Floats, Floats]]:
-    """Tolerances and the validity that histogram binning guarantees there, marginal and conditional."""
-    from trueness import recalibrate
+def _from_theorem(n: int, n_bins: int) -> tuple[Floats, Floats]:
+    """Tolerances and the marginal validity that histogram binning guarantees there."""
+    from trueness.recalibrate import epsilon
 
-    lower: Any = recalibrate
     share = np.linspace(0.01, 0.995, 100)
-    return {
-        kind: (np.array([lower.epsilon(n, n_bins, alpha=float(1 - s), kind=kind) for s in share]), share)
-        for kind in ("marginal", "conditional")
-    }
+    return np.array([epsilon(n, n_bins, alpha=float(1 - s), kind="marginal") for s in share]), share
 
 
-def _values(curve: Any) -> Floats:
-    return np.asarray(curve.share if hasattr(curve, "share") else curve.mean, dtype=np.float64)
-
-
-def _tolerance(jumps: Floats, share: Floats, level: float) -> float:
+def _tolerance(curve: Any, level: float) -> float:
     """The smallest tolerance whose share is at least `level`; nan if there is none."""
-    meets = np.flatnonzero(share >= level - 1e-12)
-    return float(jumps[meets[0]]) if meets.size else float("nan")
-
-
-def _along(jumps: Floats, share: Floats, grid: Floats) -> Floats:
-    return np.concatenate([[0.0], share])[np.searchsorted(jumps, grid, side="right")]
+    meets = np.flatnonzero(curve.share >= level - 1e-12)
+    return float(curve.jumps[meets[0]]) if meets.size else float("nan")

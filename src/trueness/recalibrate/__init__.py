@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trueness.recalibrate._temperature import TemperatureScaling
     from trueness.recalibrate._top_label import TopLabel
     from trueness.recalibrate._validate import validate
-    from trueness.recalibrate._validity import mean_validity, validity_band, validity_curve, validity_runs
+    from trueness.recalibrate._validity_curve import validity_curve
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
 __all__ = [
@@ -61,13 +61,10 @@ __all__ = [
     "epsilon",
     "load_calibrator",
     "max_bins",
-    "mean_validity",
     "prior_correction",
     "sample_size",
     "validate",
-    "validity_band",
     "validity_curve",
-    "validity_runs",
 ]
 
 __getattr__, __dir__ = lazily(
@@ -95,7 +92,7 @@ __getattr__, __dir__ = lazily(
         "_temperature": ("TemperatureScaling",),
         "_top_label": ("TopLabel",),
         "_validate": ("validate",),
-        "_validity": ("mean_validity", "validity_band", "validity_curve", "validity_runs"),
+        "_validity_curve": ("validity_curve",),
         "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },
 )

@@ -6,7 +6,7 @@ from trueness.results._curves import Curve, CurveBand, Decomposition, Reliabilit
 from trueness.results._estimate import Estimate
 from trueness.results._gate import Finding, Gate
 from trueness.results._grades import Grade, GradeTable
-from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityBand, ValidityCurve, ValidityRuns
+from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityCurve
 from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._monotone_band import MonotoneBand
 from trueness.results._panel import Panel
@@ -49,9 +49,7 @@ __all__ = [
     "TestedBins",
     "Validation",
     "ValidationSize",
-    "ValidityBand",
     "ValidityCurve",
-    "ValidityRuns",
     "Verdict",
     "Walk",
 ]

@@ -105,18 +105,6 @@ class GuaranteePlan(Record):
         return f"{self.kind} guarantee at {level} ({self.scheme}, {self.bound}): {'; '.join(plans)}"
 
 
-def _steps(jumps: Floats, values: Floats, epsilon: ArrayLike) -> Any:
-    """A step function: 0, then `values[i]` from `jumps[i]` on; a float for a number, an array for an array."""
-    try:
-        x = np.asarray(epsilon, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("epsilon", "must be a number or an array of numbers", f"got {epsilon!r}") from None
-    if np.isnan(x).any():
-        raise InputError("epsilon", "must not be nan")
-    y = np.concatenate([[0.0], values])[np.searchsorted(jumps, x + _SLACK, side="right")]
-    return float(y) if y.ndim == 0 else y
-
-
 @dataclass(frozen=True)
 class ValidityCurve(Record):
     """V(ε): the share of predictions that are off by at most ε, a step function of ε.
@@ -136,13 +124,17 @@ class ValidityCurve(Record):
     """Number of predicted values compared with the labels."""
     kind: str
     """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
-    expected_area: float | None
-    """Expected `area` of valid predictions with as many rows at each value: the mean over labels drawn from the scores.
-    None if it is not known: weights that are not whole numbers, or several scores in a bin."""
 
     def at(self, epsilon: ArrayLike) -> Any:
         """V at a tolerance: a float, or an array for an array."""
-        return _steps(self.jumps, self.share, epsilon)
+        try:
+            x = np.asarray(epsilon, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("epsilon", "must be a number or an array of numbers", f"got {epsilon!r}") from None
+        if np.isnan(x).any():
+            raise InputError("epsilon", "must not be nan")
+        y = np.concatenate([[0.0], self.share])[np.searchsorted(self.jumps, x + _SLACK, side="right")]
+        return float(y) if y.ndim == 0 else y
 
     __call__ = at
 
@@ -158,76 +150,6 @@ class ValidityCurve(Record):
         """The integral of V from 0 to 1: 1 minus the mean distance, which is the l1 calibration error."""
         return float(1 - self.jumps @ np.diff(self.share, prepend=0.0))
 
-    @property
-    def largest(self) -> float:
-        """The largest distance."""
-        return float(self.jumps[-1])
-
-    @property
-    def conditional(self) -> "ValidityCurve":
-        """1 where every predicted value is off by at most ε, else 0: one jump, at the largest distance."""
-        return ValidityCurve(self.jumps[-1:], np.ones(1), self.n, self.values, self.kind, None)
-
     def __str__(self) -> str:
         tolerances = ", ".join(f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1))
         return f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area {self.area:.4f}"
-
-
-@dataclass(frozen=True)
-class ValidityBand(Record):
-    """Two curves that enclose the true validity curve, at all tolerances simultaneously."""
-
-    _columns = ("low", "high")
-
-    low: ValidityCurve
-    """The curve if every rate is as far from its predicted value as its interval allows."""
-    high: ValidityCurve
-    """The curve if every rate is as near as its interval allows."""
-    level: float
-    """Probability that the true curve lies between them throughout."""
-
-    def columns(self) -> dict[str, list[Any]]:
-        """One row per jump of either curve: the tolerance and both curves there."""
-        jumps = np.union1d(self.low.jumps, self.high.jumps)
-        columns = {"epsilon": jumps, "low": self.low.at(jumps), "high": self.high.at(jumps)}
-        return {name: values.tolist() for name, values in columns.items()}
-
-    def __str__(self) -> str:
-        return f"validity, {level_percent(self.level)} band: area {self.low.area:.4f} to {self.high.area:.4f}"
-
-
-@dataclass(frozen=True)
-class ValidityRuns(Record):
-    """The mean of V over many runs, with its standard error."""
-
-    _columns = ("jumps", "mean", "error")
-
-    jumps: Floats
-    """Every distance at which V jumps in some run, ascending and distinct; the mean is 0 below the first."""
-    mean: Floats
-    """Mean of V from each jump up to the next."""
-    error: Floats
-    """Standard error of the mean; nan for one run."""
-    area: float
-    """Mean area."""
-    area_error: float
-    """Standard error of the mean area; nan for one run."""
-    runs: int
-    """Number of runs."""
-    conditional: "ValidityRuns | None"
-    """The share of runs in which every predicted value is off by at most ε; None in the conditional itself."""
-
-    def at(self, epsilon: ArrayLike) -> Any:
-        """Mean of V at a tolerance: a float, or an array for an array."""
-        return _steps(self.jumps, self.mean, epsilon)
-
-    __call__ = at
-
-    def error_at(self, epsilon: ArrayLike) -> Any:
-        """Standard error of that mean."""
-        return _steps(self.jumps, self.error, epsilon)
-
-    def __str__(self) -> str:
-        if self.runs == 1:
-            return f"validity of one run: area {self.area:.4f}"
-        return f"validity over {self.runs:,} runs: area {self.area:.4f} ± {self.area_error:.4f}"

@@ -1,0 +1,97 @@
+"""Validity: for how many predictions the miscalibration stays within a tolerance."""
+
+from typing import Unpack
+
+import numpy as np
+
+from trueness._tally.rows_or_sums import as_binned, takes_rows
+from trueness._tally.rules import BinsLike, Distinct, as_rule
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import FewRowsWarning, warn
+from trueness.results import ValidityCurve
+from trueness.typing import ArrayLike, RowOptions
+
+_FEW = 5
+
+
+@takes_rows
+def validity_curve(
+    y_true: ArrayLike | Tally | Binned,
+    y_prob: ArrayLike | None = None,
+    *,
+    bins: BinsLike | None = None,
+    **rows: Unpack[RowOptions],
+) -> ValidityCurve:
+    r"""The fraction of predictions whose miscalibration is at most ε, as a function of ε.
+
+    Each predicted value is compared with the mean label of its rows. The curve increases from the fraction of
+    predictions that are exactly right to 1, with a jump where another predicted value is within the tolerance.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), or Tally
+        Outcomes of rows that were used neither for the classifier nor for the calibrator.
+    y_prob : array-like of shape (n,) or (n, K)
+        Predictions with few distinct values, as after binning. For a matrix, `kind` chooses what is compared.
+    bins : int, sequence of edges or bin rule, optional
+        Default: every distinct value separately. Predictions that are nearly all distinct need bins; the curve is then
+        about the mean prediction in each bin.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    ValidityCurve
+        ``curve(0.05)`` is the fraction of predictions off by at most 0.05, ``curve.epsilon(0.9)`` the tolerance that
+        90 % of them meet, ``curve.area`` the integral.
+
+    Notes
+    -----
+    For predicted values (or bins) :math:`b` with weight :math:`w_b`, mean prediction :math:`p_b` and rate :math:`r_b`,
+
+    .. math:: V(\varepsilon) = \sum_b \frac{w_b}{\sum_c w_c} \, 1\{|r_b - p_b| \le \varepsilon\} , \qquad
+       \int_0^1 V = 1 - \mathrm{ECE}_1 ,
+
+    the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). For a matrix, 'classwise'
+    gives the mean of the curves of the classes, 'top-label' their mean weighted by how often each class is predicted.
+
+    V is biased downwards, as the calibration error is biased upwards, because rates of few rows vary by chance. No
+    unbiased estimator exists: with m rows at a value, only polynomials of degree m in the rate have one, and a step is
+    none.
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting",
+    ICML, 2021.
+
+    Examples
+    --------
+    Two events in eight rows predicted 0.25; four in eight rows predicted 0.75.
+
+    >>> from trueness.recalibrate import validity_curve
+    >>> curve = validity_curve([0, 0, 0, 1] * 2 + [0, 1] * 4, [0.25] * 8 + [0.75] * 8)
+    >>> curve(0.1), curve(0.25), curve.epsilon(0.9), curve.area
+    (0.5, 1.0, 0.25, 0.875)
+    """
+    sums = as_binned(y_true, y_prob, Distinct() if bins is None else as_rule(bins), rows)
+    if bins is None:
+        _warn_if_distinct(sums)
+    every = [
+        (part.weight[some], part.events[some], part.score[some]) for part in sums.parts for some in [part.count > 0]
+    ]
+    # Classes have all rows each and count equally, top labels as often as they are predicted.
+    weight, events, score = (np.concatenate(column).astype(np.float64) for column in zip(*every, strict=True))
+    jumps, at = np.unique(np.abs(events / weight - score), return_inverse=True)
+    total = np.cumsum(np.bincount(at, weights=weight))
+    return ValidityCurve(jumps, total / total[-1], sums.n, at.size, sums.kind)
+
+
+def _warn_if_distinct(sums: Binned) -> None:
+    values = sum(part.size for part in sums.parts)
+    seen = sum(part.totals.rows for part in sums.parts)
+    if seen < _FEW * values:
+        warn(
+            f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average: rates "
+            "of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values.",
+            FewRowsWarning,
+        )
