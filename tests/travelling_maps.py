@@ -21,6 +21,7 @@ VECTORS = [
     tn.BetaCalibration(limits=True),
     tn.HistogramBinning(),
     tn.HistogramBinning(30, scheme="fixed-width"),
+    tn.VennAbers(),
     tn.IsotonicCalibration(),
     tn.IsotonicCalibration(interpolation="step"),
     tn.IsotonicCalibration(interpolation="centred", prior=1.0),
@@ -34,6 +35,7 @@ VECTORS = [
     tn.QuadraticScaling(signed=True, limits=True),
     tn.ScalingBinning(split="none"),
     tn.ScalingBinning(split="none", scaler=tn.IsotonicCalibration()),
+    tn.ScalingBinning(split="none", scaler=tn.HistogramBinning(7)),
     tn.SplineCalibration(monotone=False),
     tn.SplineCalibration(from_logits=True),
     tn.TemperatureScaling(),
@@ -56,15 +58,14 @@ MATRICES = [
     tn.TemperatureScaling(limits=True),
     tn.TemperatureScaling(from_logits=True),
     tn.VectorScaling(),
+    tn.VectorScaling(limits=True),
     tn.VectorScaling(from_logits=True),
 ]
+MATRIX_OF_LOGITS = tn.AutoCalibration(from_logits=True)
 REFUSED = [
     (tn.HistogramBinning(scheme="randomized", seed=0), "by random numbers"),
-    (tn.VennAbers(), "two probabilities"),
-    (tn.ScalingBinning(split="none", scaler=tn.SplineCalibration(monotone=False)), "not monotone"),
+    (tn.ScalingBinning(split="none", scaler=tn.HistogramBinning(4, "randomized", seed=0)), "by random numbers"),
     (tn.TopLabel(min_rows=1), "which of its scores is the largest"),
-    (tn.DirichletCalibration(from_logits=True), "normalizes logits first"),
-    (tn.VectorScaling(limits=True), "which others are 0"),
     (tn.AutoCalibration(limits=True), "which others are 0"),
 ]
 
@@ -72,7 +73,7 @@ REFUSED = [
 def fitted(calibrator):
     """The calibrator after `fit` on scores of which some are 0 and 1."""
     refused = any(calibrator is other for other, _ in REFUSED) and calibrator._shape != "vector"
-    matrix = refused or any(calibrator is other for other in MATRICES) or calibrator._shape == "matrix"
+    matrix = refused or any(calibrator is one for one in [*MATRICES, MATRIX_OF_LOGITS]) or calibrator._shape == "matrix"
     p, y = (_MATRIX.y_prob, _MATRIX.y_true) if matrix else (_P, _Y)
     if getattr(calibrator, "from_logits", False):
         p = np.log(p) if matrix else np.log(np.clip(p, 1e-9, 1 - 1e-9) / (1 - np.clip(p, 1e-9, 1 - 1e-9)))

@@ -1,4 +1,5 @@
-import json
+"""Bayesian binning: by its definition, row by row, and by hand."""
+
 import math
 from fractions import Fraction
 from itertools import count, pairwise
@@ -8,10 +9,9 @@ import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import arrays, rows, weighted_rows
+from strategies import arrays, weighted_rows
 
-from trueness import InputError, ece, simulate
-from trueness.recalibrate import BayesianBinning, calibrator_from_dict
+from trueness import BayesianBinning, InputError, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
 
@@ -88,13 +88,6 @@ def test_a_weight_is_a_repetition(weighted):
     assert np.array_equal(one.posterior_, other.posterior_)
 
 
-@given(pairs=rows, random=st.randoms())
-def test_the_order_of_the_rows_does_not_matter(pairs, random):
-    one = fitted(*arrays(pairs)).predict(GRID)
-    random.shuffle(pairs)
-    assert np.array_equal(fitted(*arrays(pairs)).predict(GRID), one)
-
-
 @given(weighted_rows(st.just(0.0) | st.floats(1e-3, 10)))
 def test_it_is_a_probability_whatever_the_scores(weighted):
     y, p, w = weighted
@@ -123,32 +116,6 @@ def test_many_bins_are_chosen_if_rates_vary_and_one_if_they_do_not():
     assert flat.n_bins_[np.argmax(flat.posterior_)] == flat.n_bins_.min() == 1
 
 
-@pytest.mark.slow
-def test_netcal_predicts_nearly_the_same():
-    """netcal 1.4.0 has bins of equal width, weighs them by BIC and keeps some: another method for the same end."""
-    netcal = pytest.importorskip("netcal.binning", reason="needs netcal")
-    d = simulate.binary(3_000, distortion=simulate.Logit(slope=0.5), seed=0)
-    peer = netcal.BBQ().fit(d.y_prob, d.y_true)
-    new = simulate.binary(2_000, distortion=simulate.Logit(slope=0.5), seed=1)
-    ours = fitted(d.y_true, d.y_prob).predict(new.y_prob)
-    # The two are nearer to each other than half the way that either has moved the scores.
-    gap, moved = np.abs(peer.transform(new.y_prob).ravel() - ours), np.abs(new.y_prob - ours)
-    assert gap.mean() < moved.mean() / 2
-
-
-def test_many_rows():
-    d = simulate.binary(200_000, distortion=simulate.Logit(slope=0.5), seed=0)
-    found = fitted(d.y_true[::2], d.y_prob[::2]).predict(d.y_prob[1::2])
-    assert ece(d.y_true[1::2], found) < 0.01 < 0.05 < ece(d.y_true, d.y_prob)
-
-
-def test_json_keeps_every_bit():
-    d = simulate.binary(500, seed=1)
-    one = fitted(d.y_true, d.y_prob)
-    again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
-    assert np.array_equal(again.predict(GRID), one.predict(GRID))
-
-
 @pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -164,14 +131,6 @@ def test_json_keeps_every_bit():
 def test_bad_parameters_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         fitted([0, 1], [0.1, 0.9], **options)
-
-
-def test_heavy_rows_ask_for_no_more_models_than_distinct_ones():
-    rng = np.random.default_rng(0)
-    p, y = rng.random(200), rng.integers(0, 2, 200)
-    fitted = BayesianBinning().fit(p, y, np.full(200, 1e6))
-    assert fitted.n_bins_.max() == 200
-    assert fitted.n_bins_.size <= 201
 
 
 @pytest.mark.parametrize(

@@ -1,76 +1,74 @@
-"""What every calibrator does, shown on a toy: it predicts the share of events, whatever the score."""
+"""What every calibrator does with rows and scores: it takes them, or refuses them with the place and the way out."""
 
 import json
 import pickle
-import sys
-import warnings
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from toy_calibrators import Shares
 
 import trueness as tn
-from trueness import InputError, OneClassWarning, OwnRowsWarning, recalibrate
-from trueness.recalibrate import (
-    Calibrator,
+from trueness import (
+    InputError,
+    IsotonicCalibration,
+    OneClassWarning,
+    OneVsRest,
+    OwnRowsWarning,
     PlattScaling,
     TemperatureScaling,
-    _calibrator,
-    calibrator_from_dict,
-    load_calibrator,
+    VectorScaling,
 )
-from trueness.recalibrate._fitted_state import Field
-
-
-class Share(Calibrator):
-    _state = {"share": Field("share of events")}  # noqa: RUF012
-
-    def __init__(self, spare=None):
-        self.spare = spare
-
-    def _fit(self, rows):
-        self.share_ = float(np.average(rows.y, weights=rows.w))
-
-    def _map(self, p):
-        return np.full(p.shape, self.share_)
-
-
-@pytest.fixture
-def known(monkeypatch):
-    """The toy as if it were one of ours."""
-    monkeypatch.setattr(recalibrate, "__all__", [*recalibrate.__all__, "Share"])
-    monkeypatch.setattr(recalibrate, "Share", Share, raising=False)
-
+from trueness.recalibrate import calibrator_from_dict, load_calibrator
 
 P, Y = [0.2, 0.4, 0.6], [0, 1, 1]
+ROWS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.4, 0.1, 0.5]])
+CLASSES = [2, 0, 1, 2, 1]
+NAMES = ["a", "b", "c"]
 
 
-def test_weights_are_repetitions():
-    weighted = Share().fit(P, Y, sample_weight=[2, 1, 0])
-    assert weighted.share_ == Share().fit([0.2, 0.2, 0.4], [0, 0, 1]).share_
+def test_rows_without_weight_are_left_out_and_others_are_repetitions():
+    weighted = Shares(1).fit(P, Y, sample_weight=[2, 1, 0])
+    assert weighted.shares_ == Shares(1).fit([0.2, 0.2, 0.4], [0, 0, 1]).shares_ == [1 / 3]
     assert weighted.n_rows_ == 2
 
 
 def test_an_unfitted_calibrator_refuses_to_predict():
-    with pytest.raises(NotFittedError):
-        Share().predict(P)
-    with pytest.raises(NotFittedError):
-        Share().to_dict()
+    for method in (lambda c: c.predict(P), lambda c: c.to_dict(), lambda c: c.to_sql(), lambda c: c.to_onnx()):
+        with pytest.raises(NotFittedError):
+            method(PlattScaling())
 
 
-def test_the_fitted_rows_are_a_warning():
-    fitted = Share().fit(P, Y)
-    with pytest.warns(OwnRowsWarning, match="the 3 rows that the calibrator was fitted on"):
-        fitted.predict(P)
-    assert (fitted.predict([0.2, 0.4, 0.7]) == 2 / 3).all()
+@pytest.mark.parametrize("n", [2, 511, 512, 1300])
+def test_the_fitted_rows_are_a_warning_and_others_are_not(n):
+    p = np.linspace(0, 1, n)
+    fitted = Shares().fit(p, np.arange(n) % 2)
+    with pytest.warns(OwnRowsWarning, match=f"the {n:,} rows that the calibrator was fitted on"):
+        fitted.predict(p)
+    for other in (p[::-1], p[1:], p**0.5 / 2):
+        assert fitted.predict(other).shape == other.shape
 
 
-def test_one_class_is_a_warning():
-    with pytest.warns(OneClassWarning, match="All 2 labels are equal"):
-        Share().fit([0.1, 0.2], [1, 1])
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_a_single_row_may_be_predicted_again():
+    assert Shares().fit([0.2], [1]).predict([0.2]).tolist() == [1.0]
+
+
+@pytest.mark.all_cases
+@pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
+@pytest.mark.parametrize(
+    ("y", "w", "n"),
+    [([0, 0, 0], None, 3), ([1, 1, 1], None, 3), ([1, 1, 1], [1, 2, 3], 3), ([0, 1, 0], [1, 0, 2], 2)],
+)
+def test_labels_that_are_all_equal_are_counted_in_a_warning(y, w, n):
+    for calibrator, p in ((Shares(), P), (VectorScaling(l2=1.0), ROWS[:3, :2] / ROWS[:3, :2].sum(1)[:, None])):
+        with pytest.warns(OneClassWarning, match=f"^All {n} labels are equal: the calibrator sees one class only"):
+            calibrator.fit(p, y, w)
+    for other in ([0, 0, 1], [1, 0, 0], [1, 1, 0]):
+        Shares().fit(P, other, [1, 2, 3])
 
 
 @pytest.mark.all_cases
@@ -78,122 +76,158 @@ def test_one_class_is_a_warning():
     ("p", "y", "message"),
     [
         ([0.1, 1.2], [0, 1], r"`y_prob` must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.2 at row 1"),
-        ([0.1, float("nan")], [0, 1], "`y_prob` must not have missing values"),
+        ([0.1, float("nan")], [0, 1], r"`y_prob` must not have missing .* at row 1\. Leave such rows out first\.$"),
+        ([0.1, 0.2], [0, float("nan")], r"the first at row 1\. Leave such rows out first\.$"),
         ([0.1, 0.2], [1, 2], "`y_true` must be 0 or 1"),
-        ([0, 1], [0.1, 0.2], "arguments seem swapped"),
+        ([0, 1, 1], [0.1, 0.2, 0.3], r"arguments seem swapped\. Scores come first here: fit\(y_prob, y_true\)\.$"),
         ([0.1, 0.2, 0.3], [0, 1], "got 2 labels and 3 scores"),
-        ([[0.1, 0.9], [0.2, 0.8]], [0, 1], r"must be a vector of P\(positive\).*OneVsRest"),
+        ([[0.1, 0.9], [0.2, 0.8]], [0, 1], r"vector of P\(positive\) for this calibrator; got shape \(2, 2\)\. `OneV"),
         ([[0.1, 0.8], [0.2, 0.8]], [0, 1], "must sum to 1"),
         ([], [], "at least one row"),
+        ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\. These look like logits: use `TemperatureScaling"),
+        ([0.5, 1.0000001], [0, 1], r"`np.clip\(y_prob, 0, 1\)` moves them back\.$"),
+        ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),
     ],
 )
-def test_bad_rows_are_refused(p, y, message):
+def test_bad_rows_are_refused_with_remedies_for_callers_of_a_calibrator(p, y, message):
     with pytest.raises(InputError, match=message):
-        Share().fit(p, y)
+        Shares().fit(p, y)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("p", "message"),
     [
         ([0.1, 1.2], r"must lie in \[0, 1\]"),
-        ([[0.1, 0.9]], "must be a vector, as in `fit`"),
+        ([[0.1, 0.9]], r"must be a vector, as in `fit`; got shape \(1, 2\)"),
+        (np.full((2, 2, 1), 0.5), r"must be a vector, as in `fit`; got shape \(2, 2, 1\)"),
         (["a"], "must hold numbers"),
         (None, "got None"),
     ],
 )
 def test_bad_scores_are_refused(p, message):
     with pytest.raises(InputError, match=message):
-        Share().fit(P, Y).predict(p)
+        Shares().fit(P, Y).predict(p)
+
+
+def test_a_matrix_needs_the_columns_of_the_fit_and_rows_that_sum_to_one():
+    fitted = TemperatureScaling().fit(ROWS, CLASSES)
+    for scores in (np.full((5, 2), 0.5), np.array([0.5])):
+        with pytest.raises(InputError, match="must be a matrix of 3 columns, as in `fit`; got shape"):
+            fitted.predict(scores)
+    good = np.array([[0.2, 0.3, 0.5 + 9e-7], [0.2, 0.3, 0.5 - 9e-7]])
+    assert fitted.predict(good).shape == (2, 3)
+    assert fitted.predict(np.zeros((0, 3))).shape == (0, 3)
+    for bad in ([[0.2, 0.3, 0.5 + 2e-6]], [[0.2, 0.3, 0.5 - 2e-6]]):
+        with pytest.raises(InputError, match="must sum to 1"):
+            fitted.predict(bad)
+    with pytest.raises(
+        InputError, match=r"must be a matrix, one column per class, .*; it is a vector\. `np\.column_st"
+    ):
+        OneVsRest().fit(P, Y)
+
+
+LOGITS = TemperatureScaling(from_logits=True)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.0, 2e300], r"as logits must be within ±1e\+300; 1 of 2 is not, the first is 2e\+300 at row 1"),
+        ([-2e300, 3e300, 1], r"within ±1e\+300; 2 of 3 are not, the first is -2e\+300 at row 0"),
+        ([0.0, np.inf], "as logits must be finite; 1 of 2 is not, the first is inf at row 1"),
+        (np.array([0.0, -np.inf], np.float32), "as logits must be finite; 1 of 2 is not, the first is -inf at row 1"),
+        ([0.0, np.nan], "must not have missing values; 1 of 2"),
+        (np.array([0.0, np.nan], np.float32), "must not have missing values; 1 of 2"),
+        (np.zeros((2, 2, 1)), r"`y_prob` must have one or two dimensions; got 3 \(shape \(2, 2, 1\)\)"),
+    ],
+)
+def test_logits_must_be_finite_and_leave_room_for_a_temperature(values, message):
+    with pytest.raises(InputError, match=message):
+        LOGITS.fit([-1.0, 2.0, 0.5], [0, 1, 0]).predict(np.asarray(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1e300, -1e300]),
+        np.array([3e38, 3e38, 3e38], np.float32),
+        np.array([6e4, 6e4, -6e4], np.float16),
+        np.zeros(0, np.float32),
+    ],
+)
+def test_the_largest_logits_are_accepted(values):
+    found = LOGITS.fit([-1.0, 2.0, 0.5], [0, 1, 0]).predict(values)
+    assert found.tolist() == (values > 0).astype(float).tolist()
+
+
+def test_labels_of_logits_are_checked_beside_their_shape():
+    logits = np.array([[2.0, -3.0, 1.0], [0.0, 5.0, -1.0], [1.0, 2.0, 0.0]])
+    fitted = VectorScaling(from_logits=True, l2=1.0).fit(logits, ["c", "a", "b"], labels=["a", "b", "c"])
+    assert fitted.classes_ == ("a", "b", "c")
+    by_number = VectorScaling(from_logits=True, l2=1.0).fit(logits, [2, 0, 1])
+    assert fitted.scale_.tolist() == by_number.scale_.tolist()
+    with pytest.raises(InputError, match="got 3 labels and 2 scores"):
+        PlattScaling(from_logits=True).fit([2.0, -3.0], [0, 1, 1])
 
 
 def test_labels_of_any_kind():
-    assert Share().fit(P, ["no", "yes", "yes"], pos_label="yes").share_ == 2 / 3
-
-
-def test_a_map_survives_json_pickle_and_clone(known, tmp_path):
-    fitted = Share(spare=np.float64(0.1)).fit(P, Y)
-    assert json.loads(json.dumps(fitted.to_dict())) == fitted.to_dict()
-    assert fitted.to_dict()["learnt"]["share"] == {"value": 2 / 3, "about": "share of events"}
-    fitted.save(tmp_path / "map.json")
-    for again in (Share.from_dict(fitted.to_dict()), load_calibrator(tmp_path / "map.json")):
-        assert again.share_ == fitted.share_
-        assert again.get_params() == {"spare": 0.1}
-        with pytest.warns(OwnRowsWarning):
-            again.predict(P)
-    assert pickle.loads(pickle.dumps(fitted.get_params())) == {"spare": 0.1}
-    assert not hasattr(clone(fitted), "share_")
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema": 2}, "must have schema 1.*it has 2"),
-        ({"type": "os"}, "must name a calibrator of this version as its type; got 'os'"),
-        ({"type": "load_calibrator"}, "must name a calibrator"),
-        ({"parameters": {}}, "its 'parameters' lacks spare"),
-        ({"learnt": {"share": 1}}, "must have a 'value'"),
-        ({"learnt": []}, "must be objects"),
-    ],
-)
-def test_a_damaged_map_is_refused(known, change, message):
-    with pytest.raises(InputError, match=message):
-        Share.from_dict(Share().fit(P, Y).to_dict() | change)
-
-
-def test_a_file_that_is_no_json_is_refused(tmp_path):
-    (tmp_path / "map.json").write_text("{")
-    with pytest.raises(InputError, match="must be a JSON file of a calibrator"):
-        load_calibrator(tmp_path / "map.json")
-
-
-def test_sample_weight_can_be_routed_and_nothing_else():
-    request = Share().get_metadata_routing()
-    assert set(request.fit.requests) == {"sample_weight"}
-    assert not request.predict.requests
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize(
-    ("p", "y", "message"),
-    [
-        ([0, 1, 1], [0.1, 0.2, 0.3], r"seem swapped. Scores come first here: fit\(y_prob, y_true\)\.$"),
-        ([0.1, float("nan")], [0, 1], r"the first at row 1\. Leave such rows out first\.$"),
-        ([0.1, 0.2], [0, float("nan")], r"the first at row 1\. Leave such rows out first\.$"),
-        ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\. These look like logits: use `TemperatureScaling"),
-        ([0.5, 1.0000001], [0, 1], r"`np.clip\(y_prob, 0, 1\)` moves them back\.$"),
-        ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),
-    ],
-)
-def test_remedies_are_for_callers_of_a_calibrator(p, y, message):
-    with pytest.raises(InputError, match=message):
-        Share().fit(p, y)
+    assert Shares(1).fit(P, ["no", "yes", "yes"], pos_label="yes").shares_.tolist() == [2 / 3]
 
 
 def test_logits_are_taken_where_the_calibrator_can():
-    with pytest.raises(InputError, match=r"These look like logits: use `from_logits=True` if they are\.$"):
-        PlattScaling().fit([-1.5, 3.2], [0, 1])
-    with pytest.raises(InputError, match=r"use `from_logits=True` if they are\.$"):
-        PlattScaling().fit(P, [0, 1, 0]).predict([-1.5, 3.2])
+    for call in (
+        lambda: PlattScaling().fit([-1.5, 3.2], [0, 1]),
+        lambda: PlattScaling().fit(P, [0, 1, 0]).predict([-1.5, 3.2]),
+    ):
+        with pytest.raises(InputError, match=r"These look like logits: use `from_logits=True` if they are\.$"):
+            call()
 
 
 def test_tiny_weights_are_not_to_be_multiplied():
     with pytest.raises(InputError, match=r"it is 1e-200 at row 0\.$"):
-        Share().fit(P, Y, sample_weight=[1e-200] * 3)
+        Shares().fit(P, Y, sample_weight=[1e-200] * 3)
 
 
-ROWS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.4, 0.1, 0.5]])
-NAMES = ["a", "b", "c"]
+def test_a_map_survives_json_pickle_and_clone(tmp_path):
+    fitted = IsotonicCalibration(prior=np.float64(0.5)).fit(P, Y)
+    assert json.loads(json.dumps(fitted.to_dict())) == fitted.to_dict()
+    fitted.save(tmp_path / "map.json")
+    assert (tmp_path / "map.json").read_text() == fitted.to_json()
+    for again in (IsotonicCalibration.from_dict(fitted.to_dict()), load_calibrator(tmp_path / "map.json")):
+        assert again.values_.tolist() == fitted.values_.tolist()
+        assert again.get_params() == fitted.get_params()
+        with pytest.warns(OwnRowsWarning):
+            again.predict(P)
+    assert pickle.loads(pickle.dumps(fitted)).predict([0.3]) == fitted.predict([0.3])
+    assert not hasattr(clone(fitted), "values_")
+
+
+def test_a_map_remembers_where_and_when_it_was_fitted():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    fitted = PlattScaling().fit(pandas.Series([0.2, 0.6, 0.4], name="risk"), pandas.Series([0, 0, 1], name="churned"))
+    again = calibrator_from_dict(json.loads(fitted.to_json()))
+    today = datetime.now(UTC).date()
+    for known in (fitted, again):
+        assert (known.score_names_, known.label_name_, known.n_rows_) == (("risk",), "churned", 3)
+        assert known.date_ in {today.isoformat(), (today - timedelta(days=1)).isoformat()}  # midnight may pass
+        assert known.version_ == tn.__version__
+        assert known.feature_names_in_.tolist() == known.get_feature_names_out().tolist() == ["risk"]
+        assert known.n_features_in_ == 1
+    plain = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
+    assert not hasattr(plain, "feature_names_in_")
+    assert plain.get_feature_names_out().tolist() == ["plattscaling0"]
 
 
 @pytest.mark.parametrize("frames", ["pandas", "polars"])
-@pytest.mark.parametrize("labels", [["c", "a", "b", "c", "b"], [2, 0, 1, 2, 1]])
+@pytest.mark.parametrize("labels", [["c", "a", "b", "c", "b"], CLASSES])
 def test_columns_come_in_the_order_of_fit(frames, labels):
     library = pytest.importorskip(frames, reason=f"{frames} is not installed")
     frame = library.DataFrame(dict(zip(NAMES, ROWS.T, strict=True)))
     fitted = TemperatureScaling().fit(frame, labels)
     for known in (fitted, TemperatureScaling.from_dict(json.loads(json.dumps(fitted.to_dict())))):
-        assert known.columns_ == ("a", "b", "c")
+        assert known.columns_ == known.score_names_ == ("a", "b", "c")
         assert (known.predict(frame[:2]) == fitted.predict(ROWS[:2])).all()
         with pytest.raises(InputError, match="columns of `fit` in another order; the order must be 'a', 'b', 'c'"):
             known.predict(frame[["b", "a", "c"]])
@@ -202,49 +236,34 @@ def test_columns_come_in_the_order_of_fit(frames, labels):
             known.predict(other)
 
 
-def test_columns_named_after_classes_come_in_their_order():
+def test_columns_of_an_array_come_by_position_unless_they_are_named_after_classes():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     fitted = TemperatureScaling().fit(ROWS, ["c", "a", "b", "c", "b"])
     frame = pandas.DataFrame(ROWS[:2], columns=NAMES)
-    assert (fitted.predict(frame) == fitted.predict(pandas.DataFrame(ROWS[:2]))).all()
+    for same in (
+        frame,
+        pandas.DataFrame(ROWS[:2]),
+        frame.set_axis([*"xyz"], axis=1),
+        frame.set_axis([7, 8, 9], axis=1),
+    ):
+        assert (fitted.predict(same) == fitted.predict(ROWS[:2])).all()
     with pytest.raises(InputError, match="in another order"):
         fitted.predict(frame[["c", "b", "a"]])
+    numbered = TemperatureScaling().fit(pandas.DataFrame(ROWS, columns=[7, 8, 9]), CLASSES)
+    assert (numbered.columns_, numbered.score_names_) == ((7, 8, 9), None)
 
 
-def test_a_map_remembers_where_and_when_it_was_fitted(monkeypatch):
+@pytest.mark.parametrize(("n", "end"), [(8, "'c7'"), (9, "'c7', …")])
+def test_the_first_eight_columns_are_named(n, end):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    monkeypatch.setattr(_calibrator, "today", lambda: "2026-01-31")
-    fitted = PlattScaling().fit(pandas.Series([0.2, 0.6, 0.4], name="risk"), pandas.Series([0, 0, 1], name="churned"))
-    again = calibrator_from_dict(json.loads(fitted.to_json()))
-    for known in (fitted, again):
-        assert (known.score_names_, known.label_name_, known.n_rows_) == (("risk",), "churned", 3)
-        assert (known.date_, known.version_) == ("2026-01-31", tn.__version__)
-        assert known.feature_names_in_.tolist() == known.get_feature_names_out().tolist() == ["risk"]
-        assert known.n_features_in_ == 1
-    plain = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
-    assert not hasattr(plain, "feature_names_in_")
-    assert plain.get_feature_names_out().tolist() == ["plattscaling0"]
-
-
-def test_the_date_is_that_of_greenwich():
-    assert _calibrator.today() in {datetime.now(UTC).date().isoformat(), date.today().isoformat()}
-
-
-def test_the_text_of_a_map_is_what_is_saved(tmp_path):
-    fitted = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
-    fitted.save(tmp_path / "map.json")
-    assert (tmp_path / "map.json").read_text() == fitted.to_json()
-
-
-def test_a_map_is_a_transformer_and_a_classifier_of_scores():
-    fitted = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
-    new = np.array([0.1, 0.7])
-    assert (fitted.transform(new) == fitted.predict(new)).all()
-    assert (fitted.predict_proba(new) == np.column_stack([1 - fitted.predict(new), fitted.predict(new)])).all()
-    matrix = TemperatureScaling().fit(ROWS, [2, 0, 1, 2, 1])
-    assert (matrix.predict_proba(ROWS[:2]) == matrix.predict(ROWS[:2])).all()
-    with pytest.warns(OwnRowsWarning):
-        assert (PlattScaling().fit_transform([0.2, 0.6, 0.4], [0, 0, 1])[:2] == fitted.predict([0.2, 0.6])).all()
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.dirichlet(np.ones(n), 30), columns=[f"c{k}" for k in range(n)])
+    fitted = TemperatureScaling().fit(frame, np.r_[frame.to_numpy()[:20].argmax(axis=1), rng.integers(0, n, 10)])
+    with pytest.raises(InputError, match="has the columns of `fit` in another order") as refused:
+        fitted.predict(frame[frame.columns[::-1]])
+    assert str(refused.value).rstrip(".").endswith(end)
+    with pytest.raises(InputError, match=r"must have the columns of `fit`.*; got 'd0', 'd1', .* 'd7'. Pass"):
+        fitted.predict(frame.set_axis([f"d{k}" for k in range(n)], axis=1))
 
 
 def test_a_single_column_is_a_vector():
@@ -254,6 +273,28 @@ def test_a_single_column_is_a_vector():
     expected = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1]).predict([0.1, 0.7])
     for new in (np.array([[0.1], [0.7]]), pandas.DataFrame({"p": [0.1, 0.7]})):
         assert (fitted.predict(new) == expected).all()
+
+
+def test_a_map_is_a_transformer_and_a_classifier_of_scores():
+    fitted = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
+    new = np.array([0.1, 0.7])
+    assert (fitted.transform(new) == fitted.predict(new)).all()
+    assert (fitted.predict_proba(new) == np.column_stack([1 - fitted.predict(new), fitted.predict(new)])).all()
+    matrix = TemperatureScaling().fit(ROWS, CLASSES)
+    assert (matrix.predict_proba(ROWS[:2]) == matrix.predict(ROWS[:2])).all()
+    with pytest.warns(OwnRowsWarning):
+        assert (PlattScaling().fit_transform([0.2, 0.6, 0.4], [0, 0, 1])[:2] == fitted.predict([0.2, 0.6])).all()
+
+
+def test_names_of_columns_that_transform_returns():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    plain = TemperatureScaling().fit(ROWS, CLASSES)
+    assert plain.n_features_in_ == 3
+    assert plain.get_feature_names_out().tolist() == [f"temperaturescaling{k}" for k in range(3)]
+    assert plain.get_feature_names_out(["a", "b", "c"]).tolist() == NAMES
+    named = TemperatureScaling().fit(pandas.DataFrame(ROWS, columns=NAMES), CLASSES)
+    assert named.get_feature_names_out().tolist() == named.feature_names_in_.tolist() == NAMES
+    assert named.get_feature_names_out(["x", "y", "z"]).tolist() == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -268,72 +309,37 @@ def test_a_map_in_a_pipeline_returns_the_frame_that_was_chosen(library):
     assert found["p"].to_list() == pipeline.predict(new).tolist()
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
-def test_a_single_row_may_be_predicted_again_and_two_may_not():
-    assert Share().fit([0.2], [1]).predict([0.2]).tolist() == [1.0]
-    with pytest.warns(OwnRowsWarning, match="the 2 rows"):
-        Share().fit([0.2, 0.4], [0, 1]).predict([0.2, 0.4])
+def test_sample_weight_can_be_routed_and_nothing_else():
+    request = Shares().get_metadata_routing()
+    assert set(request.fit.requests) == {"sample_weight"}
+    assert not request.predict.requests
 
 
-@pytest.mark.parametrize("n", [511, 512, 1300])
-def test_many_fitted_rows_are_recognised_and_others_are_not(n):
-    p = np.linspace(0, 1, n)
-    fitted = Share().fit(p, np.arange(n) % 2)
-    with pytest.warns(OwnRowsWarning):
-        fitted.predict(p)
-    for other in (p[::-1], p[1:], np.sqrt(p)):
-        assert fitted.predict(other).shape == other.shape
-
-
-@pytest.mark.parametrize(
-    ("n", "text"),
-    [(1, "a"), (3, "a, b, c"), (4, "a, b, c, d"), (5, "a, b, c and 2 more"), (1004, "a, b, c and 1,001 more")],
-)
-def test_a_few_names_are_joined_and_the_others_counted(n, text):
-    assert _calibrator.join_names([*"abcd", *"e" * 1000][:n]) == text
-
-
-def test_warnings_of_many_fits_are_given_once_with_the_names_of_the_fits():
-    collected = _calibrator.WarningsByName("Class", "Classes")
-    for name in ("x", "y"):
-        with collected.of(name):
-            Share().fit([0.1, 0.2], [1, 1])
-    with pytest.warns(OneClassWarning, match="^Classes 'x', 'y'; the first says: All 2 labels are equal") as given:
-        collected.give()
-    assert len(given) == 1
-    alone = _calibrator.WarningsByName("Class", "Classes")
-    with alone.of("x"):
-        Share().fit([0.1, 0.2], [1, 1])
-    with pytest.warns(OneClassWarning, match="^Class 'x': All 2 labels are equal"):
-        alone.give()
-
-
-def test_warnings_of_others_are_passed_on():
-    collected = _calibrator.WarningsByName("Class", "Classes")
-    with pytest.warns(DeprecationWarning, match="old"), collected.of("x"):
-        warnings.warn("old", DeprecationWarning, stacklevel=1)
-    collected.give()
-
-
-@pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("inf"), 10**400, 3])
+@pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("inf"), 10**400, -1])
 def test_a_number_is_finite_and_meets_the_demand(value):
-    with pytest.raises(InputError, match="`x` must be below 3; got"):
-        _calibrator.check_number("x", value, "be below 3", lambda number: number < 3)
+    with pytest.raises(InputError, match="`prior` must be a finite number ≥ 0; got"):
+        IsotonicCalibration(prior=value).fit(P, Y)
 
 
 def test_numbers_of_all_kinds_are_accepted():
-    for value in (0, -2.5, np.int64(2), np.float32(1.5), sys.float_info.max):
-        assert _calibrator.check_number("x", value, "be a number", lambda _: True) is None
-    narrow, wide = (PlattScaling(ridge=kind(0.5)).fit([0.2, 0.6, 0.4], [0, 0, 1]) for kind in (np.float32, float))
-    assert narrow.slope_ == wide.slope_
+    for value in (0, 2.5, np.int64(2), np.float32(1.5), 1e300):
+        IsotonicCalibration(prior=value).fit(P, Y)
 
 
-def test_names_of_columns_that_transform_returns():
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    plain = TemperatureScaling().fit(ROWS, [2, 0, 1, 2, 1])
-    assert plain.n_features_in_ == 3
-    assert plain.get_feature_names_out().tolist() == [f"temperaturescaling{k}" for k in range(3)]
-    assert plain.get_feature_names_out(["a", "b", "c"]).tolist() == NAMES
-    named = TemperatureScaling().fit(pandas.DataFrame(ROWS, columns=NAMES), [2, 0, 1, 2, 1])
-    assert named.get_feature_names_out().tolist() == named.feature_names_in_.tolist() == NAMES
-    assert named.get_feature_names_out(["x", "y", "z"]).tolist() == ["x", "y", "z"]
+@pytest.mark.parametrize(
+    ("n", "text"), [(1, "^Class 'a': All"), (4, "^Classes 'a', 'b', 'c', 'd'; "), (5, "'a', 'b', 'c' and 2 more; ")]
+)
+def test_warnings_of_many_fits_are_given_once_with_the_names_of_the_fits(n, text):
+    """The first n classes have no rows."""
+    rows = np.full((3, n + 2), 1 / (n + 2))
+    with pytest.warns(OneClassWarning, match=text) as given:
+        OneVsRest(Shares(1)).fit(rows, ["y", "z", "z"], labels=[*"abcdefgh"[:n], "y", "z"])
+    assert len(given) == 1
+
+
+def test_a_map_of_ones_own_has_no_formula_and_may_scale_before_bins():
+    fitted = tn.ScalingBinning(2, scaler=Shares(4), split="none").fit(np.linspace(0.05, 0.95, 40), np.arange(40) % 2)
+    for own in (Shares(2).fit(P, Y), fitted, tn.OneVsRest(Shares(2)).fit(ROWS, CLASSES)):
+        columns = None if own.n_classes_ is None else NAMES
+        with pytest.raises(InputError, match="cannot be written as one formula: it is a class of your own"):
+            own.to_sql(column=columns)

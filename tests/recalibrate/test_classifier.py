@@ -1,4 +1,4 @@
-"""Classifier and calibrator together: who is fitted on which rows, and what is told of them."""
+"""Classifier and calibrator together: who is fitted on which rows, and which metadata reach them."""
 
 import pickle
 import warnings
@@ -10,16 +10,25 @@ from scipy.special import expit, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
-from toy_calibrators import Line, Mixed, Shares
+from sklearn.utils.metadata_routing import MetadataRouter
+from toy_calibrators import Shares
 
 import trueness as tn
 from trueness import InputError, MovedScoresWarning, TruenessWarning, recalibrate
@@ -45,14 +54,6 @@ def test_the_calibrator_is_fitted_on_out_of_fold_scores_and_the_classifier_on_al
     wanted = fitted.calibrators_[0].predict(GaussianNB().fit(X, Y).predict_proba(NEW)[:, 1])
     assert fitted.predict_proba(NEW)[:, 1].tolist() == wanted.tolist()
     assert fitted.oof_uncalibrated_[:, 1].tolist() == scores.tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ensemble", [False, True])
-def test_scikit_learn_agrees_on_logistic_calibration_but_for_its_smoothed_labels(ensemble):
-    ours = CalibratedClassifier(LinearSVC(), Line("logits"), ensemble=ensemble).fit(X, Y)
-    theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, Y)
-    assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=0.03)
 
 
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
@@ -135,7 +136,7 @@ def test_several_classes_are_calibrated_one_against_the_rest(names):
 
 
 @pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
-@pytest.mark.parametrize("calibrator", [Mixed(), TopLabel(Shares(3)), OneVsRest(Shares(3))])
+@pytest.mark.parametrize("calibrator", [tn.VectorScaling(), TopLabel(Shares(3)), OneVsRest(Shares(3))])
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 def test_calibrators_of_matrices_get_one(calibrator, y):
     fitted = CalibratedClassifier(GaussianNB(), calibrator).fit(X, y)
@@ -147,8 +148,11 @@ def test_calibrators_of_matrices_get_one(calibrator, y):
 
 def test_margins_are_logits_and_read_as_log_odds_where_probabilities_are_wanted():
     margins = out_of_fold(LinearSVC(), Y, "decision_function")
-    logits = CalibratedClassifier(LinearSVC(), Line("logits")).fit(X, Y)
-    assert logits.calibrators_[0].slope_ == Line("logits").fit(margins, Y).slope_
+    platt = tn.PlattScaling(from_logits=True)
+    logits = CalibratedClassifier(LinearSVC(), platt).fit(X, Y)
+    assert logits.calibrators_[0].slope_ == platt.fit(margins, Y).slope_
+    both = CalibratedClassifier(LinearSVC(), OneVsRest(platt)).fit(X, Y)  # each column knows the margin
+    assert both.predict_proba(NEW) == pytest.approx(logits.predict_proba(NEW), abs=1e-4)
     assert logits.oof_uncalibrated_[:, 1].tolist() == expit(margins).tolist()
     read = CalibratedClassifier(LinearSVC(), Shares(3)).fit(X, Y)
     assert read.calibrators_[0].shares_.tolist() == Shares(3).fit(expit(margins), Y).shares_.tolist()
@@ -157,32 +161,17 @@ def test_margins_are_logits_and_read_as_log_odds_where_probabilities_are_wanted(
     assert many.oof_uncalibrated_ == pytest.approx(wanted, abs=1e-15)
 
 
-class MatrixLine(Mixed):
-    @property
-    def _scale(self):
-        return "logits"
-
-    def _map(self, p):
-        return softmax(p, axis=1)
-
-
 @pytest.mark.parametrize("model", [LogisticRegression(), GaussianNB()])
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 def test_logits_of_a_matrix_mean_the_probabilities(model, y):
-    fitted = CalibratedClassifier(model, MatrixLine()).fit(X, y)
-    assert fitted.predict_proba(NEW) == pytest.approx(clone(model).fit(X, y).predict_proba(NEW), abs=1e-9)
-
-
-@pytest.mark.slow
-def test_both_columns_of_two_classes_know_the_margin():
-    one = CalibratedClassifier(LinearSVC(), Line("logits")).fit(X, Y).predict_proba(NEW)
-    two = CalibratedClassifier(LinearSVC(), OneVsRest(Line("logits"))).fit(X, Y).predict_proba(NEW)
-    assert two == pytest.approx(one, abs=1e-4)
+    # A ridge without measure leaves the temperature at 1.
+    fitted = CalibratedClassifier(model, tn.StructuredScaling(ridge=1e12, from_logits=True)).fit(X, y)
+    assert fitted.predict_proba(NEW) == pytest.approx(clone(model).fit(X, y).predict_proba(NEW), abs=1e-6)
 
 
 def test_probabilities_of_zero_are_moved_with_a_warning_where_logits_are_wanted():
     with pytest.warns(MovedScoresWarning, match="Probabilities of 0 were moved to 1e-12"):
-        fitted = CalibratedClassifier(KNeighborsClassifier(2), Line("logits")).fit(X, Y)
+        fitted = CalibratedClassifier(KNeighborsClassifier(2), tn.PlattScaling(from_logits=True)).fit(X, Y)
     with pytest.warns(MovedScoresWarning):
         assert np.isfinite(fitted.predict_proba(NEW)).all()
 
@@ -332,3 +321,138 @@ def test_checks_of_scikit_learn_pass(ensemble):
 def test_the_default_calibrator_is_the_one_to_use_by_default():
     fitted = CalibratedClassifier(GaussianNB()).fit(X, Y)
     assert [type(one).__name__ for one in fitted.calibrators_] == ["AutoCalibration"]
+
+
+GROUPS = RNG.permutation(N) % 12
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A classifier that keeps what its `fit` was given."""
+
+    def fit(self, X, y, sample_weight=None, offset=None, label=None):
+        self.given_ = {"sample_weight": sample_weight, "offset": offset, "label": label}
+        self.rows_ = X[:, 0]
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        p = 1 / (1 + np.exp(-X[:, 0]))
+        return np.column_stack([1 - p, p])
+
+
+@pytest.mark.usefixtures("routing")
+def test_the_router_knows_classifier_calibrator_and_splitter():
+    model = GaussianNB().set_fit_request(sample_weight=True)
+    found = CalibratedClassifier(model, Shares(), cv=GroupKFold(3)).get_metadata_routing()
+    assert isinstance(found, MetadataRouter)
+    told = str(found)
+    assert all(name in told for name in ("'estimator'", "'calibrator'", "'splitter'"))
+    assert found.consumes("fit", ["sample_weight", "groups", "offset"]) == {"sample_weight", "groups"}
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_request_for_weights_is_honoured(asked, ensemble):
+    model = Recorder().set_fit_request(sample_weight=asked)
+    fitted = CalibratedClassifier(model, Shares(4), cv=3, ensemble=ensemble).fit(X, Y, sample_weight=W)
+    for part in fitted.estimators_:
+        weights = part.given_["sample_weight"]
+        if asked:
+            row = dict(zip(X[:, 0], W, strict=True))
+            assert weights.tolist() == [row[x] for x in part.rows_]
+        else:
+            assert weights is None
+
+
+@pytest.mark.usefixtures("routing")
+def test_weights_that_nobody_decided_on_are_refused_by_scikit_learn():
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        CalibratedClassifier(GaussianNB(), Shares()).fit(X, Y, sample_weight=W)
+
+
+@pytest.mark.usefixtures("routing")
+def test_the_calibrator_gets_weights_unless_it_declines_them():
+    model = FrozenEstimator(GaussianNB().fit(X, Y))
+    p = model.predict_proba(X)[:, 1]
+    weighted = CalibratedClassifier(model, Shares(4)).fit(X, Y, sample_weight=W).calibrators_[0]
+    assert weighted.shares_.tolist() == Shares(4).fit(p, Y, W).shares_.tolist()
+    plain = Shares(4).set_fit_request(sample_weight=False)
+    unweighted = CalibratedClassifier(model, plain).fit(X, Y, sample_weight=W).calibrators_[0]
+    assert unweighted.shares_.tolist() == Shares(4).fit(p, Y).shares_.tolist()
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("splitter", [GroupKFold(4), StratifiedGroupKFold(3)])
+def test_groups_reach_the_splitter(splitter):
+    routed = CalibratedClassifier(GaussianNB(), Shares(4), cv=splitter).fit(X, Y, groups=GROUPS)
+    folds = list(splitter.split(X, Y, GROUPS))
+    listed = CalibratedClassifier(GaussianNB(), Shares(4), cv=folds).fit(X, Y)
+    assert routed.oof_proba_.tolist() == listed.oof_proba_.tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_scikit_learn_routes_the_same(ensemble):
+    model, cv = LogisticRegression().set_fit_request(sample_weight=True), list(GroupKFold(4).split(X, Y, GROUPS))
+    ours = CalibratedClassifier(model, tn.PlattScaling(from_logits=True, targets="platt"), cv=cv, ensemble=ensemble)
+    theirs = CalibratedClassifierCV(model, cv=cv, ensemble=ensemble)
+    found, wanted = (
+        m.set_fit_request(sample_weight=True).fit(X, Y, sample_weight=W).predict_proba(X) for m in (ours, theirs)
+    )
+    assert found == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_search_passes_weights_and_groups_through():
+    model = CalibratedClassifier(Recorder().set_fit_request(sample_weight=True), Shares(4), cv=GroupKFold(2))
+    model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+    search = GridSearchCV(model, {"calibrator__n_bins": [2, 4]}, cv=GroupKFold(3))
+    search.fit(X, Y, sample_weight=W, groups=GROUPS)
+    assert search.best_estimator_.estimators_[0].given_["sample_weight"].tolist() == W.tolist()
+
+
+@pytest.mark.usefixtures("routing")
+def test_metadata_that_nobody_requests_is_refused_by_scikit_learn():
+    with pytest.raises(TypeError, match="groups"):
+        CalibratedClassifier(GaussianNB(), Shares()).fit(X, Y, groups=GROUPS)
+
+
+def test_without_routing_further_arguments_go_to_the_classifier_cut_by_rows():
+    kept = ["day", b"day", {1: 1}, [1, 2], np.ones((2, N)), 3, None, np.array(3.0), *[dict.fromkeys(range(N)), "x" * N]]
+    for label in kept:
+        fitted = CalibratedClassifier(Recorder(), Shares(4), cv=3, ensemble=True)
+        fitted.fit(X, Y, W, offset=X[:, :1] if label is None else X[:, 0].tolist(), label=label)
+        for part in fitted.estimators_:
+            assert np.ravel(part.given_["offset"]).tolist() == part.rows_.tolist()
+            assert part.given_["label"] is label
+
+
+def test_groups_without_routing_are_refused_with_the_two_ways_out():
+    model = CalibratedClassifier(GaussianNB(), Shares(), cv=GroupKFold(3))
+    with pytest.raises(InputError, match=r"`groups` needs metadata routing; it is disabled\. `sklearn\.set_config"):
+        model.fit(X, Y, groups=GROUPS)
+
+
+@pytest.mark.parametrize("on", [False, True])
+def test_a_splitter_of_groups_needs_them(on):
+    with (
+        config_context(enable_metadata_routing=on),
+        pytest.raises(
+            InputError, match=r"`groups` must be given for cv=GroupKFold\(…\); got none\. .*cv=list\(GroupKF"
+        ),
+    ):
+        CalibratedClassifier(GaussianNB(), Shares(), cv=GroupKFold(3)).fit(X, Y)
+
+
+@pytest.mark.parametrize("cv", [2, np.int64(2), None])
+def test_two_folds_are_enough_and_none_means_five(cv):
+    fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=cv, ensemble=True).fit(X, Y)
+    assert len(fitted.estimators_) == (cv or 5)

@@ -14,7 +14,6 @@ import pytest
 from scipy.stats import beta, binom
 
 from trueness import TruenessWarning
-from trueness._numerics.concentration import binomial_epsilon
 from trueness.recalibrate import HistogramBinning, epsilon
 
 ALPHA = 0.1
@@ -69,9 +68,14 @@ def same(t):
     return t
 
 
+def exact(n, d):
+    """How far the mean of n labels is off with probability d at most, whatever their rate."""
+    return max(1 - d, 0.5) if n == 1 else epsilon(n, 1, alpha=d, kind="marginal", bound="exact")
+
+
 def worst_rate():
     """A rate at which bins of 19 labels are off by more than ε(19) − 1e-9 almost as often as they may be."""
-    e = binomial_epsilon(19, ALPHA)
+    e = exact(19, ALPHA)
     rates = np.clip(np.arange(20) / 19 - e + 1e-9, 0, 1)
     k = np.arange(20)
     off = (binom.pmf(k, 19, rates[:, None]) * (np.abs(k / 19 - rates[:, None]) > e - 1e-8)).sum(axis=1)
@@ -194,7 +198,7 @@ def interval(bound, n, rate, d):
         return low, 1.0 if k == n else beta.ppf(1 - d / 2, k + 1, n - k)
     reach = {
         "hoeffding": math.sqrt(math.log(2 / d) / (2 * n)),
-        "exact": binomial_epsilon(n, d),
+        "exact": exact(n, d),
         "bernstein": math.sqrt(2 * rate * (1 - rate) * n / max(n - 1, 1) * math.log(4 / d) / n)
         + 7 * math.log(4 / d) / (3 * max(n - 1, 1)),
     }[bound]
@@ -241,41 +245,15 @@ def test_labels_between_boundaries_bound_the_error_of_ranked_bins(scheme, bound)
         assert got == pytest.approx(max(off), rel=1e-9)
 
 
-def test_a_split_is_bounded_by_the_labels_that_were_averaged():
-    rng = np.random.default_rng(4)
-    p, y = rng.random(100), rng.integers(0, 2, 100)
-    cal = HistogramBinning(3, "split", split=0.3, seed=0).fit(p, y)
-    found = cal.guarantee(0.2)
-    assert cal.counts_.sum() == 70
-    reach = [math.sqrt(math.log(2 * 3 / 0.2) / (2 * n)) for n in cal.counts_]
-    ends = [(max(v - e, 0), min(v + e, 1)) for v, e in zip(cal.values_, reach, strict=True)]
-    assert found.epsilon == pytest.approx(
-        max(max(v - low, high - v) for v, (low, high) in zip(cal.values_, ends, strict=True))
-    )
-    assert found.expected_ece == pytest.approx(math.sqrt(3 / (2 * 71) + 3 * (70 / 71) ** 70 / 71))
-
-
 GUPTA = "of Gupta and Ramdas (2021)"
 THEOREMS = [
     ("umd", "hoeffding", f"Theorem 3 (conditional) and Theorem 4 with δ = 0 (marginal) {GUPTA}. Expected"),
     ("randomized", "hoeffding", f"Theorem 4 with δ = 1e-09 {GUPTA}. Expected"),
     ("original", "hoeffding", f"Corollary 1 (conditional) and the same step from Theorem 4 (marginal) {GUPTA}. Exp"),
-    (
-        "umd",
-        "exact",
-        "The binomial distribution at its worst rate in each bin, given the labels per bin; bins as in Th",
-    ),
-    (
-        "original",
-        "clopper-pearson",
-        "Clopper-Pearson intervals of the labels inside each bin, with a union bound (cond",
-    ),
+    ("umd", "exact", "The binomial distribution at its worst rate in each bin, given the labels per bin; bins as in"),
+    ("original", "clopper-pearson", "Clopper-Pearson intervals of the labels inside each bin, with a union bound"),
     ("randomized", "bernstein", "Empirical Bernstein bounds (Maurer and Pontil 2009) in each bin, with a union bou"),
-    (
-        "split",
-        "hoeffding",
-        "Hoeffding's inequality in each bin, given the labels per bin, with a union bound (condition",
-    ),
+    ("split", "hoeffding", "Hoeffding's inequality in each bin, given the labels per bin, with a union bound (con"),
     ("fixed-width", "exact", "The binomial distribution at its worst rate in each bin, given the labels per bin. Exp"),
 ]
 

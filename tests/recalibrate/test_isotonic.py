@@ -1,4 +1,4 @@
-import json
+"""Isotonic calibration: against scikit-learn and SciPy, by hand, and laws."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.isotonic import IsotonicRegression
-from strategies import arrays, rows, scores, weighted_rows
+from strategies import arrays, scores, weighted_rows
 
-from trueness import InputError, ece, simulate
-from trueness.recalibrate import IsotonicCalibration, calibrator_from_dict
+from trueness import InputError, IsotonicCalibration
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
 
@@ -56,14 +55,6 @@ def test_a_weight_is_a_repetition(kind, weighted, new):
     assert np.array_equal(one.predict(new), other.predict(new))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@given(pairs=rows, new=some_scores, random=st.randoms())
-def test_the_order_of_the_rows_does_not_matter(kind, pairs, new, random):
-    found = fitted(*arrays(pairs), interpolation=kind).predict(new)
-    random.shuffle(pairs)
-    assert np.array_equal(fitted(*arrays(pairs), interpolation=kind).predict(new), found)
-
-
 # Scores whose complement is exact.
 dyadic = st.integers(0, 64).map(lambda i: i / 64)
 
@@ -99,30 +90,6 @@ def test_by_hand(kind, expected):
 def test_one_score_alone_gives_its_rate_everywhere(kind):
     assert fitted([0, 1, 1], [0.3] * 3, interpolation=kind).predict([0, 0.3, 1]).tolist() == [2 / 3] * 3
     assert fitted([1], [0.3], interpolation=kind).predict([0, 1]).tolist() == [1, 1]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_a_narrow_score_is_the_number_it_denotes(kind, dtype):
-    rng = np.random.default_rng(0)
-    p, new = rng.random(200).astype(dtype), rng.random(50).astype(dtype)
-    y = rng.integers(0, 2, 200)
-    wide = fitted(y, p.astype(np.float64), interpolation=kind).predict(new.astype(np.float64))
-    assert np.array_equal(fitted(y, p, interpolation=kind).predict(new), wide)
-
-
-def test_many_rows():
-    d = simulate.binary(300_000, distortion=simulate.Logit(slope=0.5), seed=0)
-    found = fitted(d.y_true[::2], d.y_prob[::2]).predict(d.y_prob[1::2])
-    assert ece(d.y_true[1::2], found) < 0.01 < 0.05 < ece(d.y_true, d.y_prob)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_json_keeps_every_bit(kind):
-    d = simulate.binary(500, seed=1)
-    one = fitted(d.y_true, d.y_prob, interpolation=kind, y_min=0.01)
-    again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
-    assert np.array_equal(again.predict(GRID), one.predict(GRID))
 
 
 @pytest.mark.all_cases

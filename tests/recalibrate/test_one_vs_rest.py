@@ -7,10 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import matrices
-from toy_calibrators import Line, Mixed, Shares, Zero
+from toy_calibrators import Shares
 
-from trueness import InputError, OneClassWarning, OwnRowsWarning, recalibrate
-from trueness.recalibrate import OneVsRest, TopLabel
+from trueness import (
+    HistogramBinning,
+    InputError,
+    IsotonicCalibration,
+    OneClassWarning,
+    OneVsRest,
+    OwnRowsWarning,
+    PlattScaling,
+    TopLabel,
+    VectorScaling,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
 
@@ -52,15 +61,16 @@ def test_weight_is_repetition(data, weights):
 
 
 def test_a_row_left_without_any_probability_is_shared_evenly():
-    assert OneVsRest(Zero()).fit(P, Y).predict(P).tolist() == [[1 / 3] * 3] * 4
-    assert OneVsRest(Zero(), normalize=False).fit(P, Y).predict(P).tolist() == [[0.0] * 3] * 4
+    zero = IsotonicCalibration(y_max=0.0)
+    assert OneVsRest(zero).fit(P, Y).predict(P).tolist() == [[1 / 3] * 3] * 4
+    assert OneVsRest(zero, normalize=False).fit(P, Y).predict(P).tolist() == [[0.0] * 3] * 4
 
 
 def test_logits_pass_to_a_calibrator_of_logits():
     rng = np.random.default_rng(0)
     logits, y = rng.normal(0, 3, (200, 3)), rng.integers(0, 3, 200)
-    fitted = OneVsRest(Line("logits"), normalize=False).fit(logits, y)
-    column = Line("logits").fit(logits[:, 1], y == 1).predict(logits[:50, 1])
+    fitted = OneVsRest(PlattScaling(from_logits=True), normalize=False).fit(logits, y)
+    column = PlattScaling(from_logits=True).fit(logits[:, 1], y == 1).predict(logits[:50, 1])
     assert fitted.predict(logits[:50])[:, 1].tolist() == column.tolist()
 
 
@@ -80,10 +90,9 @@ def test_the_fitted_rows_are_one_warning():
     assert len(told) == 1
 
 
-def test_the_map_is_stored_with_all_its_parts(monkeypatch):
-    monkeypatch.setattr(recalibrate, "__all__", [*recalibrate.__all__, "Shares"])
-    monkeypatch.setattr(recalibrate, "Shares", Shares, raising=False)
-    fitted = OneVsRest(Shares(2), normalize=False).fit(P, list("abbc"))
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_map_is_stored_with_all_its_parts():
+    fitted = OneVsRest(HistogramBinning(2), normalize=False).fit(P, list("abbc"))
     again = OneVsRest.from_dict(json.loads(json.dumps(fitted.to_dict())))
     assert again.predict(P[::-1]).tolist() == fitted.predict(P[::-1]).tolist()
     assert again.classes_ == ("a", "b", "c")
@@ -95,10 +104,10 @@ def test_the_map_is_stored_with_all_its_parts(monkeypatch):
     [
         (OneVsRest(3), r"`calibrator` must be a calibrator such as `PlattScaling\(\)`, or None; got 3"),
         (OneVsRest(Shares), "got the class Shares"),
-        (OneVsRest(Mixed()), "must take a single score, such as `PlattScaling\\(\\)`; Mixed takes a matrix"),
+        (OneVsRest(VectorScaling()), "must take a single score, such as `PlattScaling\\(\\)`; VectorScaling takes a"),
         (OneVsRest(OneVsRest(Shares())), "OneVsRest takes a matrix"),
         (OneVsRest(Shares(), normalize=1), "`normalize` must be True or False; got 1"),
-        (TopLabel(Mixed()), "Mixed takes a matrix"),
+        (TopLabel(VectorScaling()), "VectorScaling takes a matrix"),
     ],
 )
 def test_bad_parameters_are_refused_when_fitting(wrapper, message):

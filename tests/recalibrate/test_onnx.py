@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from formulas import BETA_OF_LOGITS, FORMULAS
-from travelling_maps import MATRICES, REFUSED, VECTORS, fitted, name_of, scores_for
+from travelling_maps import MATRICES, MATRIX_OF_LOGITS, REFUSED, VECTORS, fitted, name_of, scores_for
 
 import trueness as tn
-from trueness.recalibrate._onnx import onnx_of
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -83,32 +81,21 @@ def test_scores_outside_the_fitted_ones_have_the_values_of_the_ends(dtype, inter
     assert made.predict([0.1]) == made.predict([0.25])
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("case", [*FORMULAS, BETA_OF_LOGITS], ids=lambda case: case.name)
-def test_a_model_computes_its_formula(case):
-    found = run(onnx_of(case.formula, case.n_classes, None, "float64"), case.scores)
-    np.testing.assert_allclose(found, case.map(case.scores), rtol=0, atol=1e-12)
-
-
-def test_logits_may_be_negative_and_those_too_large_are_nan():
-    """A row is refused if one of its logits is."""
-    by_name = {case.name: case for case in FORMULAS}
-    line = by_name["line, a=0.0, b=0.0, from_logits=True"]
-    found = run(onnx_of(line.formula, None, None, "float64"), np.array([-1e300, -2.0, 2.0, 1e300, -1e301, 1e301]))
-    assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
-    limited = by_name["matrix of logits"].formula._replace(largest=50.0)
-    rows = np.array([[-50.0, 0, 50], [-51, 0, 0], [0, 51, 0], [1, 2, np.nan]])
-    assert np.isnan(run(onnx_of(limited, 3, None, "float64"), rows)[:, 0]).tolist() == [False, True, True, True]
-    rows = np.array([[0.0, 0, 1], [-0.1, 0.5, 0.6], [0.5, 1.1, 0]])
-    assert np.isnan(run(onnx_of(by_name["per class, True"].formula, 3, None, "float64"), rows)[:, 2]).tolist() == [
-        False,
-        True,
-        True,
-    ]
-
-
 def test_a_model_runs_in_runtimes_of_2022():
     """ONNX 1.12 of June 2022 reads operators up to version 17 in files of version 8."""
     model = fitted(tn.PlattScaling()).to_onnx()
     assert model.ir_version <= 8
     assert [one.version <= 17 for one in model.opset_import] == [True]
+
+
+@pytest.mark.parametrize("calibrator", [MATRIX_OF_LOGITS, tn.DirichletCalibration(from_logits=True)], ids=name_of)
+def test_a_model_may_normalize_logits_first(calibrator):
+    assert_equals_predict(calibrator, "float64", 200)
+
+
+def test_rows_with_one_logit_too_large_are_nan():
+    made = fitted(tn.MatrixScaling(from_logits=True))
+    rows = np.array([[-1e6, 0, 1e6], [-1.1e6, 0, 0], [0, 1.1e6, 0], [1, 2, np.nan]])
+    assert np.isnan(run(made.to_onnx(), rows)[:, 0]).tolist() == [False, True, True, True]
+    line = run(fitted(tn.PlattScaling(from_logits=True)).to_onnx(), np.array([-1e300, 2.0, 1e300, -1e301, 1e301]))
+    assert np.isnan(line).tolist() == [False] * 3 + [True] * 2

@@ -1,16 +1,14 @@
 """SQL expressions reproduce `predict`, in DuckDB and in SQLite."""
 
+import re
 import sqlite3
 
 import numpy as np
 import pytest
-from formulas import BETA_OF_LOGITS, FORMULAS
 from scipy.special import softmax
-from travelling_maps import MATRICES, REFUSED, VECTORS, fitted, name_of, scores_for
+from travelling_maps import MATRICES, MATRIX_OF_LOGITS, REFUSED, VECTORS, fitted, name_of, scores_for
 
 import trueness as tn
-from trueness.recalibrate._formula import Softmax
-from trueness.recalibrate._sql import sql_of
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
 pytest.importorskip("pyarrow", reason="PyArrow is not installed")
@@ -106,19 +104,6 @@ def test_identifiers_and_numbers_are_written_as_each_dialect_reads_them():
     assert made.to_sql("bigquery", column="a`b\\") == guard.format("`a\\`b\\\\`", *plain)
 
 
-def test_many_steps_are_found_by_few_comparisons():
-    made = tn.IsotonicCalibration(interpolation="step")
-    k = np.arange(1_000) / 1_000
-    made = made.fit(np.repeat(k, 2), np.zeros(2_000, int) + (np.repeat(k, 2) > 0.5))
-    made.low_ = made.high_ = made.centre_ = k
-    made.values_ = k
-    depth = deepest = 0
-    for word in made.to_sql().split():
-        depth += (word == "CASE") - (word == "END")
-        deepest = max(deepest, depth)
-    assert deepest <= 12
-
-
 def test_the_column_is_the_one_of_the_fit():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     p = pandas.Series([0.2, 0.4, 0.6, 0.8], name="risk")
@@ -133,40 +118,85 @@ def test_the_column_is_the_one_of_the_fit():
 
 
 @pytest.mark.all_cases
-@pytest.mark.parametrize("case", FORMULAS, ids=lambda case: case.name)
-def test_an_expression_computes_its_formula(case):
-    scores = case.scores
-    columns = {"p": scores} if scores.ndim == 1 else {name: scores[:, k] for k, name in enumerate("abc")}
-    found = in_sqlite(sql_of(case.formula, list(columns), "sqlite"), columns).reshape(scores.shape)
-    np.testing.assert_allclose(found, case.map(scores), rtol=0, atol=1e-12)
-
-
-def test_logits_may_be_negative_and_those_too_large_are_null():
-    by_name = {case.name: case for case in FORMULAS}
-    line = sql_of(by_name["line, a=0.0, b=0.0, from_logits=True"].formula, ["p"], "sqlite")
-    found = in_sqlite(line, {"p": np.array([-1e300, -2.0, 2.0, 1e300, -1e301, 1e301])})[:, 0]
-    assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
-    limited = by_name["matrix of logits"].formula._replace(largest=50.0)
-    columns = {"a": np.array([-50.0, -51, 0]), "b": np.array([0.0, 0, 51]), "c": np.array([50.0, 0, 0])}
-    assert np.isnan(in_sqlite(sql_of(limited, list("abc"), "sqlite"), columns)[:, 0]).tolist() == [False, True, True]
-
-
-def test_beta_calibration_of_single_classes_is_written_for_probabilities_only():
-    with pytest.raises(tn.InputError, match="for probabilities only; it was fitted with from_logits=True"):
-        sql_of(BETA_OF_LOGITS.formula, list("abc"), "duckdb")
-
-
-def test_differences_of_large_logits_are_exact():
-    """0.3 · 10¹⁵ has no room for what 10¹⁵ + 1 has more; the difference of the logits does."""
-    formula = Softmax(0.3 * np.eye(3), np.array([0.0, 0.5, 0.0]), from_logits=True)
-    columns = {"a": np.array([1e15 + 1]), "b": np.array([1e15]), "c": np.array([1e15 - 2])}
-    found = in_sqlite(sql_of(formula, list("abc"), "sqlite"), columns)
-    assert found[0] == pytest.approx(softmax([0.3, 0.5, -0.6]), abs=1e-12)
-
-
-@pytest.mark.all_cases
 @pytest.mark.parametrize("column", ["", [""], [3], 3, ["a", "b"], []])
 def test_a_column_needs_one_name(column):
     made = tn.PriorCorrection(weight=2.0).fit([0.1, 0.9], [0, 1])
     with pytest.raises(tn.InputError, match="`column` must name the column of the scores; got"):
         made.to_sql(column=column)
+
+
+def test_many_steps_are_found_by_few_comparisons():
+    k = np.arange(1_000) / 1_000
+    text = tn.VennAbers().fit(k, (k > 0.5) ^ (np.arange(1_000) % 7 == 0)).to_sql()
+    depth = deepest = 0
+    for word in text.split():
+        depth += (word == "CASE") - (word == "END")
+        deepest = max(deepest, depth)
+    assert text.count("WHEN") > 60
+    assert deepest <= 12
+
+
+@pytest.mark.all_cases
+@pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        tn.PlattScaling(),
+        tn.TemperatureScaling(),
+        tn.QuadraticScaling(),
+        tn.HistogramBinning(4),
+        tn.PriorCorrection(),
+        tn.IsotonicCalibration(),
+    ],
+    ids=name_of,
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_steps_of_a_scaled_score_are_where_its_scaler_reaches_an_edge(scaler, turned):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.7, 0.9, 200)
+    y = (rng.random(200) < p**0.5).astype(int)
+    made = tn.ScalingBinning(5, split="none", scaler=scaler).fit(p, 1 - y if turned else y)
+    text = made.to_sql("sqlite")
+    edges = np.array([float(one) for one in re.findall(r'"p" < ([-+.e\d]+)', text)])
+    scores = np.concatenate([rng.random(50), [0, 1, 5e-324], edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
+    assert edges.size or (turned and len(set(made.predict(scores))) == 1)
+    assert in_sqlite([text], {"p": scores})[:, 0].tolist() == made.predict(scores).tolist()
+
+
+def test_maps_whose_form_depends_on_what_was_learnt_are_refused_where_they_have_none():
+    p = np.linspace(0.02, 0.98, 300)
+    bent = (np.abs(p - 0.5) > 0.3).astype(int)
+    for free in (tn.SplineCalibration(monotone=False), tn.QuadraticScaling(monotone=False)):
+        with pytest.raises(tn.InputError, match="as one formula: what it makes steps of is not monotone"):
+            tn.ScalingBinning(3, split="none", scaler=free).fit(p, bent).to_sql()
+    limits = fitted(tn.VectorScaling(limits=True))
+    assert limits.to_sql(column=list("abc"))
+    limits.scale_ = np.array([1.0, -1.0, 1.0])
+    with pytest.raises(tn.InputError, match="which class wins depends on which others are 0"):
+        limits.to_sql(column=list("abc"))
+    with pytest.raises(tn.InputError, match="it normalizes logits first; fit it on probabilities instead"):
+        fitted(tn.DirichletCalibration(from_logits=True)).to_sql(column=list("abc"))
+
+
+def test_logits_may_be_negative_and_those_too_large_are_null():
+    line = fitted(tn.PlattScaling(from_logits=True)).to_sql("sqlite")
+    found = in_sqlite([line], {"p": np.array([-1e300, -2.0, 2.0, 1e300, -1e301, 1e301])})[:, 0]
+    assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
+    matrix = fitted(tn.MatrixScaling(from_logits=True)).to_sql("sqlite", column=list("abc"))
+    columns = {"a": np.array([-1e6, -1.1e6, 0]), "b": np.array([0.0, 0, 1.1e6]), "c": np.array([1e6, 0, 0])}
+    assert np.isnan(in_sqlite(list(matrix.values()), columns)[:, 0]).tolist() == [False, True, True]
+
+
+def test_differences_of_large_logits_are_exact():
+    """10¹⁵ / 3 has no room for what 10¹⁵ + 1 has more; the difference of the logits does."""
+    rows = tn.simulate.multiclass(50, 3, seed=0)
+    made = tn.TemperatureScaling(from_logits=True).fit(np.log(rows.y_prob), rows.y_true)
+    made.temperature_ = 3.0
+    columns = {"a": np.array([1e15 + 1]), "b": np.array([1e15]), "c": np.array([1e15 - 2])}
+    found = in_sqlite(list(made.to_sql("sqlite", column=list("abc")).values()), columns)
+    assert found[0] == pytest.approx(softmax([1 / 3, 0, -2 / 3]), abs=1e-12)
+
+
+def test_beta_calibration_of_single_classes_is_written_for_probabilities_only():
+    with pytest.raises(tn.InputError, match="for probabilities only; it was fitted with from_logits=True"):
+        fitted(MATRIX_OF_LOGITS).to_sql(column=list("abc"))

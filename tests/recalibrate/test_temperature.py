@@ -44,14 +44,6 @@ def test_a_vector_is_a_matrix_of_two_columns():
     np.testing.assert_allclose(vector.predict(p[:9]), matrix.predict(np.column_stack([1 - p, p])[:9])[:, 1], rtol=1e-9)
 
 
-def test_swapping_the_labels_mirrors_the_map():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=60)
-    y = (rng.logistic(size=60) < x).astype(int)
-    one, other = TemperatureScaling(from_logits=True).fit(x, y), TemperatureScaling(from_logits=True).fit(-x, 1 - y)
-    np.testing.assert_allclose(one.predict(x[:9]), 1 - other.predict(-x[:9]), rtol=1e-9)
-
-
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-12, 1.0, 50.0]))
 def test_the_largest_class_and_its_ties_stay(seed, scale):
     rng = np.random.default_rng(seed)
@@ -93,18 +85,6 @@ def test_scikit_learn_finds_the_same():
     theirs = scikit._TemperatureScaling().fit(Z, y, sample_weight=w)  # compared with 1.9.1
     assert 1 / ours.temperature_ == pytest.approx(float(theirs.beta_), rel=1e-6)
     np.testing.assert_allclose(ours.predict(Z[:9]), theirs.predict(Z[:9]), atol=1e-6)
-
-
-@pytest.mark.slow  # for what it imports
-@pytest.mark.filterwarnings("ignore")
-def test_probmetrics_finds_the_same():
-    pytest.importorskip("torch", reason="needs torch")
-    pytest.importorskip("numba", reason="probmetrics needs numba")
-    peers = pytest.importorskip("probmetrics.calibrators", reason="needs probmetrics (compared with 1.3.0)")
-    Z, y = drawn()
-    P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
-    theirs = peers.TemperatureScalingCalibrator().fit(P, y)
-    assert 1 / TemperatureScaling().fit(P, y).temperature_ == pytest.approx(theirs.invtemp_, rel=1e-5)
 
 
 @pytest.mark.slow

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import matrices
-from toy_calibrators import Line, Shares
+from toy_calibrators import Shares
 
 import trueness as tn
-from trueness import FewRowsWarning, InputError, OneClassWarning, recalibrate, simulate
-from trueness.recalibrate import TopLabel
+from trueness import FewRowsWarning, HistogramBinning, InputError, OneClassWarning, PlattScaling, TopLabel, simulate
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning", "ignore::trueness.FewRowsWarning"
@@ -35,7 +34,8 @@ def test_by_hand():
     assert fitted.predict(new) == pytest.approx(np.array(wanted))
 
 
-def test_one_calibrator_for_all_classes():
+@pytest.mark.filterwarnings("error", "ignore::trueness.OwnRowsWarning")
+def test_one_calibrator_for_all_classes_needs_no_rows_of_each():
     fitted = TopLabel(Shares(1), kind="confidence").fit(P, Y)
     assert fitted.pooled_.shares_.tolist() == [0.6]
     assert fitted.calibrators_ == [None] * 3
@@ -110,10 +110,9 @@ def test_the_top_label_error_falls_on_new_rows():
     assert after < before / 2
 
 
-def test_the_map_is_stored_with_all_its_parts(monkeypatch):
-    monkeypatch.setattr(recalibrate, "__all__", [*recalibrate.__all__, "Shares"])
-    monkeypatch.setattr(recalibrate, "Shares", Shares, raising=False)
-    fitted = TopLabel(Shares(2), min_rows=3).fit(P, Y)
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_map_is_stored_with_all_its_parts():
+    fitted = TopLabel(HistogramBinning(2), min_rows=3).fit(P, Y)
     again = TopLabel.from_dict(json.loads(json.dumps(fitted.to_dict())))
     assert again.predict(P[::-1]).tolist() == fitted.predict(P[::-1]).tolist()
     assert again.pooled_classes_ == fitted.pooled_classes_ == (1, 2)
@@ -123,7 +122,10 @@ def test_the_map_is_stored_with_all_its_parts(monkeypatch):
     ("wrapper", "message"),
     [
         (TopLabel(3), r"`calibrator` must be a calibrator such as `HistogramBinning\(\)`, or None; got 3"),
-        (TopLabel(Line("logits")), "`calibrator` must take probabilities, as confidences are; it is set"),
+        (
+            TopLabel(PlattScaling(from_logits=True)),
+            "`calibrator` must take probabilities, as confidences are; it is set",
+        ),
         (TopLabel(Shares(), kind="classwise"), "`kind` must be 'top-label' or 'confidence'; got 'classwise'"),
         (TopLabel(Shares(), min_rows=0), "`min_rows` must be a whole number ≥ 1; got 0"),
     ],
@@ -141,8 +143,3 @@ def test_as_many_rows_as_demanded_are_enough():
     with pytest.warns(FewRowsWarning, match="rows are predicted as 1: these"):
         fitted = TopLabel(Shares(1), min_rows=3).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
     assert fitted.pooled_classes_ == (1,)
-
-
-@pytest.mark.filterwarnings("error")
-def test_one_calibrator_of_all_classes_needs_no_rows_of_each():
-    assert TopLabel(Shares(1), kind="confidence").fit(P, Y).calibrators_ == [None] * 3

@@ -101,7 +101,7 @@ class ValidityDisplay(FromEstimator):
 
         models = y_prob if isinstance(y_prob, Mapping) else {"" if name is None else name: y_prob}
         curves = {str(key): validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
-        return cls(curves, level=level, theory=None if promise is None else _from_theorem(*promise))
+        return cls(curves, level=level, theory=None if promise is None else from_theorem(*promise))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
@@ -179,7 +179,7 @@ class ValidityDisplay(FromEstimator):
         )
 
 
-def _from_theorem(n: int, n_bins: int) -> tuple[Floats, Floats]:
+def from_theorem(n: int, n_bins: int) -> tuple[Floats, Floats]:
     """Tolerances and the marginal validity that histogram binning guarantees there."""
     from trueness.recalibrate import epsilon
 

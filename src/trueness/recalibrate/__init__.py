@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
     from trueness.recalibrate._classifier import CalibratedClassifier
     from trueness.recalibrate._histogram import HistogramBinning
+    from trueness.recalibrate._internal_validation import validate
     from trueness.recalibrate._isotonic import IsotonicCalibration
     from trueness.recalibrate._multinomial import DirichletCalibration, MatrixScaling, VectorScaling
     from trueness.recalibrate._one_vs_rest import OneVsRest
     from trueness.recalibrate._planning import epsilon, max_bins, sample_size
     from trueness.recalibrate._platt import PlattScaling
-    from trueness.recalibrate._prior_calibrator import PriorCorrection
-    from trueness.recalibrate._prior_correction import prior_correction
+    from trueness.recalibrate._prior_correction import PriorCorrection, prior_correction
     from trueness.recalibrate._quadratic import QuadraticScaling
     from trueness.recalibrate._saving import calibrator_from_dict, load_calibrator
     from trueness.recalibrate._scaling_binning import ScalingBinning
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from trueness.recalibrate._structured import EnsembleTemperatureScaling, StructuredScaling
     from trueness.recalibrate._temperature import TemperatureScaling
     from trueness.recalibrate._top_label import TopLabel
-    from trueness.recalibrate._validate import validate
     from trueness.recalibrate._validity_curve import validity_curve
     from trueness.recalibrate._venn_abers import ProbabilityPair, VennAbers
 
@@ -82,8 +81,7 @@ __getattr__, __dir__ = lazily(
         "_one_vs_rest": ("OneVsRest",),
         "_planning": ("epsilon", "max_bins", "sample_size"),
         "_platt": ("PlattScaling",),
-        "_prior_calibrator": ("PriorCorrection",),
-        "_prior_correction": ("prior_correction",),
+        "_prior_correction": ("PriorCorrection", "prior_correction"),
         "_quadratic": ("QuadraticScaling",),
         "_scaling_binning": ("ScalingBinning",),
         "_saving": ("calibrator_from_dict", "load_calibrator"),
@@ -91,7 +89,7 @@ __getattr__, __dir__ = lazily(
         "_structured": ("EnsembleTemperatureScaling", "StructuredScaling"),
         "_temperature": ("TemperatureScaling",),
         "_top_label": ("TopLabel",),
-        "_validate": ("validate",),
+        "_internal_validation": ("validate",),
         "_validity_curve": ("validity_curve",),
         "_venn_abers": ("ProbabilityPair", "VennAbers"),
     },

@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,39 +12,30 @@ from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
 from trueness._input.sample import row_weights
 from trueness._numerics.multinomial import log_softmax
-from trueness.recalibrate._auto_matrix import (
-    MAPS,
-    Affine,
-    OneVsRestBeta,
+from trueness.recalibrate._auto_candidates import (
+    MATRIX_CANDIDATES,
+    AutoFit,
+    Plan,
     Rows,
-    Temperature,
     fit_matrix,
-    mixed_log_probabilities,
-)
-from trueness.recalibrate._auto_vector import (
-    Candidate,
-    Curve,
-    Held,
-    Points,
-    fit_candidates,
-    held_out,
-    loss_differences,
+    fit_vector,
     vector_shapes,
 )
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
-from trueness.recalibrate._calibrator import check_flag
-from trueness.recalibrate._cross_fit import deal_folds, number_of_deals
-from trueness.recalibrate._fitted_state import Field, array, number
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
-from trueness.recalibrate._mixture import (
-    Gain,
-    clustered_gain,
-    design_effect,
-    held_out_weights,
-    mean_gain,
-    mixture_weights,
+from trueness.recalibrate._calibrator import Calibrator, check_flag, with_parameters
+from trueness.recalibrate._formula import (
+    Linear,
+    LogOdds,
+    Logs,
+    PythonOnly,
+    Softmax,
+    joined,
+    line,
+    weighted_curve,
+    weighted_linear,
 )
-from trueness.recalibrate._shaped_map import LogitCells, logit_cells, with_limits
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
+from trueness.recalibrate._saving import Field, array, meets, names_of, number
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
@@ -53,40 +43,27 @@ _FOLDS = 5
 _MOST_REPEATED = 1_000_000
 
 
-def _n_candidates(calibrator: Any) -> int:
-    return len(calibrator.candidates_)
+_any_number = meets("a number", lambda _, value: isinstance(value, float))
 
 
-def _names(_: Any, value: Any) -> str:
-    good = isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
-    return "" if good else "a tuple of names"
-
-
-def _n_knots(calibrator: Any) -> int:
-    return int(np.size(calibrator.knots_))
-
-
-def _any_number(_: Any, value: Any) -> str:
-    return "" if isinstance(value, float) else "a number"
-
-
-def _arrays(calibrator: Any, value: Any) -> str:
+def _have_shapes(calibrator: Any, value: Any) -> bool:
     k = calibrator.n_classes_
     if k is None:
-        shapes = [(shape.identity.size,) for shape in vector_shapes(calibrator.reach_, calibrator.knots_).values()]
+        every = vector_shapes(calibrator.reach_, calibrator.knots_).values()
+        shapes: list[tuple[int, ...]] = [(shape.identity.size,) for shape in every]
     else:
-        sizes = {Temperature: (1,), Affine: (k, k + 1), OneVsRestBeta: (k, 3)}
-        shapes = [sizes[MAPS[name][0]] for name in calibrator.candidates_[1:] if name in MAPS]
+        known = [MATRIX_CANDIDATES[name] for name in calibrator.candidates_[1:] if name in MATRIX_CANDIDATES]
+        shapes = [one.shape(k) for one in known]
     good = isinstance(value, tuple) and [np.shape(one) for one in value] == shapes
-    return "" if good and all(np.isfinite(one).all() for one in value) else "a tuple of arrays of coefficients"
+    return good and all(np.isfinite(one).all() for one in value)
 
 
-def _points(_: Any, value: Any) -> str:
-    good = isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size
-    good = good and np.isfinite(value).all() and (np.diff(value) >= 0).all()
-    return "" if good else "two rows of ascending numbers"
+def _ascend(_: Any, value: Any) -> bool:
+    good = isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size > 0
+    return bool(good and np.isfinite(value).all() and (np.diff(value) >= 0).all())
 
 
+@with_parameters
 class AutoCalibration(LogitMap):
     r"""The default calibrator: an average of maps that changes the scores only as far as the data justify.
 
@@ -103,13 +80,6 @@ class AutoCalibration(LogitMap):
         Whether the map of a vector must not decrease.
     level : float, default 0.95
         Confidence level of the limits of the gain.
-    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.
-    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.
 
     Attributes
     ----------
@@ -155,21 +125,23 @@ class AutoCalibration(LogitMap):
 
     _shape: ClassVar[Shape] = "any"
 
-    reach_: float | None
-    knots_: Floats | None
-    points_: Floats | None
-    curves_: tuple[Floats, ...]
-
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"cluster": metadata_routing.UNUSED}
 
     _state: ClassVar = {
         **EPS_STATE,
-        "candidates": Field("names of the candidates", _names),
-        "weights": Field("share of each candidate", array(_n_candidates, least=0)),
+        "candidates": Field("names of the candidates", names_of("a tuple of names")),
+        "weights": Field("share of each candidate", array(lambda c: len(c.candidates_), least=0)),
         "reach": Field("of a vector: largest distance of fitted log-odds from 0", number(above=0), True),
-        "knots": Field("of a vector: log-odds of the knots of the spline", array(_n_knots), True),
-        "curves": Field("coefficients of the parametric candidates, in their order", _arrays),
-        "points": Field("of a vector: log-odds of the isotonic blocks, before and after", _points, True),
+        "knots": Field("of a vector: log-odds of the knots of the spline", array(lambda c: np.size(c.knots_)), True),
+        "curves": Field(
+            "coefficients of the parametric candidates, in their order",
+            meets("a tuple of arrays of coefficients", _have_shapes),
+        ),
+        "points": Field(
+            "of a vector: log-odds of the isotonic blocks, before and after",
+            meets("two rows of ascending numbers", _ascend),
+            True,
+        ),
         "gain": Field("reduction of the log loss per row, cross-fitted", _any_number),
         "gain_low": Field("lower confidence limit of it", _any_number),
         "gain_high": Field("upper confidence limit of it", _any_number),
@@ -178,20 +150,11 @@ class AutoCalibration(LogitMap):
         "brier_gain_high": Field("upper confidence limit of it", _any_number),
     }
 
-    def __init__(
-        self,
-        *,
-        from_logits: bool = False,
-        monotone: bool = True,
-        level: float = 0.95,
-        eps: float | None = None,
-        limits: bool = False,
-    ) -> None:
-        self.from_logits = from_logits
-        self.monotone = monotone
-        self.level = level
-        self.eps = eps
-        self.limits = limits
+    from_logits: bool = False
+    monotone: bool = True
+    level: float = 0.95
+    eps: float | None = None
+    limits: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -208,27 +171,6 @@ class AutoCalibration(LogitMap):
         pos_label: Any = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
-        """Learn the map.
-
-        Parameters
-        ----------
-        y_prob : array-like of shape (n,) or (n, K)
-            Scores of rows that the classifier was not trained on.
-        y_true : array-like of shape (n,)
-            Labels: 0/1, bool, or classes.
-        sample_weight : array-like of shape (n,), optional
-            Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
-        labels : sequence, optional
-            The classes in column order, if they are not 0 to K−1.
-        pos_label : optional
-            The label of the event, if labels are not 0/1.
-        cluster : array-like of shape (n,), optional
-            Rows of the same cluster may be dependent; they are in the same fold.
-
-        Returns
-        -------
-        self
-        """
         self._cluster: Ints | None = None
         if cluster is not None:
             n = column(y_true, "y_true").values.shape[0]
@@ -241,106 +183,63 @@ class AutoCalibration(LogitMap):
         finally:
             del self._cluster
 
+    fit.__doc__ = str(Calibrator.fit.__doc__).replace(
+        "\n\n        Returns",
+        """
+        cluster : array-like of shape (n,), optional
+            Rows of the same cluster may be dependent; they are in the same fold.
+
+        Returns""",
+    )
+
     def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None:  # the sum of the weights says how much evidence the rows are against the identity
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
-        logits = self._fit_logits(rows)
+        logits, worth = self._fit_logits(rows), _rows_worth(rows.weights)
+        units = worth if self._cluster is None else int(self._cluster.max()) + 1
+        plan = Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
         if logits.ndim == 2:
-            self._fit_matrix(logits, rows)
+            found = self._fit_matrix(logits, rows, plan)
+            self.reach_ = self.knots_ = self.points_ = None
         else:
-            self._fit_vector(logits, rows)
-
-    def _number_of_folds(self, rows_worth: float) -> int:
-        units = rows_worth if self._cluster is None else int(self._cluster.max()) + 1
-        return max(1, min(_FOLDS, int(units)))
-
-    def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet) -> None:
-        z, y, w, cluster = log_softmax(logits.astype(np.float64)), rows.y, rows.weights, self._cluster
-        worth = _rows_worth(w)
-        if rows.w is not None and _whole(w) and worth <= _MOST_REPEATED:  # a weight of 2 is two rows, in any fold
-            times = w.astype(np.int64)
-            z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
-            cluster = None if cluster is None else np.repeat(cluster, times)
-        found = fit_matrix(Rows(z, y, w), cluster, self._number_of_folds(worth), float(self.level), worth)
-        self.candidates_, self.weights_ = ("identity", *found.maps), found.weights
-        self.curves_ = tuple(one[0] for one in found.maps.values())
-        self.reach_ = self.knots_ = self.points_ = None
+            cells = logit_cells(logits, rows.y, rows.w)
+            found, self.knots_, self.points_ = fit_vector(cells, rows.y, rows.w, plan, monotone=bool(self.monotone))
+            self.reach_ = cells.reach
+        self.candidates_, self.curves_ = found.names, found.curves
+        self.weights_ = found.weights
         self.gain_, self.gain_low_, self.gain_high_ = found.gain
         self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = found.brier_gain
 
-    def _fit_vector(self, logits: NDArray[Any], rows: CalibrationSet) -> None:
-        cells = logit_cells(logits, rows.y, rows.w)
-        rows_worth = _rows_worth(rows.weights)
-        number, deals = self._number_of_folds(rows_worth), number_of_deals(rows_worth)
-        folds = deal_folds(cells, rows.y, rows.w, self._cluster, number, deals)
-        candidates = fit_candidates(cells, folds, monotone=bool(self.monotone))
-        held = held_out(candidates, folds)
-        self._keep(cells, candidates)
-        if folds.number < 2:  # nothing can be held out
-            held = held._replace(loss=np.zeros_like(held.loss))
-        effect = self._design_effect(held, cells, rows)
-        self.weights_ = mixture_weights(held.loss.sum(axis=2).mean(axis=1), effect)
-        gains = self._gains(held, cells, rows, effect, rows_worth)
-        self.gain_, self.gain_low_, self.gain_high_ = gains["log"]
-        self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = gains["brier"]
+    def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet, plan: Plan) -> AutoFit:
+        z, y, w = log_softmax(logits.astype(np.float64)), rows.y, rows.weights
+        if rows.w is not None and _whole(w) and plan.rows_worth <= _MOST_REPEATED:  # a weight of 2 is two rows
+            times = w.astype(np.int64)
+            z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
+            plan = plan._replace(cluster=None if plan.cluster is None else np.repeat(plan.cluster, times))
+        return fit_matrix(Rows(z, y, w), plan)
 
-    def _keep(self, cells: LogitCells, candidates: dict[str, Candidate]) -> None:
-        maps = [one.map for one in candidates.values()]
-        self.candidates_ = tuple(candidates)
-        self.reach_ = max(float(np.abs(cells.z).max()), 1.0)
-        self.knots_ = next(one.shape.knots for one in maps if isinstance(one, Curve) and hasattr(one.shape, "knots"))
-        self.curves_ = tuple(one.theta for one in maps if isinstance(one, Curve))
-        self.points_ = next(np.stack(one) for one in maps if isinstance(one, Points))
+    def _formula(self) -> LogOdds | Softmax | PythonOnly:
+        n = self.n_classes_
+        if n is None:
+            shapes: Any = vector_shapes(self.reach_, self.knots_).values()  # type: ignore[arg-type]  # of a vector
+            curves = [shape.curve(theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
+            every = [line(0, 1), *curves, joined(*self.points_)]  # type: ignore[misc]  # two rows
+            return self._log_odds(weighted_curve(zip(self.weights_, every, strict=True)))
+        parametric = zip(self.candidates_[1:], self.curves_, strict=True)
+        linears = [Linear(), *(MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric)]
+        linear = weighted_linear(zip(self.weights_, linears, strict=True), n)
+        if not self.limits or self.from_logits:
+            return Softmax(self._logs(normalized=True), linear)
 
-    def _design_effect(self, held: Held, cells: LogitCells, rows: CalibrationSet) -> float:
-        """How much clusters enlarge the variance of the gain of the best candidate."""
-        if self._cluster is None or held.folds.number < 2:
-            return 1.0
-        best = int(held.loss[1:].sum(axis=(1, 2)).argmin()) + 1
-        differences = loss_differences(held.log_odds[0], held.log_odds[best])["log"]
-        return design_effect(_at_rows(differences, held, cells, rows), rows.weights, self._cluster)
+        def zeros_stay(p: NDArray[Any]) -> Floats:
+            zero = p == 0
+            found = Softmax(Logs(normalized=True), linear)(np.where(zero, self.eps_, p.astype(np.float64)))
+            if zero.any():
+                found[zero] = 0
+                found /= found.sum(axis=1, keepdims=True)
+            return found
 
-    def _gains(
-        self, held: Held, cells: LogitCells, rows: CalibrationSet, effect: float, rows_worth: float
-    ) -> dict[str, Gain]:
-        """What the mixture gains in rows that were held out, with weights from the other folds."""
-        if held.folds.number < 2:
-            return dict.fromkeys(("log", "brier"), Gain(0.0, -np.inf, np.inf))
-        weights = held_out_weights(held.loss, effect)
-        differences = loss_differences(held.log_odds[0], np.einsum("cdf,cdfm->dfm", weights, held.log_odds))
-        if self._cluster is not None:
-            return {
-                name: clustered_gain(_at_rows(one, held, cells, rows), rows.weights, self._cluster, float(self.level))
-                for name, one in differences.items()
-            }
-        weight = np.concatenate([held.folds.events, held.folds.others]) / held.folds.deals
-        return {
-            name: mean_gain(np.concatenate(one), weight, float(self.level), rows_worth)
-            for name, one in differences.items()
-        }
-
-    def _map(self, p: NDArray[Any]) -> Floats:
-        logits = np.asarray(self._logits(p), np.float64)
-        if logits.ndim == 1:
-            return np.asarray(expit(with_limits(self._log_odds, logits)))
-        zero = np.isneginf(logits)
-        z = log_softmax(np.where(zero, np.log(self.eps_), logits))
-        maps = [MAPS[name][0](theta) for name, theta in zip(self.candidates_[1:], self.curves_, strict=True)]
-        found = np.exp(mixed_log_probabilities(z, self.weights_, maps))
-        if zero.any():  # with `limits`, what is impossible stays so
-            found[zero] = 0
-            found /= found.sum(axis=1, keepdims=True)
-        return found
-
-    def _log_odds(self, z: Floats) -> Floats:
-        """Log-odds of the prediction at log-odds of the score."""
-        assert self.reach_ is not None
-        assert self.knots_ is not None
-        assert self.points_ is not None
-        shapes = vector_shapes(self.reach_, self.knots_).values()
-        maps = [Curve(shape, theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
-        every = [z, *(one(z) for one in maps), Points(*self.points_)(z)]
-        return np.asarray(sum(weight * one for weight, one in zip(self.weights_, every, strict=True)))
+        return PythonOnly(zeros_stay, "with limits=True, which class wins depends on which others are 0")
 
     @property
     def leave_alone_(self) -> bool:
@@ -369,9 +268,3 @@ def _rows_worth(w: Floats) -> float:
     """Whole weights count rows; others are worth as many rows of equal weight."""
     total = float(w.sum())
     return total if _whole(w) else total**2 / float(w @ w)
-
-
-def _at_rows(differences: tuple[Floats, Floats], held: Held, cells: LogitCells, rows: CalibrationSet) -> Floats:
-    """Differences for events and for others at each fold and log-odds, as one for each row: the mean over deals."""
-    at = np.arange(held.folds.deals)[:, None], held.folds.of_row, cells.cell
-    return np.asarray(np.where(rows.y == 1, differences[0][at], differences[1][at]).mean(axis=0))

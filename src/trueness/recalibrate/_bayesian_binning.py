@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from trueness._numerics.steps import steps
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator, check_number
-from trueness.recalibrate._fitted_state import Field, array, fractions, n_steps
+from trueness.recalibrate._calibrator import Calibrator, check_number, with_parameters
+from trueness.recalibrate._formula import Steps
+from trueness.recalibrate._saving import Field, array, fractions, n_steps
 from trueness.typing import Floats, Ints
 
 _MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
@@ -21,6 +21,7 @@ _MOST_MODELS = 10_000
 _NEGLIGIBLE = 2.0**-60
 
 
+@with_parameters
 class BayesianBinning(Calibrator):
     r"""Bayesian binning into quantiles (BBQ).
 
@@ -84,9 +85,8 @@ class BayesianBinning(Calibrator):
         "n_bins": Field("number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))),
     }
 
-    def __init__(self, *, spread: float = 10.0, strength: float = 2.0) -> None:
-        self.spread = spread
-        self.strength = strength
+    spread: float = 10.0
+    strength: float = 2.0
 
     def _check_parameters(self) -> None:
         check_number("spread", self.spread, "be a number ≥ 1", lambda spread: 1 <= spread < np.inf)
@@ -113,8 +113,8 @@ class BayesianBinning(Calibrator):
                 f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g} lead to {most - least + 1:,}",
             )
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        return steps(self.edges_, self.values_, p)
+    def _formula(self) -> Steps:
+        return Steps(self.edges_, self.values_)
 
 
 class _Model(NamedTuple):

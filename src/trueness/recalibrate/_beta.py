@@ -1,21 +1,20 @@
 """Beta calibration: log-odds linear in log p and log(1 − p)."""
 
 import math
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import bounded_logistic
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator, check_flag
-from trueness.recalibrate._fitted_state import Field, number
-from trueness.recalibrate._logit_map import EPS_STATE, check_eps, check_penalty, rows_eps, warn_moved
+from trueness.recalibrate._calibrator import with_parameters
+from trueness.recalibrate._formula import LogOdds, line
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
 from trueness.recalibrate._platt import smoothed_events
+from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
 
 Parameters: TypeAlias = Literal["abm", "am", "ab"]
@@ -37,7 +36,8 @@ _DESIGNS = {
 }
 
 
-class BetaCalibration(Calibrator):
+@with_parameters
+class BetaCalibration(LogitMap):
     r"""Beta calibration: the map that is optimal if each class has beta-distributed scores.
 
     More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The family contains the
@@ -48,13 +48,6 @@ class BetaCalibration(Calibrator):
     parameters : {'abm', 'am', 'ab'}, default 'abm'
         Which parameters are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through
         (1/2, 1/2).
-    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.
-    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.
     ridge : float, default 0
         Half this, times the squared distance of the free parameters from those of the identity, is added to the log
         loss summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
@@ -102,31 +95,21 @@ class BetaCalibration(Calibrator):
         "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
-    def __init__(
-        self,
-        *,
-        parameters: Parameters = "abm",
-        eps: float | None = None,
-        limits: bool = False,
-        ridge: float = 0.0,
-    ) -> None:
-        self.parameters = parameters
-        self.eps = eps
-        self.limits = limits
-        self.ridge = ridge
+    parameters: Parameters = "abm"
+    eps: float | None = None
+    limits: bool = False
+    ridge: float = 0.0
 
     def _check_parameters(self) -> None:
-        check_eps(self.eps)
-        check_flag("limits", self.limits)
+        super()._check_parameters()
         check_penalty("ridge", self.ridge)
         checked_word(self.parameters, "parameters", tuple(_DESIGNS))
 
     def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights
         design = _DESIGNS[self.parameters]
-        self.eps_ = rows_eps(self.eps, rows)
-        warn_moved(p, self.eps_)
-        logs = np.column_stack([*self._logs(p), np.ones(p.size)])
+        self._decide_eps(rows)
+        logs = np.column_stack([*self._log_columns(p), np.ones(p.size)])
         events = w * rows.y
         if self.ridge:
             ridge = self.ridge * np.eye(design.start.size)
@@ -159,15 +142,10 @@ class BetaCalibration(Calibrator):
             return True
         return bool(rest.max() <= event.min() and p.min() < p.max())
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        score = p.astype(np.float64)
-        with np.errstate(divide="ignore"):
-            logs = (np.log(score), -np.log1p(-score)) if self.limits else self._logs(score)
-        # 0 · ∞ is nan, but a factor of 0 drops the term for every score.
-        terms = [factor * log for factor, log in zip((self.a_, self.b_), logs, strict=True) if factor]
-        return np.asarray(expit(sum(terms, np.full(score.shape, self.c_))))
+    def _formula(self) -> LogOdds:
+        return self._log_odds(line(self.c_, 0.0, self.a_, self.b_))
 
-    def _logs(self, p: Floats) -> tuple[Floats, Floats]:
+    def _log_columns(self, p: Floats) -> tuple[Floats, Floats]:
         """Columns log p and −log(1 − p) of scores moved into [eps, 1 − eps]."""
         inside = np.clip(p, self.eps_, 1 - self.eps_)
         # 1 − eps may round to 1: near 1, the logarithms are those of eps.

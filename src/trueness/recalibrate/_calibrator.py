@@ -1,12 +1,15 @@
 """The base class of all calibrators, and what calibrators that hold others share."""
 
+import re
 import warnings
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +33,13 @@ from trueness.recalibrate._calibration_set import (
     score_names,
     single_column,
 )
-from trueness.recalibrate._fitted_state import today
-from trueness.recalibrate._formula import formula_of
+from trueness.recalibrate._formula import Map
 from trueness.recalibrate._onnx import onnx_of
 from trueness.recalibrate._saving import Savable
 from trueness.recalibrate._sql import Dialect, check_columns, sql_of
 from trueness.typing import ArrayLike, Floats
+
+Class = TypeVar("Class", bound=type)
 
 _FINGERPRINT_ROWS = 1 << 9
 
@@ -45,12 +49,29 @@ _REMEDIES_OF_LOGITS = _REMEDIES | {
 }
 
 
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def with_parameters(cls: Class) -> Class:
+    """Give a class the constructor that takes the fields it declares, by keyword unless a field says otherwise.
+
+    Fields that its docstring does not mention are spelled out there as `_shared_parameters` describes them.
+    """
+    made: Any = suggests_keywords(dataclass(eq=False, repr=False, kw_only=True)(cls))
+    shared = getattr(made, "_shared_parameters", {})
+    before, after = re.split(r"(?<=-----)(?=\n)", made.__doc__ or "", maxsplit=1) if shared else ("", "")
+    own, end, rest = after.partition("\n\n")
+    known = made.__dataclass_fields__
+    more = [text for name, text in shared.items() if name in known and f"\n    {name} : " not in own]
+    if more:
+        made.__doc__ = "\n".join([before + own, *more]) + end + rest
+    return cast(Class, made)
+
+
 class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """A map from scores to calibrated probabilities, learnt from labels.
 
-    A subclass declares what it works on (`_shape`), learns in `_fit` and maps checked scores in `_map`. It keeps what
-    it learnt in attributes that end in an underscore and describes each in `_state`, from which saving and loading
-    follow.
+    A subclass declares what it works on (`_shape`), learns in `_fit` and states its map in `_formula`, of which
+    `predict`, SQL and ONNX are readings. It keeps what it learnt in attributes that end in an underscore and describes
+    each in `_state`, from which saving and loading follow.
     """
 
     # scikit-learn routes every argument of `fit` that is not called X or y, unless it is declared unused.
@@ -64,8 +85,9 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
 
     _shape: ClassVar[Shape] = "vector"
+    _shared_parameters: ClassVar[dict[str, str]] = {}
 
-    # `_fitted_state.COMMON` says what these are.
+    # `_saving.COMMON` says what these are.
     n_rows_: int
     n_classes_: int | None
     classes_: tuple[Any, ...] | None
@@ -132,7 +154,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self.score_names_ = score_names(y_prob)
         name = getattr(y_true, "name", None)
         self.label_name_ = name if isinstance(name, str) else None
-        self.date_, self.version_ = today(), __version__
+        self.date_, self.version_ = datetime.now(UTC).date().isoformat(), __version__
         self.seen_ = _fingerprint(rows.p)
         self.about_ = {}
         self._fit(rows)
@@ -140,7 +162,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
     def predict(self, y_prob: ArrayLike) -> Floats:
         """Calibrated probabilities, in the shape of the scores; scale and columns must be those of `fit`."""
-        return self._map(self._accept(y_prob))
+        p = self._accept(y_prob)
+        return self._formula()(p)
 
     def predict_proba(self, y_prob: ArrayLike) -> Floats:
         """Calibrated probabilities with one column per class; for a vector of scores, non-event and event."""
@@ -191,8 +214,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
         Notes
         -----
-        Steps are nested CASE expressions, so that few comparisons find one of many. Maps that are random, give two
-        probabilities or depend on which score is the largest are refused with an :class:`~trueness.InputError`.
+        Steps are nested CASE expressions, so that few comparisons find one of many. Maps that are random or depend on
+        which score is the largest are refused with an :class:`~trueness.InputError`.
 
         Examples
         --------
@@ -202,7 +225,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         'CASE WHEN "score" >= 0.0e0 AND "score" <= 1.0e0 THEN CASE WHEN "score" < 0.4e0 THEN 0.0e0 ELSE 1.0e0 END END'
         """
         check_is_fitted(self)
-        found = sql_of(formula_of(self), check_columns(column, self), dialect)
+        found = sql_of(self._formula(), check_columns(column, self), dialect)
         if self.classes_ is None:
             return found[0]
         return dict(zip(map(str, self.classes_), found, strict=True))
@@ -223,11 +246,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         -------
         onnx.ModelProto
             A model from an array of shape (n,), or (n, K) for a matrix, to one of the same shape: equal to `predict`
-            to 1e-12, or 1e-6 with float32. Scores that `predict` refuses become NaN. The same maps are refused as by
-            :meth:`to_sql`.
+            to 1e-12, or 1e-6 with float32. Scores that `predict` refuses become NaN. Maps that are random or depend on
+            which score is the largest are refused.
         """
         check_is_fitted(self)
-        return onnx_of(formula_of(self), self.n_classes_, path, dtype)
+        return onnx_of(self._formula(), self.n_classes_, path, dtype)
 
     def _accept(self, y_prob: ArrayLike) -> NDArray[Any]:
         """Checked scores; warns if they are the ones it was fitted on."""
@@ -247,7 +270,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
     def _own_remedies(self) -> AbstractContextManager[None]:
         # Not `_get_param_names`, which reads a signature: that takes longer than some maps.
-        return remedies(_REMEDIES_OF_LOGITS if hasattr(self, "from_logits") else _REMEDIES)
+        return remedies(_REMEDIES_OF_LOGITS if "from_logits" in vars(self) else _REMEDIES)
 
     def _check_parameters(self) -> None:
         """Raise if a parameter does not meet its demand; as usual in scikit-learn, `fit` checks, not `__init__`."""
@@ -256,7 +279,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     def _fit(self, rows: CalibrationSet) -> None: ...
 
     @abstractmethod
-    def _map(self, p: NDArray[Any]) -> Floats: ...
+    def _formula(self) -> Map:
+        """The fitted map of checked scores: one of `_formula`, or any function, which SQL and ONNX then refuse."""
 
 
 def _fingerprint(p: NDArray[Any]) -> int:

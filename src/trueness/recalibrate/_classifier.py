@@ -1,40 +1,42 @@
-"""A classifier followed by a calibrator, cross-fitted."""
+"""A classifier followed by a calibrator, cross-fitted: its checks, scores and folds, and the metadata it requests."""
 
+import reprlib
 import warnings
-from typing import Any, Self
+from dataclasses import field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from scipy.special import expit, softmax
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv as as_splitter
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from trueness._input.arguments import check_jobs
+from trueness._input.columns import column, refuse_missing
+from trueness._input.labels import labels_missing
 from trueness._input.sample import check_weights, row_weights
-from trueness._keywords import suggests_keywords
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, remedies, warn
 from trueness.recalibrate._auto import AutoCalibration
-from trueness.recalibrate._base_classifier import (
-    as_probabilities,
-    base_scores,
-    check_classifier,
-    check_cv,
-    fit_arguments,
-    of_rows,
-    router,
-    rows_and_classes,
-)
-from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator
+from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
+from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator, with_parameters
 from trueness.recalibrate._one_vs_rest import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
 
+_EPS = 1e-12
+_GROUPS = (
+    "`sklearn.set_config(enable_metadata_routing=True)` lets `fit(X, y, groups=groups)` pass them on; without it, pass "
+    "the folds themselves: `cv=list({name}(…).split(X, y, groups))`."
+)
 
-@suggests_keywords
+
+@with_parameters
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """A classifier followed by a calibrator that is fitted on out-of-fold scores.
 
@@ -101,20 +103,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     (0.023, 0.004)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        calibrator: Calibrator | None = None,
-        *,
-        cv: Any = 5,
-        ensemble: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.calibrator = calibrator
-        self.cv = cv
-        self.ensemble = ensemble
-        self.n_jobs = n_jobs
+    estimator: Any = field(default=None, kw_only=False)
+    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    cv: Any = 5
+    ensemble: bool = False
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
         """Fit classifier and calibrator.
@@ -134,7 +127,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         check_jobs(self.n_jobs)
         estimator = self._estimator()
         X, y = self._check(X, y, estimator)
-        arguments = fit_arguments(self, estimator, self.cv, _weights(sample_weight, y.size), params)
+        arguments = _fit_arguments(self, estimator, checked_weights(sample_weight, y.size), params)
         codes = self._codes(y)
         folds = self._folds(X, codes, arguments.splitter)
         scores = self._fold_scores(estimator, X, y, arguments.estimator, folds)
@@ -142,7 +135,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self._fit_calibrators(rows, folds)
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
-        self.oof_uncalibrated_ = as_probabilities(scores, self._new_calibrator()._scale)
+        self.oof_uncalibrated_ = _as_probabilities(scores, self._new_calibrator()._scale)
         self.oof_proba_ = self._cross_fit(rows, folds)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
@@ -151,7 +144,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What classifier, calibrator and splitter request in `fit`."""
-        return router(self, self._estimator(), inner_calibrator(self.calibrator, AutoCalibration), self.cv)
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        calibrator = inner_calibrator(self.calibrator, AutoCalibration)
+        own = MetadataRouter(owner=self).add_self_request(self)
+        own.add(estimator=self._estimator(), method_mapping=to_fit).add(calibrator=calibrator, method_mapping=to_fit)
+        return own.add(splitter=self.cv, method_mapping=to_split)
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
@@ -220,15 +218,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _folds(self, X: Any, codes: Ints, arguments: dict[str, Any]) -> list[Ints]:
         """The test parts; every row is in exactly one of them."""
-        splitter = as_splitter(self.cv, codes, classifier=True)
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so a fold without some class does no harm
                 warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            try:
-                folds = [np.asarray(test) for _, test in splitter.split(X, codes, **arguments)]
-            except (TypeError, ValueError) as reason:
-                got = f"it cannot: {str(reason).rstrip('.')}"
-                raise InputError("cv", f"must split the {codes.size:,} rows into folds", got) from reason
+            folds = [test for _, test in split_rows(self.cv, X, codes, arguments)]
         every = np.concatenate([np.ravel(test) for test in folds]) if folds else np.empty(0)
         if len(folds) < 2 or not np.array_equal(np.sort(every), np.arange(codes.size)):
             raise InputError(
@@ -259,7 +252,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
         def fit_and_score(test: Ints) -> tuple[Any, Floats]:
             train = np.setdiff1d(np.arange(y.size), test)
-            fitted = clone(estimator).fit(_safe_indexing(X, train), y[train], **of_rows(arguments, train, y.size))
+            fitted = clone(estimator).fit(_safe_indexing(X, train), y[train], **_of_rows(arguments, train, y.size))
             return fitted, self._scores(fitted, _safe_indexing(X, test))
 
         pairs = Parallel(n_jobs=self.n_jobs)(delayed(fit_and_score)(test) for test in folds)
@@ -301,9 +294,188 @@ def _matrix(calibrator: Calibrator, scores: Floats) -> Floats:
     return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
 
-def _weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
+def check_classifier(estimator: Any) -> None:
+    """Raise unless it is a classifier, as far as can be seen before it is fitted."""
+    got = remedy = ""
+    if isinstance(estimator, type):
+        got, remedy = f"got the class {estimator.__name__}", f"`{estimator.__name__}()` makes an instance."
+    elif not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        got = f"got {reprlib.repr(estimator)}"
+    elif hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
+        got = f"{type(estimator).__name__} is a regressor"
+        remedy = "Use a classifier with `predict_proba` or `decision_function`."
+    if got:
+        raise InputError(
+            "estimator", "must be a classifier such as `LogisticRegression()`, or None", got, remedy=remedy
+        )
+
+
+def check_cv(cv: Any) -> None:
+    """Raise unless it can split rows into folds."""
+    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+    several = hasattr(cv, "split") or hasattr(cv, "__iter__")
+    if cv is None or (whole and cv >= 2) or (several and not isinstance(cv, str | bytes)):
+        return
+    remedy = "Pass a fitted classifier as `FrozenEstimator(classifier)`." if cv == "prefit" else ""
+    demand = "must be a whole number ≥ 2, a splitter or an iterable of (train, test)"
+    raise InputError("cv", demand, f"got {cv!r}", remedy=remedy)
+
+
+def takes_groups(cv: Any) -> bool:
+    """Whether a splitter needs to know the groups of the rows."""
+    return hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
+
+
+def split_rows(cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
+    """Row numbers of the training and the test part of each fold."""
+    try:
+        splits = as_splitter(cv, y, classifier=True).split(X, y, **arguments)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    except (TypeError, ValueError) as reason:
+        got = f"it cannot: {str(reason).rstrip('.')}"
+        raise InputError("cv", f"must split the {y.size:,} rows into folds", got) from reason
+    return [tuple(np.flatnonzero(part) if part.dtype == np.bool_ else part for part in fold) for fold in folds]  # type: ignore[misc]
+
+
+def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
+    """The weights of n rows, or None."""
     if sample_weight is None:
         return None
     w: Floats = row_weights(sample_weight, n).values
     check_weights(w)
     return w
+
+
+def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    """Rows, the class of each, and the classes in ascending order."""
+    if y is None:
+        raise InputError("y", "must be given: the classifier requires y to be passed, but the target y is None")
+    try:
+        X, y = indexable(X, y)
+    except ValueError as reason:
+        raise InputError("", "`X` and `y` must have one entry per row", str(reason).rstrip(".")) from reason
+    with remedies(REMEDIES):
+        missing = labels_missing(column(y, "y"))
+        if missing is not None:
+            refuse_missing("y", missing)
+    try:
+        check_classification_targets(y)
+        labels = column_or_1d(y, warn=True)
+        classes = np.unique(labels)
+    except (TypeError, ValueError) as reason:
+        raise InputError("y", "must be a vector of classes", str(reason).rstrip(".")) from reason
+    if not labels.size:
+        raise InputError("", "`X` and `y` must have at least one row", "both are empty")
+    return X, labels, classes
+
+
+def base_scores(estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool) -> Floats:
+    """Probabilities or logits of the rows: of the second class, or (`matrix`) one column per class."""
+    _check_classes(estimator, classes)
+    if scale == "logits":
+        return _logits(estimator, X, classes, matrix)
+    p = _probabilities(estimator, X, classes)
+    return p if matrix else p[:, 1]
+
+
+def _as_probabilities(scores: Floats, scale: Scale) -> Floats:
+    """The same scores as a matrix of probabilities, uncalibrated."""
+    if scale == "logits":
+        scores = expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)
+    return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
+
+
+def _check_classes(estimator: Any, classes: NDArray[Any]) -> None:
+    known = getattr(estimator, "classes_", None)
+    if known is None or list(known) != list(classes):
+        has = "no `classes_`" if known is None else f"{', '.join(map(repr, np.asarray(known).tolist()))}"
+        raise InputError(
+            "estimator",
+            f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order",
+            f"it has {has}",
+            remedy="Each training part of `cv` must have rows of every class.",
+        )
+
+
+def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
+    if hasattr(estimator, "predict_proba"):
+        p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        return _check_shape(p, (p.shape[0], classes.size), "predict_proba")
+    if not hasattr(estimator, "decision_function"):
+        raise InputError("estimator", "must have `predict_proba` or `decision_function`", "it has neither")
+    return _as_probabilities(_margins(estimator, X, classes), "logits")
+
+
+def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floats:
+    if hasattr(estimator, "decision_function"):
+        logits = _margins(estimator, X, classes)
+    else:
+        p = _probabilities(estimator, X, classes)
+        if p.size and p.min() < _EPS:
+            warn(f"Probabilities of 0 were moved to {_EPS:g}, because their logit is infinite.", MovedScoresWarning)
+        log = np.log(np.maximum(p, _EPS))
+        logits = log[:, 1] - log[:, 0] if classes.size == 2 else log
+    if matrix and logits.ndim == 1:
+        # Not [0, m]: the softmax is the same, but the first column alone (OneVsRest) would carry no information.
+        return np.column_stack([-logits / 2, logits / 2])
+    return logits
+
+
+def _margins(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
+    margins = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    n = margins.shape[0]
+    return _check_shape(margins, (n,) if classes.size == 2 else (n, classes.size), "decision_function")
+
+
+def _check_shape(scores: Floats, shape: tuple[int, ...], method: str) -> Floats:
+    if scores.shape != shape:
+        demand = f"`estimator.{method}` must return shape {shape}, one column per class"
+        raise InputError("", demand, f"got {scores.shape}")
+    return scores
+
+
+class _FitArguments(NamedTuple):
+    """What each part of a `CalibratedClassifier` is passed in `fit`."""
+
+    estimator: dict[str, Any]
+    """Arguments of the classifier's `fit`."""
+    weights: Floats | None
+    """Weights for the calibrator."""
+    splitter: dict[str, Any]
+    """Arguments of the splitter's `split`."""
+
+
+def _fit_arguments(owner: Any, estimator: Any, w: Floats | None, others: dict[str, Any]) -> _FitArguments:
+    """Distribute the arguments of `fit`: as requested if routing is enabled, else as scikit-learn did before."""
+    if get_config()["enable_metadata_routing"]:
+        routed = process_routing(owner, "fit", sample_weight=w, **others)
+        weights = routed.calibrator.fit.get("sample_weight")
+        arguments = _FitArguments(dict(routed.estimator.fit), weights, dict(routed.splitter.split))
+        takes = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
+    else:
+        takes = has_fit_parameter(estimator, "sample_weight")
+        if "groups" in others and not has_fit_parameter(estimator, "groups"):
+            remedy = _GROUPS.format(name="GroupKFold")
+            raise InputError("groups", "needs metadata routing", "it is disabled", remedy=remedy)
+        arguments = _FitArguments(others | ({"sample_weight": w} if takes and w is not None else {}), w, {})
+    # A frozen classifier is not fitted, and one that could take weights but did not request them decided so itself.
+    indifferent = isinstance(estimator, FrozenEstimator) or has_fit_parameter(estimator, "sample_weight")
+    if w is not None and not takes and not indifferent:
+        name = type(estimator).__name__
+        warn(f"`sample_weight` is used by the calibrator only: {name} does not take it.", TruenessWarning)
+    if takes_groups(owner.cv) and arguments.splitter.get("groups") is None:
+        name = type(owner.cv).__name__
+        raise InputError("groups", f"must be given for cv={name}(…)", "got none", remedy=_GROUPS.format(name=name))
+    return arguments
+
+
+def _of_rows(arguments: dict[str, Any], rows: Ints, n: int) -> dict[str, Any]:
+    """The arguments for some of n rows: those with one entry per row are subset."""
+    return {name: _safe_indexing(value, rows) if _one_per_row(value, n) else value for name, value in arguments.items()}
+
+
+def _one_per_row(value: Any, n: int) -> bool:
+    if isinstance(value, str | bytes | dict) or not (hasattr(value, "__len__") or hasattr(value, "shape")):
+        return False
+    shape = getattr(value, "shape", None) or np.shape(value)[:1]
+    return bool(shape) and shape[0] == n

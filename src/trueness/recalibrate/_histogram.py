@@ -1,6 +1,7 @@
 """Histogram binning: the event rate of each bin, with a guarantee."""
 
-from typing import Any, ClassVar, Literal
+from dataclasses import field
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,14 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.arguments import check_seed, checked_fraction, checked_whole, checked_word
 from trueness._input.sample import Sample
-from trueness._numerics.steps import ranks, steps
+from trueness._numerics.steps import ranks
+from trueness._tally.cells import Cells
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
-from trueness.recalibrate._boundaries import rank_cuts, split_cuts
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import Field, array, boolean, fractions, one_of, whole
+from trueness.recalibrate._calibrator import Calibrator, with_parameters
+from trueness.recalibrate._formula import PythonOnly, Steps
 from trueness.recalibrate._guarantee import FittedBins, guarantee_of
 from trueness.recalibrate._planning import (
     DELTA,
@@ -28,6 +29,7 @@ from trueness.recalibrate._planning import (
     sample_size,
     usual_bins,
 )
+from trueness.recalibrate._saving import Field, array, boolean, fractions, one_of, whole
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
@@ -42,6 +44,7 @@ _MOST_REPEATED = 10**7
 _FIT, _PREDICT = 0, 1
 
 
+@with_parameters
 class HistogramBinning(Calibrator):
     r"""Histogram binning: predict the event rate of each equal-mass bin, with a distribution-free guarantee.
 
@@ -83,10 +86,9 @@ class HistogramBinning(Calibrator):
 
     The theorem for 'umd' and 'original' assumes scores without ties. Ties give a warning. If rows share the score of a
     boundary, there is no guarantee, because such rows belong to a bin whose averaged labels do not represent them.
-    Ties inside bins are harmless: given the boundaries, the labels between them are still independent. Each tied row
-    counts with the mean label of its score, so the order of the rows never matters. A weight of 2 counts the row twice
-    and is therefore a tie; fractional weights have no ranks and are accepted by 'fixed-width' only. Whole weights may
-    sum to 2⁵²; for 'randomized' and 'split', to 10⁷ or the number of rows.
+    Ties inside bins are harmless. Each tied row counts with the mean label of its score, so the order of the rows never
+    matters. A weight of 2 counts the row twice and is a tie; fractional weights have no ranks and are accepted
+    by 'fixed-width' only. Whole weights may sum to 2⁵²; for 'randomized' and 'split', to 10⁷ or the number of rows.
 
     'randomized' also moves each value by up to δ = 1e-9, so that no two bins share one; its guarantee includes δ.
 
@@ -134,25 +136,12 @@ class HistogramBinning(Calibrator):
         "whole": Field("whether every weight was a whole number", boolean),
     }
 
-    ties_: Floats | None
-    values_: Floats
-
-    def __init__(
-        self,
-        n_bins: int | Literal["auto"] = 10,
-        scheme: Scheme = "umd",
-        *,
-        epsilon: float | None = None,
-        alpha: float = 0.1,
-        split: float = 0.5,
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        self.n_bins = n_bins
-        self.scheme = scheme
-        self.epsilon = epsilon
-        self.alpha = alpha
-        self.split = split
-        self.seed = seed
+    n_bins: int | Literal["auto"] = field(default=10, kw_only=False)
+    scheme: Scheme = field(default="umd", kw_only=False)
+    epsilon: float | None = None
+    alpha: float = 0.1
+    split: float = 0.5
+    seed: int | np.random.Generator | None = None
 
     def guarantee(self, alpha: float = 0.1, *, bound: Bound = "hoeffding") -> Guarantee:
         """A bound on the distance between predictions and the event rates of their bins.
@@ -187,10 +176,8 @@ class HistogramBinning(Calibrator):
         check_is_fitted(self)
         alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
         bins = FittedBins(*(getattr(self, f"{name}_") for name in FittedBins._fields))
+        bins = bins._replace(counts=bins.counts - self._boundary_rows())  # the theorem is about labels between them
         used = self._reachable()
-        bins = bins._replace(
-            counts=bins.counts - self._boundary_rows()
-        )  # the theorem is about labels between boundaries
         arrays = {name: getattr(bins, name)[used].astype(np.float64) for name in ("counts", "rates", "values")}
         return guarantee_of(bins._replace(**arrays), alpha, bound)
 
@@ -202,30 +189,24 @@ class HistogramBinning(Calibrator):
         if self.n_bins != "auto":
             checked_whole(self.n_bins, "n_bins", MOST_BINS)
             if self.epsilon is not None:
-                raise InputError(
-                    "epsilon", "is only for `n_bins='auto'`", f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
-                )
+                got = f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
+                raise InputError("epsilon", "is only for `n_bins='auto'`", got)
         elif self.epsilon is not None:
             checked_fraction(self.epsilon, "epsilon")
             if self.scheme == "fixed-width":
-                demand = (
-                    "must be None for `scheme='fixed-width'`, where the number of rows in a bin depends on the scores"
-                )
+                demand = "must be None for `scheme='fixed-width'`, where the rows in a bin depend on the scores"
                 raise InputError("epsilon", demand, f"got {self.epsilon!r}")
 
     def _fit(self, rows: CalibrationSet) -> None:
         self.scheme_ = self.scheme
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
         if not self.whole_ and self.scheme != "fixed-width":
-            raise InputError(
-                "sample_weight",
-                f"must be whole numbers for `scheme={self.scheme!r}`, which cuts bins at ranks",
-                remedy="`scheme='fixed-width'` takes any weights.",
-            )
+            demand = f"must be whole numbers for `scheme={self.scheme!r}`, which cuts bins at ranks"
+            raise InputError("sample_weight", demand, remedy="`scheme='fixed-width'` takes any weights.")
         self._check_total(rows)
         self.n_ = int(rows.w.sum()) if rows.w is not None and self.whole_ else rows.y.size
         self.n_bins_ = self._bins_for(self.n_)
-        self.ties_ = None
+        self.ties_: Floats | None = None
         if self.scheme == "fixed-width":
             self._fit_fixed(rows)
         else:
@@ -239,11 +220,8 @@ class HistogramBinning(Calibrator):
         most = max(_MOST_REPEATED, rows.y.size) if repeats else _MOST_TOTAL
         if total > most:
             why = "which draws each repetition of a row" if repeats else "beyond which float sums are not exact"
-            raise InputError(
-                "sample_weight",
-                f"must sum to at most {most:,} for `scheme={self.scheme!r}`, {why}",
-                f"got {total:,.6g}",
-            )
+            demand = f"must sum to at most {most:,} for `scheme={self.scheme!r}`, {why}"
+            raise InputError("sample_weight", demand, f"got {total:,.6g}")
 
     def _warn_about_empty_bins(self) -> None:
         empty = int((self.counts_[self._reachable()] == 0).sum())
@@ -265,10 +243,8 @@ class HistogramBinning(Calibrator):
         if self.scheme == "split":
             most = min(most, cut_rows(n, self.split) + 1)
         if wanted > most:
-            warn(
-                f"{n:,} rows are too few for {wanted:,} bins with a label each; {most:,} bins are used.",
-                FewRowsWarning,
-            )
+            few = f"{n:,} rows are too few for {wanted:,} bins with a label each"
+            warn(f"{few}; {most:,} bins are used.", FewRowsWarning)
         return min(wanted, most)
 
     def _requested_bins(self, n: int) -> int:
@@ -280,12 +256,14 @@ class HistogramBinning(Calibrator):
         most = max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
         if most == 0:
             least = sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
-            demand = (
-                f"must be larger: with alpha = {self.alpha:g}, an epsilon of {self.epsilon:g} needs {least:,} rows for "
-                "a single bin"
-            )
-            raise InputError("epsilon", demand, f"got {n:,}")
+            needs = f"an epsilon of {self.epsilon:g} needs {least:,} rows for a single bin"
+            raise InputError("epsilon", f"must be larger: with alpha = {self.alpha:g}, {needs}", f"got {n:,}")
         return min(most, MOST_BINS)
+
+    def _set_rates(self, events: NDArray[Any], weight: NDArray[Any], overall: float) -> None:
+        rates = np.divide(events, weight, out=np.full(self.n_bins_, overall), where=weight > 0)
+        self.rates_ = np.clip(rates, 0.0, 1.0)  # mean labels of ties are rounded
+        self.values_: Floats = self.rates_.copy()
 
     def _fit_ranks(self, rows: CalibrationSet) -> None:
         cells = rows.cells()
@@ -324,15 +302,14 @@ class HistogramBinning(Calibrator):
         self.counts_ = size.astype(np.int64) if self.whole_ else size
         self._set_rates(bins.events, bins.weight, float(bins.events.sum() / bins.weight.sum()))
 
-    def _set_rates(self, events: NDArray[Any], weight: NDArray[Any], overall: float) -> None:
-        rates = np.divide(events, weight, out=np.full(self.n_bins_, overall), where=weight > 0)
-        self.rates_ = np.clip(rates, 0.0, 1.0)  # mean labels of ties are rounded
-        self.values_ = self.rates_.copy()
+    def _formula(self) -> Steps | PythonOnly:
+        if self.ties_ is None or not self.ties_.size:
+            return Steps(self.edges_[1:-1], self.values_)
+        reason = "with scheme='randomized', scores equal to an edge are placed by random numbers"
+        return PythonOnly(self._in_random_order, reason)
 
-    def _map(self, p: NDArray[Any]) -> Floats:
+    def _in_random_order(self, p: NDArray[Any]) -> Floats:
         inner = self.edges_[1:-1]
-        if self.ties_ is None or not inner.size:
-            return steps(inner, self.values_, p)
         place = ranks(inner, p)
         self._break_ties(p, place, np.flatnonzero((place > 0) & (inner[np.maximum(place, 1) - 1] == p)))
         return np.asarray(self.values_[place])
@@ -356,3 +333,83 @@ def _generator(seed: Any, stream: int) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(None if seed is None else [int(seed), stream])
+
+
+class Cuts(NamedTuple):
+    """Bins [edges[b], edges[b + 1]), the last one closed, and the labels inside them."""
+
+    edges: Floats
+    """0, the scores of the boundary points, 1."""
+    ties: Floats | None
+    """A random number for each boundary point, which orders it among points of equal score; None if unused."""
+    counts: Ints
+    """Number of labels inside each bin, without boundary points."""
+    events: Floats
+    """Events among them."""
+    boundary_labels: Floats
+    """Labels of the boundary points."""
+
+
+def boundary_ranks(n: int, n_bins: int) -> Ints:
+    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B.
+
+    Integer arithmetic throughout: in floats, products such as 1.5 · (50 / 22) may be slightly too large, which would
+    raise their ceiling by one.
+    """
+    kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object  # products of large weights do not fit into int64
+    return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
+
+
+def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None) -> Cuts:
+    """Cut at order statistics, whose own labels count in no bin.
+
+    `rng` puts points of equal score in random order. Without it, each has the mean label of its cell, which is the
+    average over random orders and does not depend on the order of the rows.
+    """
+    through = np.cumsum(cells.weight)
+    n = int(through[-1])
+    ranks = boundary_ranks(n, n_bins)
+    inner = ranks[1:-1]
+    cell = np.searchsorted(through, inner, side="left")
+    ahead = inner - 1 - (through[cell] - cells.weight[cell])  # points of the same score before the boundary point
+    if rng is None:
+        label = cells.events[cell] / cells.weight[cell]
+        within, ties = ahead * label, None
+    else:
+        within, label, ties = _in_random_order(cells, cell, ahead, rng)
+    reached = np.cumsum(cells.events)
+    before = reached[cell] - cells.events[cell] + within
+    events = np.append(before, reached[-1]) - np.concatenate([[0.0], before + label])
+    edges = np.concatenate([[0.0], cells.score[cell], [1.0]])
+    return Cuts(edges, ties, np.diff(ranks) - 1, events, label.astype(np.float64))
+
+
+def _in_random_order(cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Events before each boundary point in its cell, its label, and its random number."""
+    within, label, ties = np.zeros((3, cell.size))
+    # Cells are visited in ascending order of score, so the draws do not depend on the order or repetition of rows.
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    for start, stop in zip(starts, np.append(starts, cell.size)[1:], strict=True):
+        count, events = int(cells.weight[cell[start]]), int(cells.events[cell[start]])
+        labels = rng.permutation(np.arange(count) < events)
+        at = ahead[start:stop]
+        within[start:stop] = np.concatenate([[0], np.cumsum(labels)])[at]
+        label[start:stop] = labels[at]
+        ties[start:stop] = np.sort(rng.random(count))[at]
+    return within, label, ties
+
+
+def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) -> Cuts:
+    """Cut at order statistics of `n_cut` points drawn at random; average the labels of the others."""
+    n = int(cells.weight.sum())
+    # Points in ascending order of (score, label), so that the draw does not depend on the order of the rows.
+    of = np.repeat(np.arange(cells.size), cells.weight.astype(np.int64))
+    first = np.cumsum(cells.weight) - cells.weight
+    label = np.arange(n) - first[of] >= (cells.weight - cells.events)[of]
+    drawn = rng.permutation(n) < n_cut
+    inner = boundary_ranks(n_cut, n_bins)[1:-1] - 1
+    cutting = cells.score[of[drawn]][inner]
+    place = np.searchsorted(cutting, cells.score[of[~drawn]], side="right")
+    counts = np.bincount(place, minlength=n_bins)
+    events = np.bincount(place, weights=label[~drawn], minlength=n_bins).astype(np.float64)
+    return Cuts(np.concatenate([[0.0], cutting, [1.0]]), None, counts, events, label[drawn][inner].astype(np.float64))

@@ -3,34 +3,32 @@
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
-from trueness._numerics.steps import interpolate, steps
 from trueness._tally.cells import pool_runs
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator, check_number
-from trueness.recalibrate._fitted_state import Field, all_of, fractions
-from trueness.typing import Floats
+from trueness.recalibrate._calibrator import Calibrator, check_number, with_parameters
+from trueness.recalibrate._formula import Lines, Steps
+from trueness.recalibrate._saving import Field, all_of, fractions, meets
 
 
 def _blocks(calibrator: Any) -> int:
     return int(calibrator.low_.size)
 
 
-def _last_scores(calibrator: Any, high: Any) -> str:
-    low = calibrator.low_
-    disjoint = (low <= high).all() and (high[:-1] < low[1:]).all()
-    return "" if disjoint else "the last scores of blocks that follow each other"
+_last_scores = meets(
+    "the last scores of blocks that follow each other",
+    lambda c, high: (c.low_ <= high).all() and (high[:-1] < c.low_[1:]).all(),
+)
+_inside = meets(
+    "between the first and the last score of each block",
+    lambda c, centre: (c.low_ <= centre).all() and (centre <= c.high_).all(),
+)
 
 
-def _inside(calibrator: Any, centre: Any) -> str:
-    good = (calibrator.low_ <= centre).all() and (centre <= calibrator.high_).all()
-    return "" if good else "between the first and the last score of each block"
-
-
+@with_parameters
 class IsotonicCalibration(Calibrator):
     r"""Isotonic calibration: the isotonic regression of labels on scores.
 
@@ -96,18 +94,10 @@ class IsotonicCalibration(Calibrator):
         "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
     }
 
-    def __init__(
-        self,
-        *,
-        interpolation: Literal["linear", "step", "centred"] = "linear",
-        prior: float = 0.0,
-        y_min: float = 0.0,
-        y_max: float = 1.0,
-    ) -> None:
-        self.interpolation = interpolation
-        self.prior = prior
-        self.y_min = y_min
-        self.y_max = y_max
+    interpolation: Literal["linear", "step", "centred"] = "linear"
+    prior: float = 0.0
+    y_min: float = 0.0
+    y_max: float = 1.0
 
     def _check_parameters(self) -> None:
         checked_word(self.interpolation, "interpolation", ("linear", "step", "centred"))
@@ -127,11 +117,11 @@ class IsotonicCalibration(Calibrator):
         self.low_, self.high_, self.values_ = cells.score[start[:-1]], cells.score[start[1:] - 1], rate
         self.centre_ = blocks.score
 
-    def _map(self, p: NDArray[Any]) -> Floats:
+    def _formula(self) -> Steps | Lines:
         if self.interpolation == "step":
-            return steps(midpoints(self.high_[:-1], self.low_[1:]), self.values_, p)
+            return Steps(midpoints(self.high_[:-1], self.low_[1:]), self.values_)
         if self.interpolation == "centred":
-            return interpolate(self.centre_, self.values_, p)
+            return Lines(self.centre_, self.values_)
         wide = self.low_ < self.high_
         x = np.column_stack([self.low_, self.high_])[np.column_stack([np.ones_like(wide), wide])]
-        return interpolate(x, np.repeat(self.values_, 1 + wide), p)
+        return Lines(x, np.repeat(self.values_, 1 + wide))

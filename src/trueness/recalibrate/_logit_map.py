@@ -1,4 +1,4 @@
-r"""Maps on the logit scale: their options, and the scores near 0 and 1.
+r"""Maps on the logit scale: the scores near 0 and 1, the shapes of curves of log-odds, and how these are fitted.
 
 The log-odds of scores 0 and 1 are infinite. One rule holds for all maps: `fit` and `predict` move scores into
 :math:`[\varepsilon, 1 - \varepsilon]` (matrices: to at least :math:`\varepsilon`). With n rows and K classes,
@@ -8,89 +8,109 @@ The log-odds of scores 0 and 1 are infinite. One rule holds for all maps: `fit` 
 grades its certainty keep their order and nearly all of their range.
 """
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import MovedScoresWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
-from trueness.recalibrate._fitted_state import Field, number
-from trueness.typing import Floats
+from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
+from trueness.recalibrate._saving import Field, number
+from trueness.typing import Bools, Floats, Ints
 
 EPS_STATE = {"eps": Field("scores nearer to 0 or 1 than this are moved to that distance", number(above=0))}
 """What a map keeps that moves scores."""
 
+_ABOUT_EPS = """    eps : float, optional
+        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
+        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
+        of that."""
+_ABOUT_LIMITS = """    limits : bool, default False
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
+        map."""
+_ABOUT_LOGITS = """    from_logits : bool, default False
+        Whether the scores are logits; otherwise they are P(positive), whose logit is taken."""
+ABOUT_MATRIX = {
+    "from_logits": """    from_logits : bool, default False
+        Whether the scores are logits. Probabilities enter by their logarithms.""",
+    "eps": """    eps : float, optional
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
+        and K classes, or less if there are smaller probabilities, but at least the square of that.""",
+    "max_iter": """    max_iter : int, default 100
+        Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.""",
+}
+"""What maps of several classes have in common."""
 
-def rows_eps(eps: float | None, rows: CalibrationSet, *, from_logits: bool = False) -> float:
-    """How near to 0 and 1 scores may be: as set, or by the rule, with weights as numbers of rows; of logits, δ."""
-    if eps is not None:
-        return float(eps)
-    n = float(rows.y.size if rows.w is None else rows.w.sum())
-    p = rows.p
-    delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
-    if from_logits:
-        return delta
-    least = float(p.min(initial=1)) or float(np.min(p, where=p > 0, initial=1))  # the mask takes ten times as long
-    if p.ndim == 1:
-        least = min(least, 1 - float(np.max(p, where=p < 1, initial=0)))
-    return max(min(delta, least), delta * delta)
+MOST_CELLS = 4096
+"""Above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds."""
 
 
 class LogitMap(Calibrator):
-    """A calibrator with parameters `from_logits` and `eps`, which works on logits of vectors or logarithms of rows."""
+    """A calibrator with a parameter `eps`, perhaps `from_logits` and `limits`, that works on log-odds or logarithms."""
 
-    from_logits: bool
+    _shared_parameters: ClassVar = {"from_logits": _ABOUT_LOGITS, "eps": _ABOUT_EPS, "limits": _ABOUT_LIMITS}
     eps: float | None
     eps_: float
 
     @property
+    def _takes_logits(self) -> bool:
+        return bool(getattr(self, "from_logits", False))
+
+    @property
     def _scale(self) -> Scale:
-        return "logits" if self.from_logits else "probabilities"
+        return "logits" if self._takes_logits else "probabilities"
 
     def _check_parameters(self) -> None:
-        check_flag("from_logits", self.from_logits)
-        check_eps(self.eps)
-        if hasattr(self, "limits"):
-            check_flag("limits", self.limits)
+        for name in ("from_logits", "limits"):
+            check_flag(name, getattr(self, name, False))
+        if self.eps is not None:
+            check_number("eps", self.eps, "be None or lie strictly between 0 and 0.5", lambda eps: 0 < eps < 0.5)
+
+    def _decide_eps(self, rows: CalibrationSet) -> None:
+        """Decide how near to 0 and 1 scores may be, and warn of moved ones."""
+        self.eps_ = self._least_distance(rows)
+        if not self._takes_logits:
+            _warn_moved(rows.p, self.eps_)
 
     def _fit_logits(self, rows: CalibrationSet) -> NDArray[Any]:
-        """Logits of the rows to learn from; decides how near to 0 and 1 scores may be, and warns of moved ones."""
-        self.eps_ = rows_eps(self.eps, rows, from_logits=self.from_logits)
-        if not self.from_logits:
-            warn_moved(rows.p, self.eps_)
-        return self._bounded_logits(rows.p)
-
-    def _logits(self, p: NDArray[Any]) -> NDArray[Any]:
-        """Logits of scores to be mapped; infinite at 0 and 1 if `limits` is set."""
-        return self._unbounded_logits(p) if getattr(self, "limits", False) else self._bounded_logits(p)
-
-    def _bounded_logits(self, p: NDArray[Any]) -> NDArray[Any]:
-        logits = self._unbounded_logits(p)
-        return logits if self.from_logits else bounded_logits(logits, self.eps_)
-
-    def _unbounded_logits(self, p: NDArray[Any]) -> NDArray[Any]:
-        """Logits of P(positive), or logarithms of a matrix; infinite at 0 and 1. Logits are returned unchanged."""
-        if self.from_logits:
-            return p
-        score = p.astype(np.float64)
+        """Logits of the rows to learn from, after the decision about `eps_`."""
+        self._decide_eps(rows)
+        if self._takes_logits:
+            return rows.p
+        score = rows.p.astype(np.float64)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(score) - np.log1p(-score) if p.ndim == 1 else np.log(score))
+            logits = np.log(score) - np.log1p(-score) if score.ndim == 1 else np.log(score)
+        return bounded_logits(logits, self.eps_)
 
+    def _least_distance(self, rows: CalibrationSet) -> float:
+        """How near to 0 and 1 scores may be: as set, or by the rule, with weights as numbers of rows; of logits, δ."""
+        if self.eps is not None:
+            return float(self.eps)
+        n = float(rows.y.size if rows.w is None else rows.w.sum())
+        p = rows.p
+        delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
+        if self._takes_logits:
+            return delta
+        least = float(p.min(initial=1)) or float(np.min(p, where=p > 0, initial=1))  # the mask takes ten times as long
+        if p.ndim == 1:
+            least = min(least, 1 - float(np.max(p, where=p < 1, initial=0)))
+        return max(min(delta, least), delta * delta)
 
-def bounded_logits(logits: Floats, eps: float) -> Floats:
-    """Logits of scores moved into [eps, 1 − eps], or logarithms of scores of at least `eps`."""
-    if logits.ndim == 2:
-        return np.maximum(logits, np.log(eps))
-    end = np.log1p(-eps) - np.log(eps)  # 1 − eps may round to 1: the logit of the upper end is minus that of the lower
-    return np.clip(logits, -end, end)
+    @property
+    def _moved_by(self) -> float:
+        return 0.0 if self._takes_logits or getattr(self, "limits", False) else float(self.eps_)
 
+    def _log_odds(self, curve: Curve) -> LogOdds:
+        """The map of one score that a curve of its log-odds makes."""
+        return LogOdds(curve, self._takes_logits, self._moved_by)
 
-def check_eps(value: Any) -> None:
-    """Raise unless scores can be moved inwards by that much."""
-    if value is not None:
-        check_number("eps", value, "be None or lie strictly between 0 and 0.5", lambda eps: 0 < eps < 0.5)
+    def _logs(self, **options: Any) -> Logs:
+        """What a map of a row of scores begins with."""
+        return Logs(self._takes_logits, self._moved_by, **options)
 
 
 def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
@@ -99,7 +119,7 @@ def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
     check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))
 
 
-def warn_moved(p: NDArray[Any], eps: float) -> None:
+def _warn_moved(p: NDArray[Any], eps: float) -> None:
     """Warn if scores are exactly 0 or 1, which only moving makes finite; scores near them are moved as well."""
     vector = p.ndim == 1
     ends = int((p == 0).sum()) + (int((p == 1).sum()) if vector else 0)
@@ -111,3 +131,222 @@ def warn_moved(p: NDArray[Any], eps: float) -> None:
     where = f"into [{eps:.3g}, 1 − {eps:.3g}]" if vector else f"to {eps:.3g}"
     verb = "was moved" if ends + max(near, 0) == 1 else "were moved"
     warn(f"{subject} exactly {'0 or 1' if vector else '0'}{others} and {verb} {where}.", MovedScoresWarning)
+
+
+class LogitShape(Protocol):
+    """A family of maps from log-odds to log-odds, linear in coefficients of which some must not be negative.
+
+    The first column of the basis is 1; the others do not decrease in z over the range of the scores. With the bounds, a
+    map never decreases.
+    """
+
+    @property
+    def identity(self) -> Floats:
+        """Coefficients of the identity; the first one is that of the constant."""
+        ...
+
+    @property
+    def ridge(self) -> Floats:
+        """The penalty of strength 1: half the squared distance from the identity in the natural coefficients."""
+        ...
+
+    def basis(self, z: Floats) -> Floats:
+        """Columns that the coefficients multiply."""
+        ...
+
+    def curve(self, theta: Floats) -> Curve:
+        """The map with these coefficients."""
+        ...
+
+
+def bounded(shape: LogitShape) -> Bools:
+    """The coefficients that must not be negative for the map to increase: all but the constant."""
+    return np.arange(shape.identity.size) > 0
+
+
+class Line(NamedTuple):
+    """a + bz."""
+
+    @property
+    def identity(self) -> Floats:
+        return np.array([0.0, 1.0])
+
+    @property
+    def ridge(self) -> Floats:
+        return np.eye(2)
+
+    def basis(self, z: Floats) -> Floats:
+        return np.column_stack([np.ones_like(z), z])
+
+    def curve(self, theta: Floats) -> Curve:
+        return line(*theta)
+
+
+class LogScores(NamedTuple):
+    """c + a log p − b log(1 − p), with p the probability of log-odds z."""
+
+    @property
+    def identity(self) -> Floats:
+        return np.array([0.0, 1.0, 1.0])
+
+    @property
+    def ridge(self) -> Floats:
+        return np.eye(3)
+
+    def basis(self, z: Floats) -> Floats:
+        return log_scores(z)
+
+    def curve(self, theta: Floats) -> Curve:
+        c, a, b = map(float, theta)
+        return line(c, 0.0, a, b)
+
+
+class Bend(NamedTuple):
+    """a + bz + c z² (`signed`: c z|z|) for |z| up to `reach`, straight beyond.
+
+    Coefficients are a and the slopes at two points between which the slope is linear: −reach and reach; signed, 0 and
+    reach. The slopes are not negative exactly if the map increases.
+    """
+
+    reach: float
+    signed: bool
+
+    @property
+    def identity(self) -> Floats:
+        return np.array([0.0, 1.0, 1.0])
+
+    @property
+    def ridge(self) -> Floats:
+        own = self.natural
+        return np.asarray(own.T @ own)
+
+    @property
+    def natural(self) -> Floats:
+        """The matrix that takes the coefficients to a, b and c."""
+        if self.signed:
+            return np.array([[1, 0, 0], [0, 1, 0], [0, -0.5 / self.reach, 0.5 / self.reach]])
+        return np.array([[1, 0, 0], [0, 0.5, 0.5], [0, -0.25 / self.reach, 0.25 / self.reach]])
+
+    def basis(self, z: Floats) -> Floats:
+        inside = np.clip(z, -self.reach, self.reach)
+        beyond = z - inside
+        square = inside * (np.abs(inside) if self.signed else inside)
+        straight = 2 * beyond * np.abs(inside if self.signed else self.reach)
+        if not self.signed:
+            straight = np.where(beyond < 0, -straight, straight)
+        bend, own = square + straight, self.natural  # the product with `own`, without waking threads
+        return np.column_stack([np.ones_like(z), *(z * own[1, j] + bend * own[2, j] for j in (1, 2))])
+
+    def curve(self, theta: Floats) -> Curve:
+        (_, low, high), t = theta, self.reach
+        breaks, slope = ([-t, 0.0, t], [high, low, high]) if self.signed else ([-t, t], [low, high])
+        at = np.array(breaks)
+        return with_slopes(at, self.basis(at) @ theta, np.array(slope))
+
+
+class Spline(NamedTuple):
+    """A curve whose slope is linear between knots and constant outside them.
+
+    Coefficients are the value at 0 and the slope at each knot.
+    """
+
+    knots: Floats
+
+    @property
+    def identity(self) -> Floats:
+        return np.concatenate([[0.0], np.ones(self.knots.size)])
+
+    @property
+    def ridge(self) -> Floats:
+        return np.eye(1 + self.knots.size)
+
+    def basis(self, z: Floats) -> Floats:
+        at_zero = self._areas(np.zeros(1))
+        return np.column_stack([np.ones_like(z), self._areas(z) - at_zero])
+
+    def curve(self, theta: Floats) -> Curve:
+        return with_slopes(self.knots, self.basis(self.knots) @ theta, theta[1:])
+
+    def _areas(self, z: Floats) -> Floats:
+        """The integral of each knot's hat, from the first knot to z."""
+        t, k = self.knots, self.knots.size
+        areas = np.zeros((z.size, k))
+        areas[:, 0] += np.minimum(z - t[0], 0)
+        areas[:, -1] += np.maximum(z - t[-1], 0)
+        for j in range(k - 1):
+            width = t[j + 1] - t[j]
+            inside = np.clip(z - t[j], 0, width)
+            rising = inside * inside / (2 * width)
+            areas[:, j + 1] += rising
+            areas[:, j] += inside - rising
+        return areas
+
+
+def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
+    """Quantiles of ascending log-odds from 5 to 95 %, without those that hardly differ from the one before."""
+    reached = (np.cumsum(weight) - weight / 2) / weight.sum()
+    at = np.interp(np.linspace(0.05, 0.95, number), reached, z)
+    # Slopes at knots closer than this could not be distinguished.
+    return np.asarray(at[np.concatenate([[True], np.diff(at) > 1e-6])])
+
+
+class LogitCells(NamedTuple):
+    """Log-odds in ascending order, and the weights of rows and events at each of them."""
+
+    z: Floats
+    weight: Floats
+    events: Floats
+    cell: Ints
+    """The cell of each row."""
+
+    @property
+    def reach(self) -> float:
+        """The largest distance of log-odds from 0, at least 1."""
+        return max(float(np.abs(self.z).max()), 1.0)
+
+
+def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
+    """One cell for each distinct log-odds, or fewer of about equal weight."""
+    z = np.asarray(z, np.float64)
+    value, cell = np.unique(z, return_inverse=True)
+    if value.size > MOST_CELLS:
+        reached = np.cumsum(np.bincount(cell, w, value.size))
+        pool = np.minimum((reached * (MOST_CELLS / reached[-1])).astype(np.int64), MOST_CELLS - 1)
+        cell = np.unique(pool, return_inverse=True)[1][cell]
+    weight = np.bincount(cell, w).astype(np.float64)
+    mean = np.bincount(cell, z if w is None else w * z) / weight if value.size > MOST_CELLS else value
+    events = np.bincount(cell, y if w is None else w * y, weight.size).astype(np.float64)
+    return LogitCells(mean, weight, events, cell)
+
+
+class ShapedMap(LogitMap):
+    """A map of log-odds with a shape, fitted with a ridge towards the identity."""
+
+    ridge: float
+    monotone: bool
+    coefficients_: Floats
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_penalty("ridge", self.ridge, positive=True)
+        check_flag("monotone", self.monotone)
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        cells = logit_cells(self._fit_logits(rows), rows.y, rows.w)
+        self._adapt(cells)
+        shape, data = self._curve_shape, (cells.weight[None], cells.events[None])
+        bounds = bounded(shape) if self.monotone else None
+        (self.coefficients_,) = ridge_logistic(
+            shape.basis(cells.z), *data, shape.identity, self.ridge * shape.ridge, bounds
+        )
+
+    @abstractmethod
+    def _adapt(self, cells: LogitCells) -> None:
+        """Choose what of the shape depends on the scores."""
+
+    @property
+    @abstractmethod
+    def _curve_shape(self) -> LogitShape: ...
+
+    def _formula(self) -> LogOdds:
+        return self._log_odds(self._curve_shape.curve(self.coefficients_))

@@ -12,9 +12,11 @@ from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
-from trueness.recalibrate._fitted_state import Field, array, whole
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
-from trueness.typing import Floats
+from trueness.recalibrate._calibrator import with_parameters
+from trueness.recalibrate._formula import Linear, Logs, PythonOnly, Softmax
+from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._saving import Field, array, n_classes, whole
+from trueness.typing import ArrayLike, Floats
 
 # With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
 _EXTREME = 1e3
@@ -22,17 +24,15 @@ _EXTREME = 1e3
 _LARGEST = 1e6
 
 
-def n_classes_of(calibrator: Any) -> int:
-    return calibrator.n_classes_ or 0
-
-
 class _Multinomial(LogitMap):
     """Multinomial regression on logits, with a ridge penalty around the identity map."""
 
     _shape: ClassVar[Shape] = "matrix"
+    _shared_parameters: ClassVar = ABOUT_MATRIX
 
     l2: float
     max_iter: int
+    intercept_: Floats
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -40,7 +40,9 @@ class _Multinomial(LogitMap):
         checked_whole(self.max_iter, "max_iter", MOST_ITERATIONS)
 
     def _fit(self, rows: CalibrationSet) -> None:
-        X = self._features(self._fit_logits(rows))
+        X = self._fit_logits(rows).astype(np.float64)
+        self._check_logits(X)
+        X = log_softmax(X) if self._normalized else X
         linear, identity, ridge = self._problem(X)
         start = identity * inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _EXTREME else identity
         found = multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
@@ -57,11 +59,30 @@ class _Multinomial(LogitMap):
             why = "The map separates the labels" if found.separable else f"Class {absent[0]} has no rows"
             warn(f"{why}: its parameters depend on the penalty alone (l2 = {self.l2:g}).", SeparableWarning)
 
-    def _features(self, logits: NDArray[Any]) -> Floats:
-        X = logits.astype(np.float64)
-        if self.from_logits:
-            _check_size(X)
-        return X
+    @property
+    def _normalized(self) -> bool:
+        """Whether logits are converted to log-probabilities first."""
+        return False
+
+    def _accept(self, y_prob: ArrayLike) -> NDArray[Any]:
+        p = super()._accept(y_prob)
+        self._check_logits(p)
+        return p
+
+    def _check_logits(self, logits: NDArray[Any]) -> None:
+        bad = np.abs(logits) > _LARGEST if self._takes_logits else np.zeros(1, np.bool_)
+        count = int(bad.sum())
+        if count:
+            raise InputError(
+                "y_prob",
+                f"as logits must lie within ±{_LARGEST:g} for this calibrator",
+                f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}",
+                place=first_place(bad),
+                remedy="Use `TemperatureScaling`, which has no such limit.",
+            )
+
+    def _softmax(self, matrix: Floats) -> Softmax:
+        return Softmax(self._logs(normalized=self._normalized, largest=_LARGEST), Linear(matrix, self.intercept_))
 
     @abstractmethod
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
@@ -71,19 +92,7 @@ class _Multinomial(LogitMap):
     def _keep(self, theta: Floats) -> None: ...
 
 
-def _check_size(logits: Floats) -> None:
-    bad = np.abs(logits) > _LARGEST
-    count = int(bad.sum())
-    if count:
-        raise InputError(
-            "y_prob",
-            f"as logits must lie within ±{_LARGEST:g} for this calibrator",
-            f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}",
-            place=first_place(bad),
-            remedy="Use `TemperatureScaling`, which has no such limit.",
-        )
-
-
+@with_parameters
 class VectorScaling(_Multinomial):
     r"""Vector scaling: scale and shift the logit of each class.
 
@@ -95,11 +104,6 @@ class VectorScaling(_Multinomial):
     l2 : float, default 1e-6
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss.
-    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.
-    max_iter : int, default 100
-        Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.
     limits : bool, default False
         Whether `predict` uses probabilities below `eps` unchanged, so that 0 is mapped to the limit of the map.
 
@@ -135,25 +139,16 @@ class VectorScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "scale": Field("factor of each class's logit", array(n_classes_of)),
-        "intercept": Field("number added to each class's logit", array(n_classes_of)),
+        "scale": Field("factor of each class's logit", array(n_classes)),
+        "intercept": Field("number added to each class's logit", array(n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
-    def __init__(
-        self,
-        *,
-        from_logits: bool = False,
-        l2: float = 1e-6,
-        eps: float | None = None,
-        max_iter: int = 100,
-        limits: bool = False,
-    ) -> None:
-        self.limits = limits
-        self.from_logits = from_logits
-        self.l2 = l2
-        self.eps = eps
-        self.max_iter = max_iter
+    from_logits: bool = False
+    l2: float = 1e-6
+    eps: float | None = None
+    max_iter: int = 100
+    limits: bool = False
 
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         identity = np.tile([1.0, 0.0], (X.shape[1], 1))
@@ -162,18 +157,22 @@ class VectorScaling(_Multinomial):
     def _keep(self, theta: Floats) -> None:
         self.scale_, self.intercept_ = np.ascontiguousarray(theta.T)
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        logits = self._features(self._logits(p))
-        zero = np.isneginf(logits)
-        logits[zero] = 0.0
-        logits = logits * self.scale_ + self.intercept_
-        if zero.any():
-            # As probabilities go to 0 together, the log-odds of their classes change at these rates.
-            rate = np.where(zero, -self.scale_, 0.0)
-            logits[rate < rate.max(axis=1, keepdims=True)] = -np.inf
-        return softmax(logits)
+    def _formula(self) -> Softmax | PythonOnly:
+        if self.limits and not self.from_logits and (self.scale_ <= 0).any():
+            return PythonOnly(self._limit, "with limits=True, which class wins depends on which others are 0")
+        return self._softmax(self.scale_)
+
+    def _limit(self, p: NDArray[Any]) -> Floats:
+        """The limit as scores of 0 go there together, where some factors are not positive."""
+        logs = Logs()(p)
+        zero = np.isneginf(logs)
+        logits = np.where(zero, 0.0, logs) * self.scale_ + self.intercept_
+        # The log-odds of such classes change at these rates.
+        rate = np.where(zero, -self.scale_, 0.0)
+        return softmax(np.where(rate < rate.max(axis=1, keepdims=True), -np.inf, logits))
 
 
+@with_parameters
 class MatrixScaling(_Multinomial):
     r"""Matrix scaling: transform the logits by a matrix and shifts.
 
@@ -189,11 +188,6 @@ class MatrixScaling(_Multinomial):
     odir : float, default 0
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix and times that of the
         shifts, is added to the mean log loss.
-    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.
-    max_iter : int, default 100
-        Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.
 
     Attributes
     ----------
@@ -223,27 +217,16 @@ class MatrixScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[n_classes_of] * 2)),
-        "intercept": Field("number added to each class's log-odds", array(n_classes_of)),
+        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[n_classes] * 2)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
-    odir: float
-
-    def __init__(
-        self,
-        *,
-        from_logits: bool = False,
-        l2: float = 0.01,
-        odir: float = 0.0,
-        eps: float | None = None,
-        max_iter: int = 100,
-    ) -> None:
-        self.from_logits = from_logits
-        self.l2 = l2
-        self.odir = odir
-        self.eps = eps
-        self.max_iter = max_iter
+    from_logits: bool = False
+    l2: float = 0.01
+    odir: float = 0.0
+    eps: float | None = None
+    max_iter: int = 100
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -262,11 +245,11 @@ class MatrixScaling(_Multinomial):
     def _keep(self, theta: Floats) -> None:
         self.matrix_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        X = self._features(self._logits(p))
-        return softmax(X @ self.matrix_.T + self.intercept_)
+    def _formula(self) -> Softmax:
+        return self._softmax(self.matrix_)
 
 
+@with_parameters
 class DirichletCalibration(MatrixScaling):
     r"""Dirichlet calibration: the map that is optimal if each class has Dirichlet-distributed probabilities.
 
@@ -286,11 +269,6 @@ class DirichletCalibration(MatrixScaling):
     l2 : float, default 1e-6
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss. (The authors' L2 penalty shrinks towards 0, which makes all classes equally likely.)
-    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.
-    max_iter : int, default 100
-        Maximum number of Newton steps. Beyond it, a warning is given.
 
     Attributes
     ----------
@@ -328,20 +306,9 @@ class DirichletCalibration(MatrixScaling):
            [0.5, 0.5]])
     """
 
-    odir_intercept: float | None
-
-    def __init__(
-        self,
-        *,
-        from_logits: bool = False,
-        odir: float = 100.0,
-        odir_intercept: float | None = None,
-        l2: float = 1e-6,
-        eps: float | None = None,
-        max_iter: int = 100,
-    ) -> None:
-        self.odir_intercept = odir_intercept
-        super().__init__(from_logits=from_logits, l2=l2, odir=odir, eps=eps, max_iter=max_iter)
+    odir: float = 100.0
+    odir_intercept: float | None = None
+    l2: float = 1e-6
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -351,6 +318,6 @@ class DirichletCalibration(MatrixScaling):
     def _odir_of_shifts(self) -> float:
         return self.odir if self.odir_intercept is None else self.odir_intercept
 
-    def _features(self, logits: NDArray[Any]) -> Floats:
-        X = super()._features(logits)
-        return log_softmax(X) if self.from_logits else X
+    @property
+    def _normalized(self) -> bool:
+        return bool(self.from_logits)

@@ -1,18 +1,26 @@
 """One-vs-rest calibration: one calibrator per class."""
 
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator, refuse_matrix
-from trueness.recalibrate._fitted_state import Field, fitted_calibrators
+from trueness.recalibrate._calibrator import (
+    Calibrator,
+    WarningsByName,
+    check_flag,
+    inner_calibrator,
+    refuse_matrix,
+    with_parameters,
+)
+from trueness.recalibrate._formula import PerClass
 from trueness.recalibrate._platt import PlattScaling
-from trueness.typing import Floats
+from trueness.recalibrate._saving import Field, fitted_calibrators
 
 
+@with_parameters
 class OneVsRest(Calibrator):
     """Calibrate each column of a matrix as a binary problem: its class against all others.
 
@@ -52,9 +60,8 @@ class OneVsRest(Calibrator):
     _shape = "matrix"
     _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())}
 
-    def __init__(self, calibrator: Calibrator | None = None, *, normalize: bool = True) -> None:
-        self.calibrator = calibrator
-        self.normalize = normalize
+    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    normalize: bool = True
 
     @property
     def _scale(self) -> Scale:
@@ -74,15 +81,5 @@ class OneVsRest(Calibrator):
                 calibrator.fit(np.ascontiguousarray(rows.p[:, k]), (rows.y == k).astype(np.int64), rows.w)
         collected.give()
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        # Not `predict`: the scores are checked, and warned about if they are the fitted ones.
-        columns = [c._map(np.ascontiguousarray(p[:, k])) for k, c in enumerate(self.calibrators_)]
-        matrix = np.column_stack(columns).astype(np.float64, copy=False)
-        return _normalize(matrix) if self.normalize else matrix
-
-
-def _normalize(matrix: Floats) -> Floats:
-    total = matrix.sum(axis=1, keepdims=True)
-    zero = total[:, 0] == 0
-    matrix[zero], total[zero] = 1.0, matrix.shape[1]
-    return np.asarray(matrix / total)
+    def _formula(self) -> PerClass:
+        return PerClass(tuple(calibrator._formula() for calibrator in self.calibrators_), bool(self.normalize))

@@ -11,29 +11,37 @@ from trueness._input.arguments import checked_word
 from trueness._tally.atomic import replace_file
 from trueness._version import __version__
 from trueness.errors import MissingLibraryError
-from trueness.recalibrate._formula import Blend, Formula, Lines, LogOdds, Odds, PerClass, Softmax, Steps, VectorFormula
+from trueness.recalibrate._formula import (
+    Curve,
+    Linear,
+    Lines,
+    LogOdds,
+    Map,
+    Mixture,
+    Odds,
+    PerClass,
+    Softmax,
+    Steps,
+    domain,
+    refuse,
+)
 from trueness.typing import Floats
 
 # Old enough for runtimes of the last years; the operators used have not changed since.
 _OPSET, _IR_VERSION = 17, 8
 
 
-def onnx_of(formula: Formula, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:
+def onnx_of(formula: Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:
     """The model of a formula, written to `path` if there is one."""
     checked_word(dtype, "dtype", ("float64", "float32"))
     graph = _Graph()
-    scores = graph.input(dtype)
-    if isinstance(formula, VectorFormula):
-        out = _vector(graph, formula, scores)
-        valid = _in_range(graph, formula.from_logits, 1e300, scores)
-    elif isinstance(formula, PerClass):
-        out = _per_class(graph, formula, scores)
-        valid = _all_of_row(graph, _in_range(graph, formula.columns[0].from_logits, 1e300, scores))
+    scores, (low, high) = graph.input(dtype), domain(formula)
+    valid = graph.add("And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high))
+    if isinstance(formula, PerClass | Mixture | Softmax):
+        read: Any = {PerClass: _per_class, Mixture: _mixture, Softmax: _softmax}[type(formula)]
+        out, valid = read(graph, formula, scores), _all_of_row(graph, valid)
     else:
-        blend = formula if isinstance(formula, Blend) else Blend((1.0,), (formula,), 0.0)
-        out = _blend(graph, blend, scores)
-        part = blend.parts[0]
-        valid = _all_of_row(graph, _in_range(graph, part.from_logits, part.largest, scores))
+        out = _vector(graph, formula, scores)
     model = graph.model(graph.add("Where", valid, out, np.nan), n_classes, dtype)
     if path is not None:
         replace_file(Path(fspath(path)), lambda file: file.write(model.SerializeToString()))
@@ -86,31 +94,29 @@ class _Graph:
         return name
 
 
-def _in_range(graph: _Graph, from_logits: bool, largest: float, scores: str) -> str:
-    low, high = (-largest, largest) if from_logits else (0.0, 1.0)
-    return graph.add("And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high))
-
-
 def _all_of_row(graph: _Graph, valid: str) -> str:
     """Whether all entries of a row are valid, as a column."""
     as_number = graph.add("Where", valid, 1.0, 0.0)
     return graph.add("Greater", graph.add("ReduceMin", as_number, axes=[1], keepdims=1), 0.5)
 
 
-def _vector(graph: _Graph, formula: VectorFormula, p: str) -> str:
-    inside, add = formula.inside, graph.add
-    if isinstance(inside, Steps):
-        return add("Gather", inside.values, _piece(graph, inside.edges, p))
-    if isinstance(inside, Lines):
-        return _lines(graph, inside, p)
-    if isinstance(inside, Odds):
-        return add("Div", p, add("Add", p, add("Mul", inside.weight, add("Sub", 1.0, p))))
-    out = _expit(graph, _log_odds(graph, inside, p, formula.from_logits))
-    if formula.ends is None:
+def _vector(graph: _Graph, formula: Map, p: str) -> str:
+    add = graph.add
+    if isinstance(formula, Steps):
+        flat = formula.flat()
+        return add("Gather", flat.values, _piece(graph, flat.edges, p))
+    if isinstance(formula, Lines):
+        return _lines(graph, formula, p)
+    if isinstance(formula, Odds):
+        return add("Div", p, add("Add", p, add("Mul", formula.weight, add("Sub", 1.0, p))))
+    if not isinstance(formula, LogOdds):
+        refuse(formula)
+    out = _expit(graph, _curve(graph, formula.curve, p, formula.from_logits))
+    if formula.from_logits:
         return out
-    cut, low, high = formula.ends
-    out = add("Where", add("LessOrEqual", add("Sub", 1.0, p), cut), high, out)
-    return add("Where", add("LessOrEqual", p, cut), low, out)
+    low, high = formula(np.array([0.0, 1.0]))
+    out = add("Where", add("LessOrEqual", add("Sub", 1.0, p), formula.eps), high, out)
+    return add("Where", add("LessOrEqual", p, formula.eps), low, out)
 
 
 def _piece(graph: _Graph, edges: Floats, p: str) -> str:
@@ -138,25 +144,26 @@ def _lines(graph: _Graph, lines: Lines, p: str) -> str:
     return add("Add", add("Gather", base, index), add("Mul", fraction, add("Gather", rise, index)))
 
 
-def _log_odds(graph: _Graph, formula: LogOdds, p: str, from_logits: bool) -> str:
+def _curve(graph: _Graph, curve: Curve, p: str, from_logits: bool) -> str:
     add = graph.add
     rest = "" if from_logits else add("Sub", 1.0, p)
     z = p if from_logits else add("Log", add("Div", p, rest))
-    at, value, slope, bend = (column[0] if column.size == 1 else column for column in formula.pieces[1:])
-    if formula.edges.size:
-        index = _piece(graph, formula.edges, p)
-        at, value, slope, bend = (add("Gather", column, index) for column in (at, value, slope, bend))
+    pieces: Any = [column[0] for column in curve[1:5]]
+    if curve.breaks.size:
+        index = _piece(graph, curve.breaks, z)
+        pieces = [add("Gather", column, index) for column in curve[1:5]]
+    at, value, slope, bend = pieces
     away = add("Sub", z, at)
     total = add("Add", value, add("Mul", away, add("Add", slope, add("Mul", bend, away))))
-    if from_logits and (formula.a or formula.b):
+    if not (curve.a or curve.b):
+        return total
+    if from_logits:
         softplus = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Abs", z)))))
-        total = add("Add", total, add("Mul", formula.a, add("Sub", add("Min", z, 0.0), softplus)))
-        return add("Add", total, add("Mul", formula.b, add("Add", add("Max", z, 0.0), softplus)))
-    if formula.a:
-        total = add("Add", total, add("Mul", formula.a, add("Log", p)))
-    if formula.b:
-        total = add("Sub", total, add("Mul", formula.b, add("Log", rest)))
-    return total
+        log_p, log_q = (add("Sub", add("Min", side, 0.0), softplus) for side in (z, add("Neg", z)))
+    else:
+        log_p, log_q = add("Log", p), add("Log", rest)
+    total = add("Add", total, add("Mul", curve.a, log_p)) if curve.a else total
+    return add("Sub", total, add("Mul", curve.b, log_q)) if curve.b else total
 
 
 def _expit(graph: _Graph, z: str) -> str:
@@ -177,34 +184,39 @@ def _per_class(graph: _Graph, formula: PerClass, scores: str) -> str:
     return add("Where", add("Equal", total, 0.0), 1 / len(columns), add("Div", matrix, total))
 
 
-def _blend(graph: _Graph, formula: Blend, scores: str) -> str:
-    parts = [_softmax(graph, part, scores) for part in formula.parts]
-    if formula.weights == (1.0,) and not formula.constant:
-        return parts[0]
-    total: str | float = formula.constant
-    for weight, part in zip(formula.weights, parts, strict=True):
-        total = graph.add("Add", graph.add("Mul", weight, part), total)
-    assert isinstance(total, str)
-    return total
+def _mixture(graph: _Graph, formula: Mixture, scores: str) -> str:
+    total: Any = formula.constant
+    for weight, part in zip(formula.weights, formula.parts, strict=True):
+        total = graph.add("Add", graph.add("Mul", weight, _softmax(graph, part, scores)), total)
+    return str(total)
 
 
 def _softmax(graph: _Graph, formula: Softmax, scores: str) -> str:
-    add = graph.add
-    z = scores
-    if not formula.from_logits:
-        z = add("Log", add("Max", scores, formula.least) if formula.least else scores)
-    diagonal = np.diag(formula.matrix)
-    if (formula.matrix == np.diag(diagonal)).all():  # a product with zeros would make nan of −inf
-        linear = add("Mul", z, diagonal)
-    else:
-        linear = add("MatMul", z, np.ascontiguousarray(formula.matrix.T))
-    linear = add("Add", linear, formula.shift)
-    if formula.beta is not None:
-        share = add("Softmax", z, axis=1)
-        others = add("MatMul", share, 1 - np.eye(diagonal.size))  # not 1 − share, which may round to 0
-        c, a, b = formula.beta.T
-        ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", others)))
-        log_odds = add("Add", c, ends)
-        cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", log_odds))))
-        linear = add("Sub", linear, add("Mul", formula.beta_weight, cost))
-    return add("Softmax", linear, axis=1)
+    add, logs, z = graph.add, formula.logs, scores
+    if not logs.from_logits:
+        z = add("Log", add("Max", scores, logs.eps) if logs.eps else scores)
+    if logs.normalized:
+        z = add("LogSoftmax", z, axis=1)
+    total = z if formula.linear is None else _linear(graph, formula.linear, z)
+    total = total if formula.temperature == 1 else add("Div", total, formula.temperature)
+    return add("Softmax", total, axis=1)
+
+
+def _linear(graph: _Graph, linear: Linear, z: str) -> str:
+    add, total = graph.add, z
+    if linear.centred:
+        total = add("Sub", z, add("ReduceMean", z, axes=[1], keepdims=1))
+    if linear.matrix is not None and linear.matrix.ndim == 1:  # a product with zeros would make nan of −inf
+        total = add("Mul", total, linear.matrix)
+    elif linear.matrix is not None:
+        total = add("MatMul", total, np.ascontiguousarray(linear.matrix.T))
+    if linear.shift is not None:
+        total = add("Add", total, linear.shift)
+    if linear.beta is None:
+        return total
+    share = add("Softmax", z, axis=1)
+    others = add("MatMul", share, 1 - np.eye(linear.beta.shape[0]))  # not 1 − share, which may round to 0
+    c, a, b = linear.beta.T
+    ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", others)))
+    cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Add", c, ends)))))
+    return add("Sub", total, add("Mul", linear.beta_weight, cost))

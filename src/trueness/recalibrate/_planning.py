@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from trueness.errors import InputError
 Scheme: TypeAlias = Literal["umd", "randomized", "original", "split", "fixed-width"]
 Bound: TypeAlias = Literal["hoeffding", "exact", "clopper-pearson", "bernstein"]
 GuaranteeKind: TypeAlias = Literal["conditional", "marginal", "expected-ece"]
+Function = TypeVar("Function", bound=Callable[..., int])
 
 SCHEMES = ("umd", "randomized", "original", "split", "fixed-width")
 KINDS = ("conditional", "marginal", "expected-ece")
@@ -127,6 +128,15 @@ def epsilon(
     return _epsilon(n, n_bins, plan)
 
 
+def _spells_out_options(function: Function) -> Function:
+    """Put what :func:`epsilon` says about its options into the docstring of another function."""
+    own, _, rest = str(function.__doc__).partition("    **options\n")
+    options = str(epsilon.__doc__).partition("    alpha : ")[2].partition("\n\n    Returns")[0]
+    function.__doc__ = f"{own}    alpha : {options}\n{rest.partition(chr(10))[2]}"
+    return function
+
+
+@_spells_out_options
 @suggests_keywords
 def sample_size(
     n_bins: int,
@@ -146,20 +156,8 @@ def sample_size(
         The allowed error, between 0 and 1.
     n_bins : int
         Number of bins.
-    alpha : float, default 0.1
-        Probability with which the bound may fail; not used for 'expected-ece'.
-    kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
-        What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
-        error.
-    scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        How histogram binning chooses and fills its bins. 'umd': bins and rates from the same rows, without the rows at
-        the boundaries. 'randomized': the same with ties broken at random. 'original': with the rows at the boundaries.
-        'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width.
-    bound : {'hoeffding', 'exact'}, default 'hoeffding'
-        'hoeffding': Hoeffding's inequality, as published. 'exact': the binomial distribution, which gives smaller and
-        equally valid bounds.
-    split : float, default 0.5
-        Fraction of the rows that places the bins, for ``scheme="split"``.
+    **options
+        As of :func:`epsilon`.
 
     Returns
     -------
@@ -190,6 +188,7 @@ def sample_size(
     return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)  # these bounds depend on ⌊n/B⌋ alone
 
 
+@_spells_out_options
 @suggests_keywords
 def max_bins(
     n: int,
@@ -209,20 +208,8 @@ def max_bins(
         The allowed error, between 0 and 1.
     n : int
         Number of rows to fit on.
-    alpha : float, default 0.1
-        Probability with which the bound may fail; not used for 'expected-ece'.
-    kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
-        What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
-        error.
-    scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        How histogram binning chooses and fills its bins. 'umd': bins and rates from the same rows, without the rows at
-        the boundaries. 'randomized': the same with ties broken at random. 'original': with the rows at the boundaries.
-        'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width.
-    bound : {'hoeffding', 'exact'}, default 'hoeffding'
-        'hoeffding': Hoeffding's inequality, as published. 'exact': the binomial distribution, which gives smaller and
-        equally valid bounds.
-    split : float, default 0.5
-        Fraction of the rows that places the bins, for ``scheme="split"``.
+    **options
+        As of :func:`epsilon`.
 
     Returns
     -------

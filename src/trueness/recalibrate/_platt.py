@@ -1,19 +1,19 @@
 """Platt scaling: logistic regression on the logit."""
 
 import math
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._fitted_state import Field, number
+from trueness.recalibrate._calibrator import with_parameters
+from trueness.recalibrate._formula import LogOdds, line
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._saving import Field, number
 from trueness.typing import Floats, Ints
 
 Targets: TypeAlias = Literal["labels", "platt"]
@@ -23,6 +23,7 @@ _SMALL, _LARGE = 1e-3, 1e100
 _VANISHING = 1e-300
 
 
+@with_parameters
 class PlattScaling(LogitMap):
     r"""Platt scaling: logistic regression of the labels on the logits of the scores.
 
@@ -33,13 +34,6 @@ class PlattScaling(LogitMap):
         used unchanged. Otherwise they are P(positive), whose logit is taken.
     targets : {'labels', 'platt'}, default 'labels'
         What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
-    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.
-    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.
     ridge : float, default 0
         Half this, times the squared distance of intercept and slope from 0 and 1, is added to the log loss summed over
         rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
@@ -88,20 +82,11 @@ class PlattScaling(LogitMap):
         "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
-    def __init__(
-        self,
-        *,
-        from_logits: bool = False,
-        targets: Targets = "labels",
-        eps: float | None = None,
-        limits: bool = False,
-        ridge: float = 0.0,
-    ) -> None:
-        self.from_logits = from_logits
-        self.targets = targets
-        self.eps = eps
-        self.limits = limits
-        self.ridge = ridge
+    from_logits: bool = False
+    targets: Targets = "labels"
+    eps: float | None = None
+    limits: bool = False
+    ridge: float = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -133,12 +118,8 @@ class PlattScaling(LogitMap):
             warn(message, SeparableWarning)
         self.slope_, self.intercept_ = slope * unit, intercept
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        x = self._logits(p).astype(np.float64)
-        # 0 · ∞ is nan, but with a slope of 0 every score gives the intercept.
-        with np.errstate(over="ignore"):
-            line = self.slope_ * x if self.slope_ else np.zeros_like(x)
-            return np.asarray(expit(line + self.intercept_))
+    def _formula(self) -> LogOdds:
+        return self._log_odds(line(self.intercept_, self.slope_))
 
 
 def smoothed_events(y: Ints, w: Floats) -> Floats:

@@ -1,23 +1,33 @@
-"""Correction of scores for a prior shift: classes that were weighted or sampled in training, or a new event rate."""
+"""Correction for a prior shift: classes that were weighted or sampled in training, or a new event rate."""
 
+import math
 import sys
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import ndtri
 
 from trueness._input.arguments import checked_fraction
 from trueness._keywords import suggests_keywords
+from trueness._numerics.logistic import recalibration_shift
 from trueness._numerics.softmax import softmax
-from trueness.errors import InputError
-from trueness.recalibrate._calibration_set import accept_probabilities
+from trueness.errors import InputError, SeparableWarning, warn
+from trueness.infer.limits._shift import shift_limits
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_probabilities
+from trueness.recalibrate._calibrator import Calibrator, with_parameters
+from trueness.recalibrate._formula import Linear, LogOdds, Logs, Odds, Softmax, line
+from trueness.recalibrate._platt import smoothed_events
+from trueness.recalibrate._saving import Field, array, n_classes, number
 from trueness.typing import ArrayLike, Floats
 
 # Beyond this, a weight is too near the largest float to be multiplied by.
 _LARGEST_LOG = 300.0
 _SUM_TOLERANCE = 1e-6
+# The ridge, per row, that keeps shifts finite which nothing determines; it changes others by about as much.
+_RIDGE = 1e-9
+_MAX_STEPS, _MAX_HALVINGS = 100, 60
+_CONVERGED = 1e-10
 
 
 @suggests_keywords
@@ -82,21 +92,20 @@ def prior_correction(
     if p.ndim == 2 and p.shape[1] < 2:
         got = f"got shape {p.shape}"
         raise InputError("y_prob", "must be a vector, or a matrix of at least two columns", got)
-    return divide_odds(p, log_weights(weight, rate_train, rate_deploy, p.shape[1] if p.ndim == 2 else None))
+    classes = p.shape[1] if p.ndim == 2 else None
+    return _division(_log_weights(weight, rate_train, rate_deploy, classes))(p)
 
 
-def divide_odds(p: NDArray[Any], log_weight: float | Floats) -> Floats:
-    """Scores whose odds, or columns, are divided by weights."""
-    p = p.astype(np.float64)
-    with np.errstate(divide="ignore"):
-        if p.ndim == 2:
-            return softmax(np.log(p) - log_weight)
-        if abs(float(log_weight)) > _LARGEST_LOG:
-            return np.asarray(expit(np.log(p) - np.log1p(-p) - log_weight))
-    return np.asarray(p / (p + np.exp(log_weight) * (1 - p)))
+def _division(log_weight: Any) -> Odds | LogOdds | Softmax:
+    """The map that divides odds, or columns, by weights."""
+    if np.ndim(log_weight):
+        return Softmax(Logs(), Linear(shift=-np.asarray(log_weight)))
+    if abs(log_weight) > _LARGEST_LOG:
+        return LogOdds(line(-log_weight, 1.0))
+    return Odds(float(np.exp(log_weight)))
 
 
-def check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
+def _check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
     """Whether a weight or two rates are given; raises if both or half of the rates are."""
     rates = [rate is not None for rate in (rate_train, rate_deploy)]
     if weight is not None and any(rates):
@@ -108,9 +117,9 @@ def check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
     return weight is not None or all(rates)
 
 
-def log_weights(weight: Any, rate_train: Any, rate_deploy: Any, classes: int | None) -> float | Floats:
+def _log_weights(weight: Any, rate_train: Any, rate_deploy: Any, classes: int | None) -> float | Floats:
     """The logarithm of the weight of positives, or of each of K classes."""
-    if not check_choice(weight, rate_train, rate_deploy):
+    if not _check_choice(weight, rate_train, rate_deploy):
         raise InputError("weight", "must be given, or both `rate_train` and `rate_deploy`", "got neither")
     if weight is not None:
         return np.log(_numbers(weight, "weight", classes)) if classes else float(np.log(_number(weight)))
@@ -140,3 +149,188 @@ def _numbers(values: Any, name: str, classes: int) -> Floats:
         demand = f"must have one finite number above 0 for each of the {classes} columns"
         raise InputError(name, demand, f"got {values!r}")
     return array.astype(np.float64)
+
+
+def _logs(calibrator: Any, value: Any) -> str:
+    if calibrator.n_classes_ is None:
+        return number()(calibrator, value)
+    return array(n_classes)(calibrator, value)
+
+
+def _limit(calibrator: Any, value: Any) -> str:
+    is_infinite = isinstance(value, float) and math.isinf(value) and calibrator.n_classes_ is None
+    return "" if is_infinite else _logs(calibrator, value)
+
+
+@with_parameters
+class PriorCorrection(Calibrator):
+    r"""Divide the odds by one weight, to undo class weights, sampling, or a change of the event rate.
+
+    Parameters
+    ----------
+    weight : float, or array-like of shape (K,) for a matrix, optional
+        The factor by which the odds are too high, such as the weight that positives had in training; for a matrix, one
+        factor per class. Estimated by default.
+    rate_train, rate_deploy : float, or array-like of shape (K,) for a matrix, optional
+        Rates of positives from which the weight follows, instead of `weight`.
+    level : float, default 0.95
+        Confidence level of the limits of an estimated weight.
+
+    Attributes
+    ----------
+    weight_ : float, or array of shape (K,)
+        The weight; for a matrix, one per class, with the first set to 1.
+    weight_low_, weight_high_ : float or array, or None if the weight was given
+        Its confidence limits.
+    log_weight_, log_weight_low_, log_weight_high_
+        Their logarithms.
+
+    Notes
+    -----
+    A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(x - \log w)})`; a row of a matrix becomes
+    :math:`p_k / w_k`, divided by its sum. The estimate maximises the likelihood, which makes the expected number of
+    events of each class equal to the observed one: :math:`w = e^{-a}` with the calibration intercept :math:`a`. Its
+    limits are those of the likelihood ratio (matrix: Wald).
+
+    With a single parameter, a few events are enough to fit it. The order of the scores never changes, and scores that
+    are too extreme stay so: :func:`trueness.prior_shift` says whether one weight is the right map.
+
+    Scores of exactly 0 and 1 stay as they are and are left out of the fit, as are rows of a matrix that give their
+    label the probability 0. If a class has no rows, Platt's smoothed targets replace the labels; if no score can move,
+    the weight is 1; both with a :class:`~trueness.errors.SeparableWarning`.
+
+    References
+    ----------
+    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities,
+    Neural Computation 14 (2002).
+
+    Examples
+    --------
+    Odds of 1:1 and 3:1 were predicted; both were four times too high.
+
+    >>> from trueness.recalibrate import PriorCorrection
+    >>> p = [0.5] * 10 + [0.75] * 14
+    >>> y = [1] * 2 + [0] * 8 + [1] * 6 + [0] * 8
+    >>> fitted = PriorCorrection().fit(p, y)
+    >>> round(fitted.weight_, 6)
+    4.0
+    >>> fitted.predict([0.5, 0.75, 1.0]).round(4)
+    array([0.2   , 0.4286, 1.    ])
+    """
+
+    _shape: ClassVar[Shape] = "any"
+    _state: ClassVar = {
+        "log_weight": Field("logarithm of the number that the odds, or each column, are divided by", _logs),
+        "log_weight_low": Field("lower confidence limit of the same; null if the weight was given", _limit, True),
+        "log_weight_high": Field("upper confidence limit of the same; null if the weight was given", _limit, True),
+    }
+
+    weight: float | ArrayLike | None = None
+    rate_train: float | ArrayLike | None = None
+    rate_deploy: float | ArrayLike | None = None
+    level: float = 0.95
+
+    @property
+    def weight_(self) -> Any:
+        """The factor by which odds are divided; for a matrix, one per class."""
+        return _exp(self.log_weight_)
+
+    @property
+    def weight_low_(self) -> Any:
+        """Lower confidence limit; None if the weight was given."""
+        return None if self.log_weight_low_ is None else _exp(self.log_weight_low_)
+
+    @property
+    def weight_high_(self) -> Any:
+        """Upper confidence limit; None if the weight was given."""
+        return None if self.log_weight_high_ is None else _exp(self.log_weight_high_)
+
+    def _check_parameters(self) -> None:
+        _check_choice(self.weight, self.rate_train, self.rate_deploy)
+        checked_fraction(self.level, "level")
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        self.log_weight_low_: Any = None
+        self.log_weight_high_: Any = None
+        if _check_choice(self.weight, self.rate_train, self.rate_deploy):
+            logs = _log_weights(self.weight, self.rate_train, self.rate_deploy, self.n_classes_)
+            self.log_weight_ = logs if self.n_classes_ is None else logs - logs[0]  # type: ignore[index]  # of classes, an array
+        elif self.n_classes_ is None:
+            self._fit_vector(rows)
+        else:
+            self._fit_matrix(rows)
+
+    def _fit_vector(self, rows: CalibrationSet) -> None:
+        p = rows.p.astype(np.float64)
+        inside = (p > 0) & (p < 1)
+        if not inside.any():
+            warn("No score lies strictly between 0 and 1: the weight is set to 1.", SeparableWarning)
+            self.log_weight_, self.log_weight_low_, self.log_weight_high_ = 0.0, -math.inf, math.inf
+            return
+        found = shift_limits(rows.cells(), float(self.level))
+        shift, low, high = found.value, found.low, found.high
+        if math.isnan(shift):
+            x, w = np.log(p[inside]) - np.log1p(-p[inside]), rows.weights[inside]
+            shift = recalibration_shift(x, w, smoothed_events(rows.y[inside], w))
+            warn(
+                "The rows have one class only, so the likelihood has no finite maximum. Platt's smoothed targets "
+                f"replaced the labels; the weight is {math.exp(min(-shift, 700)):.4g}.",
+                SeparableWarning,
+            )
+        self.log_weight_, self.log_weight_low_, self.log_weight_high_ = -shift, -high, -low
+
+    def _fit_matrix(self, rows: CalibrationSet) -> None:
+        p, w = rows.p.astype(np.float64), rows.weights
+        possible = p[np.arange(p.shape[0]), rows.y] > 0
+        p, y, w = p[possible], rows.y[possible], w[possible]
+        K = p.shape[1]
+        totals = np.bincount(y, w, minlength=K).astype(np.float64)
+        if not totals.all():
+            count = int((totals == 0).sum())
+            subject = "1 class has no rows" if count == 1 else f"{count:,} classes have no rows"
+            message = f"{subject} that its scores allow: Platt's smoothed targets replaced the labels."
+            warn(message, SeparableWarning)
+            others = totals / (totals + K)  # from the rows of each class to each other class
+            totals = np.where(totals > 0, totals * (totals + 1) / (totals + K), 0) + others.sum() - others
+        with np.errstate(divide="ignore"):
+            shifts, information = _class_shifts(np.log(p), w, totals)
+        variance = np.diag(np.linalg.inv(information[1:, 1:]))
+        reach = float(ndtri((1 + float(self.level)) / 2)) * np.sqrt(np.concatenate([[0.0], variance]))
+        self.log_weight_ = shifts[0] - shifts
+        self.log_weight_low_, self.log_weight_high_ = self.log_weight_ - reach, self.log_weight_ + reach
+
+    def _formula(self) -> Odds | LogOdds | Softmax:
+        return _division(self.log_weight_)
+
+
+def _exp(value: Any) -> Any:
+    with np.errstate(over="ignore"):
+        found = np.exp(value)
+    return float(found) if np.ndim(found) == 0 else found
+
+
+def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]:
+    """Shifts of the columns of logits at which the expected totals are `totals`, and the information about them."""
+    ridge = _RIDGE * max(float(w.sum()), 1.0)
+    peak = x.max(axis=1, initial=-np.inf) if x.size else np.zeros(0)
+    x = x - peak[:, None]
+
+    def loss(b: Floats) -> float:
+        return float(w @ np.logaddexp.reduce(x + b, axis=1) - totals @ b + ridge * (b @ b) / 2)
+
+    b = np.zeros(totals.size)
+    value, information = loss(b), np.eye(totals.size) * ridge
+    for _ in range(_MAX_STEPS):
+        q = softmax(x + b) if x.size else np.zeros_like(x)
+        expected = w @ q
+        information = np.diag(expected + ridge) - q.T @ (q * w[:, None])
+        step = np.linalg.solve(information, totals - expected - ridge * b)
+        for _ in range(_MAX_HALVINGS):
+            trial = loss(b + step)
+            if trial <= value + 1e-12 * abs(value):
+                break
+            step = step / 2
+        b, value = b + step, trial
+        if np.max(np.abs(step)) <= _CONVERGED * (1 + np.max(np.abs(b))):
+            break
+    return b, information

@@ -1,21 +1,13 @@
 """Quadratic scaling: log-odds bent by a square."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from trueness.recalibrate._calibrator import check_flag
-from trueness.recalibrate._fitted_state import Field, array, number
-from trueness.recalibrate._logit_map import EPS_STATE
-from trueness.recalibrate._logit_shapes import Bend
-from trueness.recalibrate._shaped_map import LogitCells, ShapedMap
-from trueness.typing import Floats
+from trueness.recalibrate._calibrator import check_flag, with_parameters
+from trueness.recalibrate._logit_map import EPS_STATE, Bend, LogitCells, ShapedMap
+from trueness.recalibrate._saving import Field, array, number
 
 
-def _three(_: Any) -> int:
-    return 3
-
-
+@with_parameters
 class QuadraticScaling(ShapedMap):
     r"""Quadratic scaling of the log-odds: a + b z + c z², or a + b z + c z|z|.
 
@@ -26,20 +18,11 @@ class QuadraticScaling(ShapedMap):
     ----------
     signed : bool, default False
         Whether the square has the sign of the log-odds, z|z|, which bends both ends alike.
-    from_logits : bool, default False
-        Whether the scores are logits; otherwise they are P(positive), whose logit is taken.
     ridge : float, default 1
         Half this, times the squared distance of (a, b, c) from the identity (0, 1, 0), is added to the log loss
         summed over rows.
     monotone : bool, default True
         Whether the map must not decrease between the most extreme scores of the fit; beyond them it is straight.
-    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.
-    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.
 
     Attributes
     ----------
@@ -61,52 +44,41 @@ class QuadraticScaling(ShapedMap):
     _state: ClassVar = {
         **EPS_STATE,
         "reach": Field("largest distance of fitted log-odds from 0; beyond it, the map is straight", number(above=0)),
-        "coefficients": Field("value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(_three)),
+        "coefficients": Field("value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(lambda _: 3)),
     }
 
-    def __init__(
-        self,
-        *,
-        signed: bool = False,
-        from_logits: bool = False,
-        ridge: float = 1.0,
-        monotone: bool = True,
-        eps: float | None = None,
-        limits: bool = False,
-    ) -> None:
-        self.signed = signed
-        self.from_logits = from_logits
-        self.ridge = ridge
-        self.monotone = monotone
-        self.eps = eps
-        self.limits = limits
+    signed: bool = False
+    from_logits: bool = False
+    ridge: float = 1.0
+    monotone: bool = True
+    eps: float | None = None
+    limits: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_flag("signed", self.signed)
 
     def _adapt(self, cells: LogitCells) -> None:
-        self.reach_ = max(float(np.abs(cells.z).max()), 1.0)
+        self.reach_ = cells.reach
 
     @property
-    def _curve(self) -> Bend:
+    def _curve_shape(self) -> Bend:
         return Bend(self.reach_, bool(self.signed))
 
-    @property
-    def _natural(self) -> Floats:
-        return np.asarray(self._curve.natural @ self.coefficients_)
+    def _natural(self, i: int) -> float:
+        return float((self._curve_shape.natural @ self.coefficients_)[i])
 
     @property
     def a_(self) -> float:
         """The value at log-odds 0."""
-        return float(self._natural[0])
+        return self._natural(0)
 
     @property
     def b_(self) -> float:
         """The slope at log-odds 0."""
-        return float(self._natural[1])
+        return self._natural(1)
 
     @property
     def c_(self) -> float:
         """The factor of the square."""
-        return float(self._natural[2])
+        return self._natural(2)

@@ -1,13 +1,15 @@
-"""Fitted maps as JSON: numbers with their meaning, and no code that runs when they are read."""
+"""Fitted maps as JSON: numbers with their meaning, their checks, and no code that runs when they are read."""
 
 import json
 import math
 import reprlib
+import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,6 @@ from trueness._keywords import suggests_keywords
 from trueness._tally.atomic import as_path, replace_file
 from trueness._version import __version__
 from trueness.errors import InputError, visible_json
-from trueness.recalibrate._fitted_state import COMMON, Field
 
 SCHEMA = 1
 """Version of the stored form; newer versions are refused when read."""
@@ -24,6 +25,182 @@ SCHEMA = 1
 _DEMAND = "must be what a calibrator's `to_dict` returned"
 _DEEPEST = 100  # levels of dicts and lists; a calibrator inside another one adds four
 _LONGEST = 10_000  # bits of a whole number; Python refuses to print much longer ones
+
+Check: TypeAlias = Callable[[Any, Any], str]
+"""A function of the calibrator and a value that returns the demand the value does not meet; empty if it is fine."""
+
+Size: TypeAlias = Callable[[Any], int]
+"""A length that depends on what the calibrator has learnt."""
+
+_SLACK = 1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
+
+
+def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:
+    """The check that a function of the calibrator and the value holds."""
+    return lambda calibrator, value: "" if good(calibrator, value) else demand
+
+
+def _is_finite(_: Any, value: Any) -> bool:
+    is_float = isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+    return not is_float or bool(np.isfinite(value).all())
+
+
+_FINITE = meets("finite", _is_finite)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attribute of a fitted calibrator."""
+
+    about: str
+    """What it means, for readers of the file."""
+    demand: Check = _FINITE
+    optional: bool = False
+    """Whether it may be None."""
+
+    def check(self, calibrator: Any, name: str) -> None:
+        """Raise unless the calibrator's value is one that `fit` could have left."""
+        value = getattr(calibrator, f"{name}_")
+        demand = "" if self.optional and value is None else self.demand(calibrator, value)
+        if demand:
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            raise InputError(
+                "stored",
+                f"must be a complete {type(calibrator).__name__}",
+                f"its {name!r} must be {demand}; got {reprlib.repr(value)}",
+            )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def number(*, least: float = -np.inf, above: float = -np.inf) -> Check:
+    """One finite number."""
+    limit = f" ≥ {least:g}" if least > -np.inf else f" above {above:g}" if above > -np.inf else ""
+
+    def good(_: Any, value: Any) -> bool:
+        is_number = _is_whole(value) or isinstance(value, float)
+        return is_number and abs(value) <= sys.float_info.max and least <= value and above < value
+
+    return meets(f"a finite number{limit}", good)
+
+
+def whole(least: int = 0) -> Check:
+    """One whole number."""
+    return meets(f"a whole number ≥ {least}", lambda _, value: _is_whole(value) and value >= least)
+
+
+boolean = meets("true or false", lambda _, value: isinstance(value, bool))
+
+
+def one_of(words: Sequence[str]) -> Check:
+    """One of a few words."""
+    return meets(f"one of {', '.join(map(repr, words))}", lambda _, value: value in words)
+
+
+def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -np.inf) -> Check:
+    """An array of finite numbers."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        shape = tuple(size(calibrator) for size in sizes)
+        if not isinstance(value, np.ndarray) or value.dtype not in dtypes or value.shape != shape:
+            return f"an array of shape {shape} of {' or '.join(dtypes)}"
+        if not np.isfinite(value).all():
+            return "finite"
+        return f"at least {least:g}" if (value < least).any() else ""
+
+    return check
+
+
+def fractions(size: Size | None = None, *, rising: bool = False, at_least: int = 0) -> Check:
+    """A vector of numbers in [0, 1], of any length from `at_least` on unless `size` is given."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        demand = array(size or (lambda _: np.size(value)))(calibrator, value)
+        if demand:
+            return demand
+        if value.size < at_least:
+            return f"of length {at_least} at least"
+        if value.size and not (value.min() >= -_SLACK and value.max() <= 1 + _SLACK):
+            return "in [0, 1]"
+        return "ascending" if rising and (np.diff(value) < 0).any() else ""
+
+    return check
+
+
+def all_of(*checks: Check) -> Check:
+    """All of several checks; the first demand that is not met counts."""
+    return lambda calibrator, value: next((demand for check in checks if (demand := check(calibrator, value))), "")
+
+
+def names_of(demand: str) -> Check:
+    """A tuple of names."""
+    return meets(
+        demand, lambda _, value: isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
+    )
+
+
+def n_classes(calibrator: Any) -> int:
+    """The number of classes; 0 for a vector."""
+    return calibrator.n_classes_ or 0
+
+
+def n_steps(calibrator: Any) -> int:
+    """The number of steps of a map that is cut at `edges_`."""
+    return int(calibrator.edges_.size) + 1
+
+
+fitted_calibrator = meets(
+    "a fitted calibrator of a vector of scores",
+    lambda _, value: hasattr(value, "predict") and getattr(value, "n_classes_", 0) is None,
+)
+
+
+def fitted_calibrators(*, gaps: bool = False) -> Check:
+    """A list of such calibrators, one per class; `gaps` allows None among them."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        if not isinstance(value, list) or len(value) != calibrator.n_classes_:
+            return f"a list of {calibrator.n_classes_} calibrators"
+        bad = any(fitted_calibrator(calibrator, inner) for inner in value if inner is not None or not gaps)
+        return "a list of fitted calibrators of a vector of scores" if bad else ""
+
+    return check
+
+
+def _number_of_classes(calibrator: Any, value: Any) -> str:
+    if value is None and calibrator._shape != "matrix":
+        return ""
+    return "null, as it takes a vector" if calibrator._shape == "vector" else whole(2)(calibrator, value)
+
+
+def _class_names(calibrator: Any, value: Any) -> str:
+    n = calibrator.n_classes_
+    if n is None:
+        return "" if value is None else "null for a vector"
+    return "" if isinstance(value, tuple) and len(value) == n else f"a tuple of {n} names"
+
+
+_text = meets("null, or text", lambda _, value: isinstance(value, str))
+_one_per_class = meets(
+    "null, or a tuple of names, one per class", lambda c, value: isinstance(value, tuple) and len(value) == c.n_classes_
+)
+
+COMMON = {
+    "n_rows": Field("rows of positive weight that it was fitted on", whole(1)),
+    "n_classes": Field("columns of the scores; null for a vector of P(positive)", _number_of_classes),
+    "classes": Field("names of the columns in order; null for a vector", _class_names),
+    "columns": Field("column names of the frame that it was fitted on; null for an array", _one_per_class, True),
+    "score_names": Field(
+        "columns that the scores were in; null if they had no names", names_of("null, or a tuple of names"), True
+    ),
+    "label_name": Field("column that the labels were in; null if it had no name", _text, True),
+    "date": Field("day of the fit, in UTC", _text, True),
+    "version": Field("version of trueness that fitted it", _text, True),
+    "seen": Field("CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them", whole()),
+}
+"""What every calibrator keeps."""
 
 
 class Savable:

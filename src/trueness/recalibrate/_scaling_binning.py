@@ -1,28 +1,30 @@
 """Scaling-binning: a smooth map whose values are averaged in bins."""
 
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from trueness._input.arguments import check_seed, checked_whole, checked_word
-from trueness._numerics.steps import ranks, steps
+from trueness._numerics.steps import ranks
 from trueness._tally.rules import MOST_BINS, EqualMass
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator, inner_calibrator, refuse_matrix
-from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fractions, n_steps
+from trueness.recalibrate._calibrator import Calibrator, inner_calibrator, refuse_matrix, with_parameters
+from trueness.recalibrate._formula import Steps
 from trueness.recalibrate._platt import PlattScaling
+from trueness.recalibrate._saving import Field, fitted_calibrator, fractions, n_steps
 from trueness.typing import Floats
 
 
+@with_parameters
 class ScalingBinning(Calibrator):
     r"""Scaling-binning: a smooth map whose values are averaged in bins.
 
-    A smooth map with few parameters is fitted, its values are divided into bins of equal mass, and every score in a bin
-    gets the mean of the map's values there. Predictions take few values, so the calibration error can be measured, as
-    after histogram binning; but the means are of scaled scores, which vary far less than labels.
+    A smooth map is fitted, its values are divided into bins of equal mass, and every score in a bin gets the mean of
+    its values there. Predictions take few values, so the calibration error can be measured, as after histogram binning;
+    but the means are of scaled scores, which vary far less than labels.
 
     Parameters
     ----------
@@ -32,10 +34,9 @@ class ScalingBinning(Calibrator):
         The unfitted map, for a vector of scores; by default `PlattScaling()`. 'identity' averages the scores
         themselves, if they have already been scaled.
     split : {'thirds', 'none'}, default 'thirds'
-        Which rows are used for which step. With 'thirds', as in the published algorithm and its theorem, a random
-        stratified third of the rows fits the map, another sets the bins and the last gives the means. With 'none' all
-        rows are used for all three, as in the authors' program: better for few rows, not random, and without a theorem.
-        'identity' needs no rows for the map, so there halves set the bins and give the means.
+        With 'thirds', as in the published algorithm and its theorem, a random stratified third of the rows fits the
+        map, another sets the bins and the last gives the means; for 'identity', halves do. With 'none' all rows are
+        used for every step, as in the authors' program: better for few rows, not random, and without a theorem.
     seed : int or Generator, optional
         Draws the thirds.
 
@@ -68,15 +69,8 @@ class ScalingBinning(Calibrator):
 
     >>> from trueness.recalibrate import IsotonicCalibration, ScalingBinning
     >>> method = ScalingBinning(n_bins=2, scaler=IsotonicCalibration(), split="none")
-    >>> fitted = method.fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
-    >>> fitted.predict([0.1, 0.2, 0.9]).round(6).tolist()
+    >>> method.fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1]).predict([0.1, 0.2, 0.9]).round(6).tolist()
     [0.333333, 0.333333, 1.0]
-
-    The mean score of each bin:
-
-    >>> fitted = ScalingBinning(n_bins=2, scaler="identity", split="none").fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
-    >>> fitted.predict([0.1, 0.9]).round(6).tolist()
-    [0.2, 0.6]
     """
 
     _state: ClassVar = {
@@ -88,20 +82,10 @@ class ScalingBinning(Calibrator):
         "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
     }
 
-    scaler_: Calibrator | None
-
-    def __init__(
-        self,
-        n_bins: int = 10,
-        *,
-        scaler: Calibrator | Literal["identity"] | None = None,
-        split: Literal["thirds", "none"] = "thirds",
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        self.n_bins = n_bins
-        self.scaler = scaler
-        self.split = split
-        self.seed = seed
+    n_bins: int = field(default=10, kw_only=False)
+    scaler: Calibrator | Literal["identity"] | None = None
+    split: Literal["thirds", "none"] = "thirds"
+    seed: int | np.random.Generator | None = None
 
     def _check_parameters(self) -> None:
         checked_whole(self.n_bins, "n_bins", MOST_BINS)
@@ -113,8 +97,7 @@ class ScalingBinning(Calibrator):
     @property
     def _unfitted(self) -> Calibrator | None:
         """The map before it is fitted; None for the identity."""
-        known = isinstance(self.scaler, str) and self.scaler == "identity"
-        if known:
+        if isinstance(self.scaler, str) and self.scaler == "identity":
             return None
         return inner_calibrator(self.scaler, PlattScaling, name="scaler", others=", 'identity' or None")
 
@@ -129,9 +112,7 @@ class ScalingBinning(Calibrator):
         else:
             parts = rows.split(n_parts, self.seed)
         *for_map, for_bins, for_means = parts
-        self.scaler_ = None
-        if unfitted is not None:
-            self.scaler_ = clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
+        self.scaler_ = None if unfitted is None else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
         for_bins, for_means = (rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means))
         self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
         weight, sums = _sums(for_means, self.edges_)
@@ -140,11 +121,11 @@ class ScalingBinning(Calibrator):
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
 
-    def _scaled(self, p: NDArray[Any]) -> Floats:
-        return np.asarray(p, dtype=np.float64) if self.scaler_ is None else self.scaler_._map(p)
+    def _scaled(self, p: Any) -> Floats:
+        return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        return steps(self.edges_, self.values_, self._scaled(p))
+    def _formula(self) -> Steps:
+        return Steps(self.edges_, self.values_, None if self.scaler_ is None else self.scaler_._formula())
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:

@@ -1,31 +1,20 @@
 """Spline calibration: a smooth curve of log-odds that does not decrease."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from trueness._input.arguments import checked_whole
 from trueness.errors import InputError
-from trueness.recalibrate._fitted_state import Field, all_of, array
-from trueness.recalibrate._logit_map import EPS_STATE
-from trueness.recalibrate._logit_shapes import Spline, spline_knots
-from trueness.recalibrate._shaped_map import LogitCells, ShapedMap
+from trueness.recalibrate._calibrator import with_parameters
+from trueness.recalibrate._logit_map import EPS_STATE, LogitCells, ShapedMap, Spline, spline_knots
+from trueness.recalibrate._saving import Field, all_of, array, meets
 
 _MOST_KNOTS = 1_000
+_ascending = meets("ascending", lambda _, value: value.size and (np.diff(value) > 0).all())
 
 
-def _n_knots(calibrator: Any) -> int:
-    return int(np.size(calibrator.knots_))
-
-
-def _n_coefficients(calibrator: Any) -> int:
-    return 1 + _n_knots(calibrator)
-
-
-def _ascending(_: Any, value: Any) -> str:
-    return "" if value.size and (np.diff(value) > 0).all() else "ascending"
-
-
+@with_parameters
 class SplineCalibration(ShapedMap):
     r"""Spline calibration: a curve of log-odds whose slope is linear between knots and constant outside them.
 
@@ -33,20 +22,11 @@ class SplineCalibration(ShapedMap):
     ----------
     n_knots : int, default 5
         Knots at quantiles of the fitted log-odds, from 5 to 95 % in equal steps; fewer if these coincide.
-    from_logits : bool, default False
-        Whether the scores are logits; otherwise they are P(positive), whose logit is taken.
     ridge : float, default 1
         Half this, times the squared distance of the slopes from 1 and of the value at log-odds 0 from 0, is added to
         the log loss summed over rows.
     monotone : bool, default True
         Whether the curve must not decrease.
-    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.
-    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.
 
     Attributes
     ----------
@@ -68,26 +48,18 @@ class SplineCalibration(ShapedMap):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "knots": Field("log-odds of the knots", all_of(array(_n_knots), _ascending)),
-        "coefficients": Field("value at log-odds 0, then the slope at each knot", array(_n_coefficients)),
+        "knots": Field("log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)),
+        "coefficients": Field(
+            "value at log-odds 0, then the slope at each knot", array(lambda c: 1 + np.size(c.knots_))
+        ),
     }
 
-    def __init__(
-        self,
-        *,
-        n_knots: int = 5,
-        from_logits: bool = False,
-        ridge: float = 1.0,
-        monotone: bool = True,
-        eps: float | None = None,
-        limits: bool = False,
-    ) -> None:
-        self.n_knots = n_knots
-        self.from_logits = from_logits
-        self.ridge = ridge
-        self.monotone = monotone
-        self.eps = eps
-        self.limits = limits
+    n_knots: int = 5
+    from_logits: bool = False
+    ridge: float = 1.0
+    monotone: bool = True
+    eps: float | None = None
+    limits: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -98,5 +70,5 @@ class SplineCalibration(ShapedMap):
         self.knots_ = spline_knots(cells.z, cells.weight, self.n_knots)
 
     @property
-    def _curve(self) -> Spline:
+    def _curve_shape(self) -> Spline:
         return Spline(self.knots_)

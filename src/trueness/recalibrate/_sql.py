@@ -4,16 +4,32 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness.errors import InputError
-from trueness.recalibrate._formula import Blend, Formula, Lines, LogOdds, Odds, PerClass, Softmax, Steps, VectorFormula
+from trueness.recalibrate._formula import (
+    Curve,
+    Linear,
+    Lines,
+    LogOdds,
+    Map,
+    Mixture,
+    Odds,
+    PerClass,
+    Softmax,
+    Steps,
+    domain,
+    refuse,
+)
 from trueness.typing import Floats
 
 Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
 
 # exp() of larger numbers overflows, which is an error in some databases; of smaller ones it underflows.
 _LARGEST_EXPONENT = "700e0"
+# Sums of rows of a matrix that are equal but for rounding.
+_ROUNDING = 1e-9
 
 
 class _Writer(NamedTuple):
@@ -55,24 +71,22 @@ _WRITERS: dict[str, _Writer] = {
 }
 
 
-def sql_of(formula: Formula, columns: Sequence[str], dialect: Dialect) -> list[str]:
+def sql_of(formula: Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
     """One expression for a formula of one score, else one for each class."""
     writer = _WRITERS[checked_word(dialect, "dialect", tuple(_WRITERS))]
     names = [writer.name(column) for column in columns]
-    if isinstance(formula, VectorFormula):
-        texts = [_vector(writer, formula, names[0])]
-        valid = [_in_range(writer, names[0], formula.from_logits, 1e300)]
-    elif isinstance(formula, PerClass):
-        texts = _per_class(writer, formula, names)
-        own = zip(formula.columns, names, strict=True)
-        valid = [_in_range(writer, name, one.from_logits, 1e300) for one, name in own]
-    else:
-        blend = formula if isinstance(formula, Blend) else Blend((1.0,), (formula,), 0.0)
-        texts = [_blend(writer, blend, names, k) for k in range(len(names))]
-        part = blend.parts[0]
-        valid = [_in_range(writer, name, part.from_logits, part.largest) for name in names]
+    low, high = map(writer.number, domain(formula))
     # False for NaN, unknown for NULL: both give NULL.
-    return [writer.cast.format(f"CASE WHEN {' AND '.join(valid)} THEN {text} END") for text in texts]
+    valid = " AND ".join(f"{name} >= {low} AND {name} <= {high}" for name in names)
+    if isinstance(formula, PerClass):
+        texts = _per_class(writer, formula, names)
+    elif isinstance(formula, Softmax):
+        texts = [_softmax(writer, formula, names, k) for k in range(len(names))]
+    elif isinstance(formula, Mixture):
+        texts = [_mixture(writer, formula, names, k) for k in range(len(names))]
+    else:
+        texts = [_vector(writer, formula, names[0])]
+    return [writer.cast.format(f"CASE WHEN {valid} THEN {text} END") for text in texts]
 
 
 def quoted_name(name: str, dialect: Dialect) -> str:
@@ -92,26 +106,22 @@ def check_columns(column: Any, calibrator: Any) -> list[str]:
     return names
 
 
-def _in_range(writer: _Writer, name: str, from_logits: bool, largest: float) -> str:
-    low, high = (-largest, largest) if from_logits else (0.0, 1.0)
-    return f"{name} >= {writer.number(low)} AND {name} <= {writer.number(high)}"
-
-
-def _vector(writer: _Writer, formula: VectorFormula, name: str) -> str:
-    inside = formula.inside
+def _vector(writer: _Writer, formula: Map, name: str) -> str:
     number = writer.number
-    if isinstance(inside, Steps):
-        return _cases(writer, name, inside.edges, [number(value) for value in inside.values])
-    if isinstance(inside, Lines):
-        return _lines(writer, name, inside)
-    if isinstance(inside, Odds):
-        return f"{name} / ({name} + {number(inside.weight)} * ({number(1)} - {name}))"
-    text = _expit(writer, _log_odds(writer, inside, name, formula.from_logits))
-    if formula.ends is None:
+    if isinstance(formula, Steps):
+        flat = formula.flat()
+        return _cases(writer, name, flat.edges, [number(value) for value in flat.values])
+    if isinstance(formula, Lines):
+        return _lines(writer, name, formula)
+    if isinstance(formula, Odds):
+        return f"{name} / ({name} + {number(formula.weight)} * ({number(1)} - {name}))"
+    if not isinstance(formula, LogOdds):
+        refuse(formula)
+    text = _expit(writer, _curve(writer, formula.curve, name, formula.from_logits))
+    if formula.from_logits:
         return text
-    cut, low, high = formula.ends
-    ends = f"WHEN {name} <= {number(cut)} THEN {number(low)} WHEN {number(1)} - {name} <= {number(cut)}"
-    return f"CASE {ends} THEN {number(high)} ELSE {text} END"
+    cut, (low, high) = number(formula.eps), map(number, formula(np.array([0.0, 1.0])))
+    return f"CASE WHEN {name} <= {cut} THEN {low} WHEN {number(1)} - {name} <= {cut} THEN {high} ELSE {text} END"
 
 
 def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
@@ -134,24 +144,18 @@ def _lines(writer: _Writer, name: str, lines: Lines) -> str:
     return _cases(writer, name, lines.x, [*texts, number(lines.y[-1])])
 
 
-def _log_odds(writer: _Writer, formula: LogOdds, name: str, from_logits: bool) -> str:
+def _curve(writer: _Writer, curve: Curve, name: str, from_logits: bool) -> str:
     number, one = writer.number, writer.number(1)
     z = name if from_logits else f"LN({name} / ({one} - {name}))"
-    texts = [_polynomial(writer, z, *piece) for piece in zip(*formula.pieces[1:], strict=True)]
-    terms = [_cases(writer, name, formula.edges, texts)]
-    if from_logits and (formula.a or formula.b):
-        # log p = min(z, 0) − s and −log(1 − p) = max(z, 0) + s, with s = log(1 + exp(−|z|)).
-        softplus = f"LN({one} + EXP({writer.clamp(f'-ABS({z})')}))"
-        zero = number(0)
-        if formula.a:
-            terms.append(f"{number(formula.a)} * ({writer.least}({z}, {zero}) - {softplus})")
-        if formula.b:
-            terms.append(f"{number(formula.b)} * ({writer.greatest}({z}, {zero}) + {softplus})")
-        return " + ".join(terms)
-    if formula.a:
-        terms.append(f"{number(formula.a)} * LN({name})")
-    if formula.b:
-        terms.append(f"{number(-formula.b)} * LN({one} - {name})")
+    texts = [_polynomial(writer, z, *piece) for piece in zip(*curve[1:5], strict=True)]
+    terms = [_cases(writer, name, curve.breaks if from_logits else expit(curve.breaks), texts)]
+    log_p, log_q = f"LN({name})", f"LN({one} - {name})"
+    if from_logits:
+        # log p = min(z, 0) − s and log(1 − p) = min(−z, 0) − s, with s = log(1 + exp(−|z|)).
+        softplus, zero = f"LN({one} + EXP({writer.clamp(f'-ABS({z})')}))", number(0)
+        log_p, log_q = (f"({writer.least}({side}, {zero}) - {softplus})" for side in (z, f"-{z}"))
+    terms += [f"{number(curve.a)} * {log_p}"] if curve.a else []
+    terms += [f"{number(-curve.b)} * {log_q}"] if curve.b else []
     return " + ".join(terms)
 
 
@@ -177,53 +181,49 @@ def _per_class(writer: _Writer, formula: PerClass, names: list[str]) -> list[str
     return [f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE ({text}) / ({total}) END" for text in texts]
 
 
-def _blend(writer: _Writer, formula: Blend, names: list[str], k: int) -> str:
+def _mixture(writer: _Writer, formula: Mixture, names: list[str], k: int) -> str:
     texts = [_softmax(writer, part, names, k) for part in formula.parts]
-    if formula.weights == (1.0,) and not formula.constant:
-        return texts[0]
     terms = [f"{writer.number(weight)} * ({text})" for weight, text in zip(formula.weights, texts, strict=True)]
     return " + ".join([writer.number(formula.constant), *terms])
 
 
-def _beta(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str:
-    """Minus the logarithm of the probability that beta calibration of one class against the others gives it."""
-    assert formula.beta is not None
-    if formula.from_logits:
-        demand = "beta calibration of single classes, a part of this map, is written in SQL for probabilities only"
-        raise InputError("", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it.")
-    number = writer.number
-    moved = [f"{writer.greatest}({name}, {number(formula.least)})" for name in names] if formula.least else names
-    others = " + ".join(text for j, text in enumerate(moved) if j != k)
-    total = " + ".join(moved)
-    c, a, b = (number(value) for value in formula.beta[k])
-    log_odds = f"{c} + {a} * LN({moved[k]} / ({total})) - {b} * LN(({others}) / ({total}))"
-    return f"LN({number(1)} + EXP({writer.clamp(f'-({log_odds})')}))"
-
-
 def _softmax(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str:
     """The reciprocal of the sum over classes of the exponential of how much larger their logits are."""
-    number, zero = writer.number, writer.number(0)
-    keeps_zeros = not formula.from_logits and not formula.least
-    logs = [_log(writer, formula, name) for name in names]
+    number, zero, logs = writer.number, writer.number(0), formula.logs
+    linear = Linear() if formula.linear is None else formula.linear
+    matrix, shift = linear.plain(len(names))
+    if logs.normalized and logs.from_logits and np.ptp(matrix.sum(axis=1)) > _ROUNDING * np.abs(matrix).max():
+        refuse(formula, "it normalizes logits first; fit it on probabilities instead")
+    matrix, shift = matrix / formula.temperature, shift / formula.temperature
+    keeps_zeros = not logs.from_logits and not logs.eps
+    scores = (
+        names if keeps_zeros or logs.from_logits else [f"{writer.greatest}({n}, {number(logs.eps)})" for n in names]
+    )
+    z = scores if logs.from_logits else [f"LN({score})" for score in scores]
     terms = [number(1)]
     for j, name in enumerate(names):
         if j == k:
             continue
-        factors, shift = formula.matrix[j] - formula.matrix[k], formula.shift[j] - formula.shift[k]
+        factors, more = matrix[j] - matrix[k], shift[j] - shift[k]
         if np.count_nonzero(factors) == 2 and factors[j] == -factors[k]:  # exact differences of large logits
-            parts = [f"{number(factors[j])} * ({logs[j]} - {logs[k]})"]
+            parts = [f"{number(factors[j])} * ({z[j]} - {z[k]})"]
         else:
-            parts = [f"{number(factor)} * {log}" for factor, log in zip(factors, logs, strict=True) if factor]
-        if formula.beta is not None:
-            own, other = (_beta(writer, formula, names, i) for i in (k, j))
-            parts.append(f"{number(formula.beta_weight)} * ({own} - {other})")
-        text = f"EXP({writer.clamp(' + '.join([*parts, *([number(shift)] if shift or not parts else [])]))})"
+            parts = [f"{number(factor)} * {log}" for factor, log in zip(factors, z, strict=True) if factor]
+        if linear.beta is not None:
+            own, other = (_beta(writer, formula, linear.beta[i], scores, i) for i in (k, j))
+            parts.append(f"{number(linear.beta_weight)} * ({own} - {other})")
+        text = f"EXP({writer.clamp(' + '.join([*parts, *([number(more)] if more or not parts else [])]))})"
         terms.append(f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text)
     text = f"{number(1)} / ({' + '.join(terms)})"
     return f"CASE WHEN {names[k]} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
 
 
-def _log(writer: _Writer, formula: Softmax, name: str) -> str:
-    if formula.from_logits:
-        return name
-    return f"LN({writer.greatest}({name}, {writer.number(formula.least)}))" if formula.least else f"LN({name})"
+def _beta(writer: _Writer, formula: Softmax, cab: Floats, scores: list[str], k: int) -> str:
+    """Minus the logarithm of the probability that beta calibration of one class against the others gives it."""
+    if formula.logs.from_logits:
+        demand = "beta calibration of single classes, a part of this map, is written in SQL for probabilities only"
+        raise InputError("", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it.")
+    others, total = " + ".join(text for j, text in enumerate(scores) if j != k), " + ".join(scores)
+    c, a, b = map(writer.number, cab)
+    log_odds = f"{c} + {a} * LN({scores[k]} / ({total})) - {b} * LN(({others}) / ({total}))"
+    return f"LN({writer.number(1)} + EXP({writer.clamp(f'-({log_odds})')}))"

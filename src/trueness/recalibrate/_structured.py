@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import MOST_ITERATIONS, checked_whole, checked_word
-from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
+from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
-from trueness.recalibrate._fitted_state import Field, array, fractions, number, whole
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
-from trueness.recalibrate._multinomial import n_classes_of
+from trueness.recalibrate._calibrator import with_parameters
+from trueness.recalibrate._formula import Linear, Mixture, Softmax
+from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._saving import Field, array, fractions, n_classes, number, whole
 from trueness.typing import Floats, Ints
 
 Structure: TypeAlias = Literal["vector", "matrix"]
@@ -24,29 +25,19 @@ _EM_STEPS, _EM_CONVERGED = 1000, 1e-10
 
 
 class StructuredFit(NamedTuple):
-    """Log-odds z W′ + b of centred logits."""
+    """Log-odds that are linear in centred logits."""
 
     temperature: float
-    matrix: Floats
-    intercept: Floats
+    linear: Linear
     n_steps: int
     converged: bool
-
-    def __call__(self, z: Floats) -> Floats:
-        return log_softmax(centred(z) @ self.matrix.T + self.intercept)
-
-
-def centred(logits: NDArray[Any]) -> Floats:
-    """Logits minus their mean over classes: a number added to a row has no meaning."""
-    z = logits.astype(np.float64)
-    return np.asarray(z - z.mean(axis=1, keepdims=True))
 
 
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
 ) -> StructuredFit:
     """Fit one temperature, then factors, shifts and (for a matrix) mixing terms with a ridge towards it."""
-    z, n = centred(logits), float(w.sum())
+    z, n = Linear(centred=True)(logits), float(w.sum())
     k = z.shape[1]
     beta = inverse_temperature(z, y, w, ridge).value
     factor, shift, mixing = (ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING))
@@ -58,9 +49,11 @@ def fit_structured(
         penalty = np.column_stack([np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)])
     found = multinomial_regression(linear, y, w, centre, penalty, max_iter)
     matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
-    return StructuredFit(1 / beta, matrix, found.theta[:, -1].copy(), found.n_steps, found.converged)
+    linear_fit = Linear(matrix, found.theta[:, -1].copy(), centred=True)
+    return StructuredFit(1 / beta, linear_fit, found.n_steps, found.converged)
 
 
+@with_parameters
 class StructuredScaling(LogitMap):
     r"""Structured scaling: vector or matrix scaling with penalties that pull towards one temperature.
 
@@ -76,11 +69,6 @@ class StructuredScaling(LogitMap):
         Whether the scores are logits. A number added to all logits of a row does not matter.
     ridge : float, default 1
         Multiple of the penalties below.
-    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.
-    max_iter : int, default 100
-        Maximum number of Newton steps.
 
     Attributes
     ----------
@@ -114,28 +102,20 @@ class StructuredScaling(LogitMap):
     """
 
     _shape: ClassVar[Shape] = "matrix"
+    _shared_parameters: ClassVar = ABOUT_MATRIX
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("temperature towards which the map is pulled", number(above=0)),
-        "matrix": Field("row k holds the factors of all centred logits in class k", array(n_classes_of, n_classes_of)),
-        "intercept": Field("number added to each class's log-odds", array(n_classes_of)),
+        "matrix": Field("row k holds the factors of all centred logits in class k", array(n_classes, n_classes)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
-    def __init__(
-        self,
-        *,
-        structure: Structure = "matrix",
-        from_logits: bool = False,
-        ridge: float = 1.0,
-        eps: float | None = None,
-        max_iter: int = 100,
-    ) -> None:
-        self.structure = structure
-        self.from_logits = from_logits
-        self.ridge = ridge
-        self.eps = eps
-        self.max_iter = max_iter
+    structure: Structure = "matrix"
+    from_logits: bool = False
+    ridge: float = 1.0
+    eps: float | None = None
+    max_iter: int = 100
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -147,7 +127,7 @@ class StructuredScaling(LogitMap):
         found = fit_structured(
             self._fit_logits(rows), rows.y, rows.weights, self.structure, float(self.ridge), self.max_iter
         )
-        self.temperature_, self.matrix_, self.intercept_, self.n_iter_, converged = found
+        self.temperature_, (self.matrix_, self.intercept_, *_), self.n_iter_, converged = found
         if not converged:
             warn(
                 f"The optimisation stopped after {self.n_iter_} steps without converging. "
@@ -155,10 +135,11 @@ class StructuredScaling(LogitMap):
                 NotConvergedWarning,
             )
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        return softmax(centred(self._logits(p)) @ self.matrix_.T + self.intercept_)
+    def _formula(self) -> Softmax:
+        return Softmax(self._logs(), Linear(self.matrix_, self.intercept_, centred=True))
 
 
+@with_parameters
 class EnsembleTemperatureScaling(LogitMap):
     r"""Ensemble temperature scaling: a mixture of tempered scores, original scores and the uniform distribution.
 
@@ -166,9 +147,6 @@ class EnsembleTemperatureScaling(LogitMap):
     ----------
     from_logits : bool, default False
         Whether the scores are logits.
-    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.
 
     Attributes
     ----------
@@ -197,20 +175,21 @@ class EnsembleTemperatureScaling(LogitMap):
     """
 
     _shape: ClassVar[Shape] = "matrix"
+    _shared_parameters: ClassVar = ABOUT_MATRIX
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("number that logits are divided by", number(above=0)),
         "weights": Field("weights of the tempered scores, the scores and 1/K", fractions(lambda _: 3)),
     }
 
-    def __init__(self, *, from_logits: bool = False, eps: float | None = None) -> None:
-        self.from_logits = from_logits
-        self.eps = eps
+    from_logits: bool = False
+    eps: float | None = None
 
     def _fit(self, rows: CalibrationSet) -> None:
         logits = self._fit_logits(rows)
         self.temperature_ = 1 / inverse_temperature(logits, rows.y, rows.w).value
-        own = np.stack([part[np.arange(rows.y.size), rows.y] for part in self._parts(logits)], axis=1)
+        parts = softmax(logits, self.temperature_), softmax(logits), np.full(logits.shape, 1 / logits.shape[1])
+        own = np.stack([part[np.arange(rows.y.size), rows.y] for part in parts], axis=1)
         weight = rows.weights / rows.weights.sum()
         mixture = np.full(3, 1 / 3)
         for _ in range(_EM_STEPS):
@@ -223,8 +202,7 @@ class EnsembleTemperatureScaling(LogitMap):
                 break
         self.weights_ = mixture
 
-    def _parts(self, logits: NDArray[Any]) -> list[Floats]:
-        return [softmax(logits, self.temperature_), softmax(logits), np.full(logits.shape, 1 / logits.shape[1])]
-
-    def _map(self, p: NDArray[Any]) -> Floats:
-        return np.asarray(sum(w * part for w, part in zip(self.weights_, self._parts(self._logits(p)), strict=True)))
+    def _formula(self) -> Mixture:
+        tempered, plain, uniform = map(float, self.weights_)
+        parts = Softmax(self._logs(), temperature=self.temperature_), Softmax(self._logs())
+        return Mixture((tempered, plain), parts, uniform * (1 / n_classes(self)))

@@ -1,20 +1,20 @@
 """Temperature scaling: all logits divided by one number."""
 
 import sys
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
 
-from trueness._numerics.softmax import inverse_temperature, softmax
+from trueness._numerics.softmax import inverse_temperature
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
-from trueness.recalibrate._fitted_state import Field, number
+from trueness.recalibrate._calibrator import with_parameters
+from trueness.recalibrate._formula import LogOdds, Softmax, line
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
-from trueness.typing import Floats
+from trueness.recalibrate._saving import Field, number
 
 
+@with_parameters
 class TemperatureScaling(LogitMap):
     r"""Temperature scaling: divide all logits by one temperature.
 
@@ -76,13 +76,10 @@ class TemperatureScaling(LogitMap):
     _shape: ClassVar[Shape] = "any"
     _state: ClassVar = {**EPS_STATE, "temperature": Field("number that all logits are divided by", number(above=0))}
 
-    def __init__(
-        self, *, from_logits: bool = False, eps: float | None = None, limits: bool = False, ridge: float = 0.0
-    ) -> None:
-        self.from_logits = from_logits
-        self.eps = eps
-        self.limits = limits
-        self.ridge = ridge
+    from_logits: bool = False
+    eps: float | None = None
+    limits: bool = False
+    ridge: float = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -104,9 +101,7 @@ class TemperatureScaling(LogitMap):
         if message:
             warn(f"{message}; T = {self.temperature_:.4g}.", SeparableWarning)
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        logits = self._logits(p)
-        if logits.ndim == 1:
-            with np.errstate(over="ignore"):
-                return np.asarray(expit(logits.astype(np.float64) / self.temperature_))
-        return softmax(logits, self.temperature_)
+    def _formula(self) -> LogOdds | Softmax:
+        if self.n_classes_ is None:
+            return self._log_odds(line(0, 1 / self.temperature_))
+        return Softmax(self._logs(), temperature=self.temperature_)

@@ -1,5 +1,6 @@
 """Top-label calibration: the confidence in the predicted class."""
 
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -9,9 +10,17 @@ from sklearn.base import clone
 from trueness._input.arguments import checked_whole, checked_word
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, accept_scores
-from trueness.recalibrate._calibrator import Calibrator, WarningsByName, inner_calibrator, join_names, refuse_matrix
-from trueness.recalibrate._fitted_state import Field, fitted_calibrator, fitted_calibrators
+from trueness.recalibrate._calibrator import (
+    Calibrator,
+    WarningsByName,
+    inner_calibrator,
+    join_names,
+    refuse_matrix,
+    with_parameters,
+)
+from trueness.recalibrate._formula import PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
+from trueness.recalibrate._saving import Field, fitted_calibrator, fitted_calibrators
 from trueness.typing import ArrayLike, Floats, Ints
 
 
@@ -19,12 +28,12 @@ def _check_pooled(calibrator: Any, value: Any) -> str:
     return fitted_calibrator(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
 
 
+@with_parameters
 class TopLabel(Calibrator):
     """Calibrate the probability of the predicted class, separately for each predicted class.
 
-    Each class has its own calibrator, fitted on the rows for which it was predicted: on their confidences and on
-    whether the prediction was correct. When "cat" is then predicted with 0.8, it is a cat in 80 % of these cases, and
-    likewise for every class; with calibrated confidence alone, errors of different classes could cancel.
+    Each class has its own calibrator, fitted on the rows for which it was predicted. When "cat" is then predicted with
+    0.8, it is a cat in 80 % of these cases; with calibrated confidence alone, errors of classes could cancel.
 
     Parameters
     ----------
@@ -49,9 +58,8 @@ class TopLabel(Calibrator):
 
     A guarantee is about :meth:`predict_confidence`, the calibrated probability that the predicted class is correct.
     :meth:`predict` returns it in a matrix, in place of the largest score; the other entries of the row are rescaled to
-    sum to the rest, and share it equally if they were all 0. If the calibrated confidence falls below another entry,
-    the largest entry of the new row belongs to another class; the predicted class is still that of
-    :meth:`predict_label`, which uses the original scores.
+    sum to the rest, and share it equally if they were all 0. If it falls below another entry, the predicted class is
+    still that of :meth:`predict_label`, which uses the original scores.
 
     References
     ----------
@@ -80,16 +88,9 @@ class TopLabel(Calibrator):
         ),
     }
 
-    def __init__(
-        self,
-        calibrator: Calibrator | None = None,
-        *,
-        kind: Literal["top-label", "confidence"] = "top-label",
-        min_rows: int = 50,
-    ) -> None:
-        self.calibrator = calibrator
-        self.kind = kind
-        self.min_rows = min_rows
+    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    kind: Literal["top-label", "confidence"] = "top-label"
+    min_rows: int = 50
 
     @property
     def pooled_classes_(self) -> tuple[Any, ...]:
@@ -126,11 +127,8 @@ class TopLabel(Calibrator):
         own = (predicted >= self.min_rows) & (self.kind == "top-label")
         if self.kind == "top-label" and not own.all():
             few = join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
-            warn(
-                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: these classes use the calibrator "
-                "of all classes pooled.",
-                FewRowsWarning,
-            )
+            these = "these classes use the calibrator of all classes pooled"
+            warn(f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: {these}.", FewRowsWarning)
         collected = WarningsByName("Predicted class", "Predicted classes")
         self.calibrators_, self.pooled_ = [], None
         for k, name in enumerate(names):
@@ -144,13 +142,16 @@ class TopLabel(Calibrator):
         calibrator: Calibrator = clone(inner_calibrator(self.calibrator, HistogramBinning))
         return calibrator.fit(rows.p, rows.y, rows.w)
 
-    def _map(self, p: NDArray[Any]) -> Floats:
+    def _formula(self) -> PythonOnly:
+        return PythonOnly(self._calibrated, "the map of a row depends on which of its scores is the largest")
+
+    def _calibrated(self, p: NDArray[Any]) -> Floats:
         top, confidence = _top(p)
         calibrated = np.empty(top.size)
         for k in np.unique(top):
             calibrator, rows = self.calibrators_[k] or self.pooled_, top == k
             assert calibrator is not None
-            calibrated[rows] = calibrator._map(confidence[rows])
+            calibrated[rows] = calibrator._formula()(confidence[rows])
         return _with_confidence(p, top, calibrated)
 
 

@@ -1,18 +1,18 @@
 """Venn-Abers calibration: two probabilities per row, one of which is calibrated."""
 
 import reprlib
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueness._input.arguments import check_seed, checked_word
-from trueness._numerics.steps import on_common_edges, ranks, steps
+from trueness._numerics.steps import on_common_edges, ranks
 from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
-from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._fitted_state import Field, all_of, fractions, n_steps
+from trueness.recalibrate._calibrator import Calibrator, with_parameters
+from trueness.recalibrate._formula import Steps
+from trueness.recalibrate._saving import Field, all_of, fractions, meets, n_steps
 from trueness.typing import ArrayLike, Floats
 
 _MOST_FOLDS = 1_000
@@ -28,17 +28,16 @@ class ProbabilityPair(NamedTuple):
     """Fitted with the row as an event; the upper one."""
 
 
-def _not_below_p0(calibrator: Any, p1: Any) -> str:
-    return "" if (calibrator.p0_ <= p1).all() else "at least 'p0'"
+_not_below_p0 = meets("at least 'p0'", lambda calibrator, p1: (calibrator.p0_ <= p1).all())
 
 
+@with_parameters
 class VennAbers(Calibrator):
     r"""Venn-Abers calibration: two probabilities per row, one of which is calibrated.
 
     Isotonic regression is fitted twice with the new row added: once as a non-event and once as an event. One of the two
     resulting probabilities is calibrated, whatever the distribution; which one depends on the outcome. With many rows
-    they are close together. The merged probability is never 0, and it is 1 only if the rows weigh 10¹⁶ or more, so that
-    the new row, of weight 1, is lost in rounding.
+    they are close together. The merged probability is never 0, and 1 only if the rows weigh 10¹⁶ or more.
 
     Parameters
     ----------
@@ -73,10 +72,7 @@ class VennAbers(Calibrator):
     Rows of equal score form one cell, which a new row of that score joins. A score between two known ones is pooled
     with the upper one as an event and with the lower one as a non-event; below all scores :math:`p_0 = 0`, above all
     :math:`p_1 = 1`. Weights are repetitions, and the new row has weight 1; fractional weights are rounded to 2⁻⁶⁰ of
-    their sum plus one. :math:`p_0`, :math:`p_1` and the merged probability are non-decreasing in the score.
-
-    Fitting takes one sort and two sweeps over the corners of the cumulative sum diagram, in integer arithmetic;
-    prediction is a binary search.
+    their sum plus one. All three probabilities are non-decreasing in the score.
 
     References
     ----------
@@ -108,16 +104,9 @@ class VennAbers(Calibrator):
         "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }
 
-    def __init__(
-        self,
-        *,
-        folds: int | None = None,
-        merge: Literal["log", "brier"] = "log",
-        seed: int | np.random.Generator | None = None,
-    ) -> None:
-        self.folds = folds
-        self.merge = merge
-        self.seed = seed
+    folds: int | None = None
+    merge: Literal["log", "brier"] = "log"
+    seed: int | np.random.Generator | None = None
 
     def predict_interval(self, y_prob: ArrayLike) -> ProbabilityPair:
         """The two probabilities of each row, p0 < p1.
@@ -138,11 +127,8 @@ class VennAbers(Calibrator):
 
     def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
-            raise InputError(
-                "sample_weight",
-                "must sum to less than 2⁵⁹, so that a new row of weight 1 counts",
-                f"got {rows.w.sum():g}",
-            )
+            demand = "must sum to less than 2⁵⁹, so that a new row of weight 1 counts"
+            raise InputError("sample_weight", demand, f"got {rows.w.sum():g}")
         if self.folds is None:
             pairs = [_pair(rows)]
         elif self.folds > rows.y.size:
@@ -153,8 +139,8 @@ class VennAbers(Calibrator):
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
 
-    def _map(self, p: NDArray[Any]) -> Floats:
-        return steps(self.edges_, self.merged_, p)
+    def _formula(self) -> Steps:
+        return Steps(self.edges_, self.merged_)
 
 
 def _pair(rows: CalibrationSet) -> Pair:
@@ -173,9 +159,8 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
     if len(pairs) * steps_of_all > _MOST_VALUES:
         demand = f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to average"
         raise InputError("folds", demand, f"got {len(pairs):,}")
-    edges, both = on_common_edges(
-        [pair.edges for pair in pairs] * 2, [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
-    )
+    values = [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
+    edges, both = on_common_edges([pair.edges for pair in pairs] * 2, values)
     p0, p1 = np.split(both, 2)
     return edges, p0, p1
 

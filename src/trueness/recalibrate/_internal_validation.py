@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.model_selection import check_cv as as_splitter
 from sklearn.utils import _safe_indexing
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, generator
-from trueness._input.sample import check_weights, row_weights
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
@@ -25,8 +22,16 @@ from trueness.errors import InputError, TruenessWarning, warn
 from trueness.infer._panel import panel, panel_values
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.measure._flexible_curve import FlexibleMethod
-from trueness.recalibrate._base_classifier import base_scores, check_classifier, check_cv, rows_and_classes
 from trueness.recalibrate._calibration_set import group_codes
+from trueness.recalibrate._classifier import (
+    base_scores,
+    check_classifier,
+    check_cv,
+    checked_weights,
+    rows_and_classes,
+    split_rows,
+    takes_groups,
+)
 from trueness.results import Estimate, Panel, Validation
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
@@ -205,32 +210,20 @@ def _training_rows(
     except InputError as error:
         raise error.but(demand="must be a classifier such as `LogisticRegression()`") from None
     X, y, classes = rows_and_classes(X, y)
-    if classes.size != 2:
-        raise InputError(
-            "y",
-            "must have two classes",
-            f"got {classes.size}",
-            remedy="Validate one class against the rest: `validate(estimator, X, y == one_class)`."
-            if classes.size > 2
-            else "",
-        )
-    event = 1
-    if pos_label is not None:
-        known = classes.tolist()
-        if pos_label not in known:
-            raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
-        event = known.index(pos_label)
-    w = None
-    if sample_weight is not None:
-        w = row_weights(sample_weight, y.size).values
-        check_weights(w)
+    known = classes.tolist()
+    if len(known) != 2:
+        one = "Validate one class against the rest: `validate(estimator, X, y == one_class)`." if len(known) > 2 else ""
+        raise InputError("y", "must have two classes", f"got {len(known)}", remedy=one)
+    if pos_label is not None and pos_label not in known:
+        raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
+    event = 1 if pos_label is None else known.index(pos_label)
+    w = checked_weights(sample_weight, y.size)
     takes = has_fit_parameter(estimator, "sample_weight")
     if w is not None and not takes:
         name = type(estimator).__name__
         warn(f"`sample_weight` is used by the panels only: {name} does not take it.", TruenessWarning)
-    return _Rows(
-        X, y, classes, event, None if groups is None else group_codes(groups, "groups", y.size), w, w if takes else None
-    )
+    group = None if groups is None else group_codes(groups, "groups", y.size)
+    return _Rows(X, y, classes, event, group, w, w if takes else None)
 
 
 def _fitted_scores(estimator: Any, rows: _Rows, train: Ints | None, test: Ints | None = None) -> Floats:
@@ -254,19 +247,12 @@ def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> lis
     if cv is None or isinstance(cv, int | np.integer):
         kind = StratifiedKFold if rows.group is None else StratifiedGroupKFold
         cv = kind(_FOLDS if cv is None else int(cv), shuffle=shuffle, random_state=state)
-    wanted = hasattr(cv, "split") and get_routing_for_object(cv).consumes("split", ["groups"])
-    if wanted and rows.group is None:
+    if takes_groups(cv) and rows.group is None:
         raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
-    arguments = {"groups": rows.group} if wanted else {}  # others warn that they ignore groups
-    try:
-        splits = as_splitter(cv, rows.y, classifier=True).split(rows.X, rows.y, **arguments)
-        folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
-    except (TypeError, ValueError) as reason:
-        got = f"it cannot: {str(reason).rstrip('.')}"
-        raise InputError("cv", f"must split the {rows.y.size:,} rows into folds", got) from reason
+    arguments = {"groups": rows.group} if takes_groups(cv) else {}  # others warn that they ignore groups
+    folds = split_rows(cv, rows.X, rows.y, arguments)
     if not folds:
         raise InputError("cv", "must have at least one fold", "it has none")
-    folds = [tuple(np.flatnonzero(part) if part.dtype == np.bool_ else part for part in fold) for fold in folds]  # type: ignore[misc]
     _check_folds(folds, rows)
     return folds
 
@@ -275,25 +261,24 @@ def _check_folds(folds: list[tuple[Ints, Ints]], rows: _Rows) -> None:
     every, n = np.concatenate([test for _, test in folds]), rows.y.size
     for part in (every, *(train for train, _ in folds)):
         if part.size and not (part.dtype.kind in "iu" and part.min() >= 0 and part.max() < n):
-            raise InputError(
-                "cv", f"must have row numbers from 0 to {n - 1:,}", f"got {part.min()!s} to {part.max()!s}"
-            )
+            got = f"got {part.min()!s} to {part.max()!s}"
+            raise InputError("cv", f"must have row numbers from 0 to {n - 1:,}", got)
     if np.unique(every).size != every.size:
-        raise InputError(
-            "cv",
-            "must put no row into two test parts",
+        got, remedy = (
             f"{every.size - np.unique(every).size:,} rows are repeated",
-            remedy="Repeated or random splits can be validated one at a time.",
+            "Validate repeated splits one by one.",
         )
+        raise InputError("cv", "must put no row into two test parts", got, remedy=remedy)
     for number, (train, test) in enumerate(folds):
+        fold = f"fold {number} does not"
         if np.intersect1d(train, test).size:
-            raise InputError("cv", "must keep test rows out of the training part", f"fold {number} does not")
+            raise InputError("cv", "must keep test rows out of the training part", fold)
         if not 0 < rows.events[train].sum() < train.size:
             demand = "must leave rows of both classes in each training part"
-            raise InputError("cv", demand, f"fold {number} has one class only", remedy="Use fewer folds.")
+            raise InputError("cv", demand, fold, remedy="Use fewer folds.")
         if rows.group is not None and np.intersect1d(rows.group[train], rows.group[test]).size:
             remedy = "An int, or `GroupKFold`, keeps them together."
-            raise InputError("cv", "must keep the rows of a group together", f"fold {number} does not", remedy=remedy)
+            raise InputError("cv", "must keep the rows of a group together", fold, remedy=remedy)
 
 
 def _crossfit(
@@ -384,14 +369,6 @@ def _moved(key: str, estimate: Estimate, optimism: float) -> Estimate:
     """The estimate minus the optimism; there is no noise floor, since no scores belong to it."""
     least, most = _RANGES.get(key, (-np.inf, np.inf))
     low, high = (float(np.clip(limit - optimism, least, most)) for limit in (estimate.low, estimate.high))
-    nan = float("nan")
-    return replace(
-        estimate,
-        value=estimate.value - optimism,
-        low=low,
-        high=high,
-        method=f"{estimate.method}, moved" if estimate.bounded else "",
-        floor=nan,
-        floor_high=nan,
-        excess=nan,
-    )
+    method = f"{estimate.method}, moved" if estimate.bounded else ""
+    unknown: dict[str, Any] = dict.fromkeys(("floor", "floor_high", "excess"), float("nan"))
+    return replace(estimate, value=estimate.value - optimism, low=low, high=high, method=method, **unknown)

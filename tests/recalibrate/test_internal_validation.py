@@ -1,14 +1,7 @@
 """Validation of an estimator on its training rows: hand-made loops, honest folds, messages."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-
-import trueness as tn
-
-pytest.importorskip("sklearn")
-
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -17,13 +10,11 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, TimeSe
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from trueness.recalibrate._validate import _check_folds, _folds, _moved, _resample, _training_rows
-from trueness.results import Estimate
+import trueness as tn
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 TREE = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
 MODEL = LogisticRegression()
-RNG = np.random.default_rng
 
 
 def validate(*arguments, **options):
@@ -53,27 +44,74 @@ def test_cross_fitted_predictions_are_those_of_a_loop_and_the_tree_looks_far_bet
     assert not hasattr(TREE, "tree_")
 
 
-def test_the_bootstrap_subtracts_the_mean_optimism_of_resamples():
-    X, y = data(120)
-    found = validate(MODEL, X, y, method="bootstrap", resamples=5, seed=3)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bootstrap_subtracts_the_mean_optimism_of_resamples(weighted):
+    X, y = data(60)
+    w = np.random.default_rng(0).integers(1, 4, 60) if weighted else np.ones(60)
+    given = {"sample_weight": w} if weighted else {}
+    found = validate(MODEL, X, y, method="bootstrap", resamples=3, seed=3, **given)
     rng = np.random.default_rng(3)
-    own = clone(MODEL).fit(X, y).predict_proba(X)[:, 1]
-    tn.panel(y, own, seed=rng, floor=False)  # the limits of the ECE draw
+    own = clone(MODEL).fit(X, y, w).predict_proba(X)[:, 1]
+    tn.panel(y, own, seed=rng, floor=False, **given)  # the limits of the ECE draw
+    measures = {"slope": tn.calibration_slope, "brier": tn.brier, "auc": tn.auc}
     optimism = []
-    for _ in range(5):
+    for _ in range(3):
         i = rng.integers(y.size, size=y.size)
-        p = clone(MODEL).fit(X[i], y[i]).predict_proba(X)[:, 1]
-        optimism.append([m(y[i], p[i]) - m(y, p) for m in (tn.calibration_slope, tn.brier, tn.auc)])
-    for key, of, measure in zip(
-        ("slope", "brier", "auc"), np.mean(optimism, axis=0), (tn.calibration_slope, tn.brier, tn.auc), strict=True
-    ):
-        assert found.optimism[key] == pytest.approx(of, rel=1e-6), key
-        assert found.corrected[key].value == pytest.approx(measure(y, own) - of, rel=1e-6), key
-    assert found.corrected["slope"].low < found.corrected["slope"].value < found.corrected["slope"].high
-    assert (found.method, found.refits) == ("bootstrap", 5)
+        p = clone(MODEL).fit(X[i], y[i], w[i]).predict_proba(X)[:, 1]
+        rows, every = (y[i], p[i], w[i]), (y, p, w)
+        optimism.append(
+            [m(*rows[:2], sample_weight=rows[2]) - m(*every[:2], sample_weight=w) for m in measures.values()]
+        )
+    for (key, measure), mean in zip(measures.items(), np.mean(optimism, axis=0), strict=True):
+        assert found.optimism[key] == pytest.approx(mean, rel=1e-6), key
+        assert found.corrected[key].value == pytest.approx(measure(y, own, sample_weight=w) - mean, rel=1e-6), key
+    assert (found.method, found.refits) == ("bootstrap", 3)
     assert "memorise" not in found.note
-    deep = tn.validate(DecisionTreeClassifier(random_state=0), X, y, method="bootstrap", resamples=3, seed=0)
-    assert "memorise rows" in deep.note
+
+
+def test_the_bootstrap_warns_of_models_that_memorise_and_moves_limits_within_the_range_of_the_measure():
+    X, y = data(60)
+    found = validate(DecisionTreeClassifier(random_state=0), X, y, method="bootstrap", resamples=3, seed=0)
+    assert "memorise rows" in found.note
+    ranges = {"slope": (-np.inf, np.inf), "scaled_brier": (-np.inf, 1), "log_loss": (0, np.inf)}
+    for key, before, after in zip(
+        found.corrected.names, found.apparent.estimates, found.corrected.estimates, strict=True
+    ):
+        least, most = ranges.get(key, (0, np.inf if key == "observed_expected" else 1))
+        if key == "intercept":
+            least = -np.inf
+        moved = np.array([before.low, before.high]) - found.optimism[key]
+        assert [after.low, after.high] == pytest.approx(np.clip(moved, least, most).tolist(), nan_ok=True), key
+        assert after.method == (f"{before.method}, moved" if before.bounded else "")
+        assert np.isnan([after.floor, after.floor_high, after.excess]).all()
+
+
+class Draws(np.random.Generator):
+    """A generator whose whole numbers are given; the limits of panels draw others."""
+
+    def __init__(self, draws):
+        super().__init__(np.random.PCG64(0))
+        self.draws, self.asked = iter(draws), []
+
+    def integers(self, high, *more, **options):
+        if more or not isinstance(options.get("size"), int):
+            return super().integers(high, *more, **options)
+        self.asked.append((high, options["size"]))
+        return np.array(next(self.draws))
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(30) // 3])
+def test_resamples_of_one_class_are_drawn_again_up_to_a_hundred_times(groups):
+    X, _ = data(30)
+    y = (np.arange(30) < 3).astype(int)
+    units = 30 if groups is None else 10
+    alone, both = np.zeros(units, int), np.arange(units) % (4 if groups is None else 2)
+    options = {"method": "bootstrap", "resamples": 1, "groups": groups}
+    rng = Draws([alone, alone, both])
+    assert validate(MODEL, X, y, seed=rng, **options).refits == 1
+    assert rng.asked[-3:] == [(units, units)] * 3
+    with pytest.raises(tn.InputError, match="100 resamples had one class only"):
+        validate(MODEL, X, y, seed=Draws([alone] * 100), **options)
 
 
 def test_groups_stay_together_in_folds_and_resamples_and_are_the_clusters_of_the_limits():
@@ -87,20 +125,37 @@ def test_groups_stay_together_in_folds_and_resamples_and_are_the_clusters_of_the
         validate(MODEL, X, y, cv=KFold(5, shuffle=True, random_state=0), groups=groups)
 
 
-def test_folds_may_be_a_list_or_leave_out_the_first_rows_but_not_repeat_any():
-    X, y = data(120)
+def test_folds_may_be_lists_or_masks_leave_out_the_first_rows_and_are_shuffled_by_a_seed():
+    X, y = data(60)
     splits = list(StratifiedKFold(3).split(X, y))
-    as_list, as_int = validate(MODEL, X, y, cv=splits), validate(MODEL, X, y, cv=3)
-    assert as_list.corrected["brier"].value == as_int.corrected["brier"].value
+    masks = [tuple(np.isin(np.arange(60), part) for part in fold) for fold in splits]
+    in_order, by_masks = (validate(MODEL, X, y, cv=cv).corrected["brier"].value for cv in (3, masks))
+    assert in_order == by_masks
     series = validate(MODEL, X, y, cv=TimeSeriesSplit(3))
-    assert (series.corrected.n, series.apparent.n) == (90, 120)
-    assert "30 of 120 rows are in no test part" in series.note
-    with pytest.raises(tn.InputError, match="no row into two test parts"):
-        validate(MODEL, X, y, cv=ShuffleSplit(3, test_size=0.6, random_state=0))
-    with pytest.raises(tn.InputError, match="row numbers from 0 to 119; got 110 to 129"):
-        validate(MODEL, X, y, cv=[(np.arange(110), np.arange(110, 130))])
-    with pytest.raises(tn.InputError, match="test rows out of the training part"):
-        validate(MODEL, X, y, cv=[(np.arange(120), np.arange(60)), (np.arange(60), np.arange(60, 120))])
+    assert (series.corrected.n, series.apparent.n) == (45, 60)
+    assert "15 of 60 rows are in no test part" in series.note
+    one, again = (validate(MODEL, X, y, cv=3, seed=1).corrected["brier"].value for _ in range(2))
+    assert one == again != in_order
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (ShuffleSplit(3, test_size=0.6, random_state=0), "no row into two test parts"),
+        ([(range(50), range(50, 70))], "row numbers from 0 to 59; got 50 to 69"),
+        ([([-1, *range(29)], range(30, 60))], "row numbers from 0 to 59; got -1 to 28"),
+        ([([*range(29), 60], range(30, 60))], "row numbers from 0 to 59; got 0 to 60"),
+        ([(range(20), range(20, 40)), (range(20), range(39, 60))], "1 rows are repeated"),
+        ([(range(20), range(20, 40)), (range(41), range(40, 60))], "out of the training part; fold 1 does not"),
+        ([], "at least one fold; it has none"),
+    ],
+)
+def test_bad_folds_are_refused(cv, message):
+    if isinstance(cv, list):
+        cv = [tuple(np.array(part) for part in fold) for fold in cv]
+    with pytest.raises(tn.InputError, match=message):
+        validate(MODEL, *data(60), cv=cv)
 
 
 def test_weights_reach_model_and_panels_and_classes_may_have_names():
@@ -155,7 +210,7 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
         wrong("`y`", y=np.where(np.arange(30) % 2, 1.0, np.nan)),
         wrong("`groups` must have one entry per row (30)", groups=np.arange(3)),
         wrong("`groups` must not have missing values", groups=[None, *range(29)]),
-        wrong("both classes in each training part; fold 0 has one", y=np.r_[1, np.zeros(29)], cv=KFold(3)),
+        wrong("both classes in each training part; fold 0 does not", y=np.r_[1, np.zeros(29)], cv=KFold(3)),
         wrong("`sample_weight` must have one entry per row (30)", sample_weight=[1.0]),
         wrong("`pos_label` must be 0 or 1; got 2", pos_label=2),
         wrong("`method` must be 'crossfit' or 'bootstrap'", method="loo"),
@@ -175,10 +230,11 @@ def test_bad_input_is_named(estimator, X, y, options, message):
     assert message in str(error.value)
 
 
-def test_progress_is_reported_after_each_fit():
+@pytest.mark.parametrize("how", [{"cv": 3}, {"method": "bootstrap", "resamples": 3}])
+def test_progress_is_reported_after_each_fit(how):
     X, y = data(60)
     steps = []
-    validate(MODEL, X, y, cv=3, progress=lambda done, total: steps.append((done, total)))
+    validate(MODEL, X, y, progress=lambda done, total: steps.append((done, total)), **how)
     assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
@@ -211,94 +267,6 @@ def test_most_of_the_optimism_of_a_regression_is_removed(how):
     assert abs(corrected[1]) < 0.02
 
 
-@pytest.mark.parametrize("rarer", [0, 1])
-def test_a_training_part_needs_one_row_of_each_class(rarer):
-    events = np.full(12, 1 - rarer)
-    events[[0, 6]] = rarer
-    rows = SimpleNamespace(y=events, events=events, group=None)
-    _check_folds([(np.arange(6), np.arange(6, 12)), (np.arange(6, 12), np.arange(6))], rows)
-    with pytest.raises(tn.InputError, match="fold 1 has one class only"):
-        _check_folds([(np.arange(6), np.arange(6, 12)), (np.arange(7, 12), np.arange(6))], rows)
-
-
-@pytest.mark.parametrize("flipped", [False, True])
-def test_resamples_of_one_class_are_drawn_again(flipped):
-    y = (np.arange(4) == 3) ^ flipped
-    draws = iter([[0, 1, 2, 0], [3, 3, 3, 3], [0, 3, 1, 2], [1, 1, 1, 1]])
-    rows = SimpleNamespace(y=y, events=y, group=None)
-    found = _resample(rows, SimpleNamespace(integers=lambda high, size: np.array(next(draws))))
-    assert found.tolist() == [0, 3, 1, 2]
-
-
-@pytest.mark.parametrize("group", [None, np.arange(9) // 3])
-def test_a_hundred_resamples_of_one_class_are_too_many(group):
-    calls = []
-
-    def integers(high, size):
-        calls.append((high, size))
-        return np.zeros(size, int)
-
-    y = np.arange(9) > 2
-    rows = SimpleNamespace(y=y, events=y, group=group)
-    with pytest.raises(tn.InputError, match="100 resamples had one class only"):
-        _resample(rows, SimpleNamespace(integers=integers))
-    assert calls == [(9, 9) if group is None else (3, 3)] * 100
-
-
-def test_whole_groups_are_resampled():
-    group = np.array([2, 0, 1, 0, 2, 1, 1])
-    y = np.array([0, 1, 0, 0, 1, 1, 0])
-    rows = SimpleNamespace(y=y, events=y == 1, group=group)
-    drawn = _resample(rows, SimpleNamespace(integers=lambda high, size: np.array([0, 2, 0])))
-    assert drawn.tolist() == [1, 3, 0, 4, 1, 3]
-
-
-def test_the_bootstrap_weighs_rows():
-    X, y = data(30, seed=3)
-    w = np.random.default_rng(0).integers(1, 4, 30)
-    found = validate(MODEL, X, y, method="bootstrap", resamples=2, seed=3, sample_weight=w)
-    rng = np.random.default_rng(3)
-    own = clone(MODEL).fit(X, y, w).predict_proba(X)[:, 1]
-    tn.panel(y, own, seed=rng, floor=False, sample_weight=w)  # the limits of the ECE draw
-    differences = []
-    for _ in range(2):
-        i = rng.integers(30, size=30)
-        p = clone(MODEL).fit(X[i], y[i], w[i]).predict_proba(X)[:, 1]
-        differences.append([m(y[i], p[i], sample_weight=w[i]) - m(y, p, sample_weight=w) for m in (tn.brier, tn.auc)])
-    for key, mean in zip(("brier", "auc"), np.mean(differences, axis=0), strict=True):
-        assert found.optimism[key] == pytest.approx(mean, rel=1e-6), key
-
-
-def test_limits_are_moved_by_the_optimism_within_the_range_of_the_measure():
-    def moved(key, low, high, optimism):
-        made = _moved(key, Estimate(key, (low + high) / 2, low, high, 0.95, "t", 9, "", floor=0.1), optimism)
-        assert made.value == pytest.approx((low + high) / 2 - optimism)
-        assert np.isnan([made.floor, made.floor_high, made.excess]).all()
-        assert made.method == "t, moved"
-        return pytest.approx((made.low, made.high))
-
-    for key in ("brier", "auc", "ici", "e50", "e90", "emax", "ece"):
-        assert moved(key, 0.25, 0.5, 0.125) == (0.125, 0.375)
-        assert moved(key, 0.25, 0.5, 0.375) == (0, 0.125)
-        assert moved(key, 0.25, 0.5, -0.625) == (0.875, 1)
-    for key in ("observed_expected", "log_loss"):
-        assert moved(key, 0.25, 0.5, 0.375) == (0, 0.125)
-        assert moved(key, 0.25, 0.5, -2) == (2.25, 2.5)
-    assert moved("scaled_brier", 0.25, 0.5, -0.625) == (0.875, 1)
-    assert moved("scaled_brier", 0.25, 0.5, 2) == (-1.75, -1.5)
-    assert moved("slope", 0.25, 0.5, 2) == (-1.75, -1.5)
-    assert moved("slope", 0.25, 0.5, -2) == (2.25, 2.5)
-    nan = float("nan")
-    assert _moved("mce", Estimate("MCE", 0.5, nan, nan, 0.95, "", 9, ""), 0.1).method == ""
-
-
-def test_progress_of_the_bootstrap_is_reported_after_each_fit():
-    X, y = data(60)
-    steps = []
-    validate(MODEL, X, y, method="bootstrap", resamples=2, progress=lambda *step: steps.append(step))
-    assert steps == [(0, 2), (1, 2), (2, 2)]
-
-
 def test_five_folds_and_levels_of_95_percent_are_the_defaults_and_the_event_may_be_the_first_class():
     X, y = data(60)
     found = validate(MODEL, X, y, pos_label=0)
@@ -314,36 +282,6 @@ def test_five_folds_and_levels_of_95_percent_are_the_defaults_and_the_event_may_
     assert np.isnan(found.corrected["ece"].floor)
 
 
-def folds_of(cv, n=60, seed=None):
-    X, y = data(n)
-    rows = SimpleNamespace(X=X, y=y, events=y == 1, group=None)
-    return [(train.tolist(), test.tolist()) for train, test in _folds(cv, rows, seed is not None, RNG(seed))]
-
-
-def test_a_seed_shuffles_the_folds():
-    in_order = [(train.tolist(), test.tolist()) for train, test in StratifiedKFold(5).split(*data(60))]
-    assert folds_of(None) == folds_of(5) == in_order
-    assert folds_of(5, seed=1) == folds_of(5, seed=1)
-    assert folds_of(5, seed=1) != folds_of(5, seed=2)
-    for train, test in folds_of(5, seed=1):
-        assert sorted(train + test) == list(range(60))
-        assert test != list(range(test[0], test[-1] + 1))
-
-
-def test_folds_may_be_masks_and_row_numbers_end_with_the_rows():
-    first, rows = np.arange(60) < 30, list(range(60))
-    assert folds_of([(first, ~first), (~first, first)]) == [(rows[:30], rows[30:]), (rows[30:], rows[:30])]
-    for cv, message in (
-        ([([-1, *rows[:29]], rows[30:])], "row numbers from 0 to 59; got -1 to 28"),
-        ([([*rows[:29], 60], rows[30:])], "row numbers from 0 to 59; got 0 to 60"),
-        ([(rows[:20], rows[20:40]), (rows[:20], rows[39:])], "1 rows are repeated"),
-        ([(rows[:20], rows[20:40]), (rows[:41], rows[40:])], "out of the training part; fold 1 does not"),
-        ([], "at least one fold; it has none"),
-    ):
-        with pytest.raises(tn.InputError, match=message):
-            folds_of(cv)
-
-
 @pytest.mark.filterwarnings("error")
 def test_weights_that_a_model_does_not_take_are_a_warning():
     X, y = data(60)
@@ -354,4 +292,4 @@ def test_weights_that_a_model_does_not_take_are_a_warning():
     for train, test in StratifiedKFold(2).split(X, y):
         p[test] = KNeighborsClassifier().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
     assert found.corrected["brier"].value == tn.brier(y, p, sample_weight=w)
-    assert _training_rows(KNeighborsClassifier(), X, y, None, None, None).w is None  # nothing to warn of
+    validate(KNeighborsClassifier(), X, y, cv=2)  # nothing to warn of

@@ -1,0 +1,275 @@
+"""The candidates of `AutoCalibration`, for a vector and for several classes, and how they are cross-fitted."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from trueness._numerics.multinomial import log_softmax
+from trueness._numerics.ridge_logistic import ridge_logistic
+from trueness._numerics.softmax import inverse_temperature
+from trueness._tally.cells import Cells
+from trueness._tally.rules import Isotonic
+from trueness.recalibrate._cross_fit import (
+    Folds,
+    Gain,
+    clustered_gain,
+    deal_folds,
+    deal_rows,
+    design_effect,
+    held_out_weights,
+    mean_gain,
+    mixture_weights,
+    number_of_deals,
+)
+from trueness.recalibrate._formula import Linear, joined, own_log_odds
+from trueness.recalibrate._logit_map import Bend, Line, LogitCells, LogitShape, LogScores, Spline, bounded, spline_knots
+from trueness.recalibrate._structured import Structure, fit_structured
+from trueness.typing import Bools, Floats, Ints
+
+_KNOTS = 5
+# With more classes than this, candidates with parameters for pairs of classes, or fitted class by class, are left out.
+_MOST_CLASSES = 100
+# With more entries than this, all but the temperature is learnt from some of the rows.
+_MOST_ENTRIES = 5_000_000
+_MAX_ITER = 100
+_NO_GAIN = Gain(0.0, -np.inf, np.inf)
+
+
+def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
+    """The parametric candidates for a vector by name, for log-odds up to `reach` from 0."""
+    return {
+        "Platt scaling": Line(),
+        "beta calibration": LogScores(),
+        "quadratic scaling": Bend(reach, signed=False),
+        "signed quadratic scaling": Bend(reach, signed=True),
+        "spline": Spline(knots),
+    }
+
+
+class Plan(NamedTuple):
+    """How candidates are cross-fitted."""
+
+    cluster: Ints | None
+    """The cluster of each row, if rows of a cluster may be dependent."""
+    folds: int
+    level: float
+    """Of the confidence limits."""
+    rows_worth: float
+    """How many independent rows of equal weight the rows are worth."""
+
+
+class AutoFit(NamedTuple):
+    """The candidates, the coefficients of the parametric ones, their weights in the map, and what the map gains."""
+
+    names: tuple[str, ...]
+    curves: tuple[Floats, ...]
+    weights: Floats
+    gain: Gain
+    brier_gain: Gain
+
+
+def fit_vector(
+    cells: LogitCells, y: Ints, w: Floats | None, plan: Plan, *, monotone: bool
+) -> tuple[AutoFit, Floats, Floats]:
+    """Fit the candidates on all rows and without each fold, and weigh them; also knots, and points of isotonic blocks.
+
+    The first candidate leaves the scores alone.
+    """
+    folds = deal_folds(cells, y, w, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
+    weight, events = folds.training()
+    knots = spline_knots(cells.z, cells.weight, _KNOTS)
+    shapes = vector_shapes(cells.reach, knots)
+    held_out, curves = [np.broadcast_to(cells.z, folds.events.shape)], []
+    for shape in shapes.values():
+        X = shape.basis(cells.z)
+        theta = ridge_logistic(X, weight, events, shape.identity, shape.ridge, bounded(shape) if monotone else None)
+        curves.append(theta[-1])
+        held_out.append((theta[:-1] @ X.T).reshape(folds.events.shape))
+    points = [_isotonic_points(cells.z, *one) for one in zip(weight, events, strict=True)]
+    held_out.append(np.array([joined(*one)(cells.z) for one in points[:-1]]).reshape(folds.events.shape))
+    names = ("identity", *shapes, "isotonic regression")
+    weights, gains = _weigh_vector(np.array(held_out), folds, cells, y, w, plan)
+    return AutoFit(names, tuple(curves), weights, *gains), knots, points[-1]
+
+
+def _weigh_vector(
+    log_odds: Floats, folds: Folds, cells: LogitCells, y: Ints, w: Floats | None, plan: Plan
+) -> tuple[Floats, list[Gain]]:
+    """Weights of candidates from held-out log-odds (candidates, deals, folds, cells), and gains of their mixture."""
+    if folds.number < 2:  # nothing can be held out
+        return mixture_weights(np.zeros(log_odds.shape[0])), [_NO_GAIN] * 2
+    loss = folds.events * np.logaddexp(0, -log_odds) + folds.others * np.logaddexp(0, log_odds)
+    loss = loss.sum(axis=3)
+
+    def at_rows(differences: tuple[Floats, Floats]) -> Floats:
+        """Differences for events and for others at each fold and log-odds, for each row: the mean over deals."""
+        at = np.arange(folds.deals)[:, None], folds.of_row, cells.cell
+        return np.asarray(np.where(y == 1, differences[0][at], differences[1][at]).mean(axis=0))
+
+    effect, row_weight = 1.0, np.ones(y.size) if w is None else w
+    if plan.cluster is not None:
+        best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
+        effect = design_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), row_weight, plan.cluster)
+    mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
+    every = _differences(log_odds[0], mixed)
+    if plan.cluster is not None:
+        gains = [clustered_gain(at_rows(one), row_weight, plan.cluster, plan.level) for one in every]
+    else:
+        weight = np.concatenate([folds.events, folds.others]) / folds.deals
+        gains = [mean_gain(np.concatenate(one), weight, plan.level, plan.rows_worth) for one in every]
+    return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
+
+
+def _differences(plain: Floats, mixed: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Log losses and Brier scores of the scores as they are minus those of a map: for events, and for other rows."""
+    p, q = expit(plain), expit(mixed)
+    return (
+        (np.logaddexp(0, -plain) - np.logaddexp(0, -mixed), np.logaddexp(0, plain) - np.logaddexp(0, mixed)),
+        ((1 - p) ** 2 - (1 - q) ** 2, p**2 - q**2),
+    )
+
+
+def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
+    """Isotonic regression with blocks at their mean log-odds, and one row as the score predicts added to each."""
+    some = weight > 0
+    if not some.any():
+        return np.zeros((2, 1))
+    z, weight, events = z[some], weight[some], events[some]
+    first = Isotonic().group(Cells(expit(z), np.ones(z.size, np.int64), weight, events)).start[:-1]
+    mass = np.add.reduceat(weight, first)
+    centre = np.add.reduceat(weight * z, first) / mass
+    rate = (np.add.reduceat(events, first) + expit(centre)) / (mass + 1)
+    return np.stack([centre, np.maximum.accumulate(np.log(rate) - np.log1p(-rate))])
+
+
+class Rows(NamedTuple):
+    """Log-probabilities (n, K), classes, and weights."""
+
+    z: Floats
+    y: Ints
+    w: Floats
+
+    def take(self, some: Bools) -> "Rows":
+        """Some of the rows."""
+        return Rows(self.z[some], self.y[some], self.w[some])
+
+
+class MatrixCandidate(NamedTuple):
+    """One candidate for several classes."""
+
+    fit: Callable[[Rows], Floats]
+    """The coefficients that rows give it."""
+    shape: Callable[[int], tuple[int, ...]]
+    """Their shape for a number of classes."""
+    linear: Callable[[Floats, int], Linear]
+    """The logits of that number of classes with these coefficients."""
+
+
+def _temperature(rows: Rows) -> Floats:
+    return np.array([inverse_temperature(rows.z, rows.y, rows.w, 1.0).value])
+
+
+def _beta_of_each(rows: Rows) -> Floats:
+    shape = LogScores()
+    options = shape.identity, shape.ridge, bounded(shape)
+    theta = [
+        ridge_logistic(shape.basis(own_log_odds(rows.z, k)), rows.w[None], (rows.w * (rows.y == k))[None], *options)[0]
+        for k in range(rows.z.shape[1])
+    ]
+    return np.array(theta)
+
+
+def _structured(structure: Structure) -> MatrixCandidate:
+    def fit(rows: Rows) -> Floats:
+        linear = fit_structured(rows.z, rows.y, rows.w, structure, 1.0, _MAX_ITER).linear
+        return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]  # both are there
+
+    return MatrixCandidate(
+        fit, lambda k: (k, k + 1), lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True)
+    )
+
+
+MATRIX_CANDIDATES = {
+    "temperature scaling": MatrixCandidate(
+        _temperature, lambda _: (1,), lambda theta, k: Linear(np.full(k, float(theta[0])))
+    ),
+    "structured vector scaling": _structured("vector"),
+    "structured matrix scaling": _structured("matrix"),
+    "beta calibration of each class": MatrixCandidate(
+        _beta_of_each, lambda k: (k, 3), lambda theta, k: Linear(np.zeros(k), beta=theta)
+    ),
+}
+
+
+def fit_matrix(rows: Rows, plan: Plan) -> AutoFit:
+    """Fit the candidates on all rows and without each fold, and weigh them."""
+    every, cluster, worth = rows, plan.cluster, plan.rows_worth
+    if rows.z.size > _MOST_ENTRIES:
+        some = deal_rows(rows.z, rows.y, rows.w, cluster, math.ceil(rows.z.size / _MOST_ENTRIES), 1)[0] == 0
+        rows, worth = rows.take(some), worth * float(rows.w[some].sum() / rows.w.sum())
+        cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
+    few = rows.z.shape[1] <= _MOST_CLASSES
+    names = tuple(MATRIX_CANDIDATES) if few else ("temperature scaling", "structured vector scaling")
+    candidates = [MATRIX_CANDIDATES[name] for name in names]
+    curves = [one.fit(every if i == 0 else rows) for i, one in enumerate(candidates)]
+    known = ("identity", *names), tuple(curves)
+    if plan.folds < 2:  # nothing can be held out
+        return AutoFit(*known, mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
+    dealt = deal_rows(rows.z, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
+    deals = [_held_out(rows, candidates, fold) for fold in dealt]
+    loss = np.stack([one.loss for one in deals], axis=1)
+    best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
+    effect = 1.0 if cluster is None else design_effect(deals[0].own[0] - deals[0].own[best], rows.w, cluster)
+    weights = held_out_weights(loss, effect)
+    differences = np.mean([one.differences(rows.y, weights[:, i]) for i, one in enumerate(deals)], axis=0)
+    gains = [
+        mean_gain(one, rows.w, plan.level, worth)
+        if cluster is None
+        else clustered_gain(one, rows.w, cluster, plan.level)
+        for one in differences
+    ]
+    return AutoFit(*known, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
+
+
+class _Held(NamedTuple):
+    """Rows that were held out, in one deal."""
+
+    fold: Ints
+    log: Floats
+    """Log-probabilities: (candidates, n, K)."""
+    own: Floats
+    """Losses: (candidates, n)."""
+    loss: Floats
+    """Losses summed over the rows of a fold: (candidates, folds)."""
+
+    def differences(self, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
+        """Log losses and Brier scores of the rows as they are, minus those of the mixture with these weights."""
+        mixed = log_softmax(np.einsum("cn,cnk->nk", weights[:, self.fold], self.log))
+        return self.own[0] + mixed[np.arange(y.size), y], _brier(self.log[0], y) - _brier(mixed, y)
+
+
+def _held_out(rows: Rows, candidates: list[MatrixCandidate], fold: Ints) -> _Held:
+    number, k = int(fold.max()) + 1, rows.z.shape[1]
+    log = np.empty((1 + len(candidates), *rows.z.shape))
+    log[0] = log_softmax(rows.z)
+    for f in range(number):
+        out = fold == f
+        inside = rows.take(~out)
+        if not inside.y.size:  # a cluster of all rows
+            log[1:, out] = log[0, out]
+            continue
+        for i, one in enumerate(candidates, start=1):
+            log[i, out] = log_softmax(one.linear(one.fit(inside), k)(rows.z[out]))
+    own = -log[:, np.arange(rows.y.size), rows.y]
+    loss = np.stack([np.bincount(fold, rows.w * one, number).astype(np.float64) for one in own])
+    return _Held(fold, log, own, loss)
+
+
+def _brier(log: Floats, y: Ints) -> Floats:
+    """Squared errors summed over classes."""
+    p = np.exp(log)
+    p[np.arange(y.size), y] -= 1
+    return np.asarray((p * p).sum(axis=1))
