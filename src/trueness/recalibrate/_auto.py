@@ -81,17 +81,6 @@ class AutoCalibration(LogitMap):
     level : float, default 0.95
         Confidence level of the limits of the gain.
 
-    Attributes
-    ----------
-    candidates_ : tuple of str
-        Names; the first is the identity.
-    weights_ : array
-        The share of each candidate in the map.
-    gain_, gain_low_, gain_high_ : float
-        By how much the map lowers the log loss of new rows, in nats per row: cross-fitted, with confidence limits.
-    brier_gain_, brier_gain_low_, brier_gain_high_ : float
-        The same for the Brier score.
-
     Notes
     -----
     With the log-odds :math:`z` of a score :math:`p`, the candidates are :math:`z`; :math:`a + b z`; :math:`a + b z + c

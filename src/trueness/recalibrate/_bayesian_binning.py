@@ -36,17 +36,6 @@ class BayesianBinning(Calibrator):
     strength : float, default 2
         N': the weight of the prior in rows, divided equally among the bins of a model.
 
-    Attributes
-    ----------
-    edges_ : array of shape (k,)
-        Where the averaged map has a step; a score equal to an edge is above it.
-    values_ : array of shape (k + 1,)
-        Predictions below the first edge, and from each edge on.
-    n_bins_ : array of int64, shape (models,)
-        Number of bins of each model.
-    posterior_ : array of shape (models,)
-        Posterior probability of each model.
-
     Notes
     -----
     A model has the bins of :class:`trueness.EqualMass`: :math:`B` of them, with :math:`m_b` events in :math:`N_b` rows.

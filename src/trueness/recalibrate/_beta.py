@@ -52,11 +52,6 @@ class BetaCalibration(LogitMap):
         Half this, times the squared distance of the free parameters from those of the identity, is added to the log
         loss summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
-    Attributes
-    ----------
-    a_, b_, c_ : float
-        Coefficients of the formula below; a and b are not negative.
-
     Notes
     -----
     A score :math:`p` becomes

@@ -1,6 +1,7 @@
 """The base class of all calibrators, and what calibrators that hold others share."""
 
 import re
+import textwrap
 import warnings
 import zlib
 from abc import ABC, abstractmethod
@@ -53,16 +54,20 @@ _REMEDIES_OF_LOGITS = _REMEDIES | {
 def with_parameters(cls: Class) -> Class:
     """Give a class the constructor that takes the fields it declares, by keyword unless a field says otherwise.
 
-    Fields that its docstring does not mention are spelled out there as `_shared_parameters` describes them.
+    Its docstring is completed: parameters that it does not mention are described as `_shared_parameters` has it, and
+    what is learnt as `_state` has it.
     """
     made: Any = suggests_keywords(dataclass(eq=False, repr=False, kw_only=True)(cls))
-    shared = getattr(made, "_shared_parameters", {})
-    before, after = re.split(r"(?<=-----)(?=\n)", made.__doc__ or "", maxsplit=1) if shared else ("", "")
-    own, end, rest = after.partition("\n\n")
-    known = made.__dataclass_fields__
-    more = [text for name, text in shared.items() if name in known and f"\n    {name} : " not in own]
-    if more:
-        made.__doc__ = "\n".join([before + own, *more]) + end + rest
+    before, line, after = str(made.__doc__).partition("\n    ----------\n")
+    own, blank, rest = after.partition("\n\n")
+    known, shared = made.__dataclass_fields__, getattr(made, "_shared_parameters", {}).items()
+    own += "".join(f"\n{text}" for name, text in shared if name in known and not re.search(rf"\b{name} : ", own))
+    if getattr(made, "_state", {}) and "\n    Attributes\n" not in after:
+        own += "\n\n    Attributes\n    ----------"
+        for name, entry in made._state.items():
+            about = entry.about[0].upper() + entry.about[1:].replace("null", "None") + "."
+            own += f"\n    {name}_\n" + textwrap.indent(textwrap.fill(about, 112), " " * 8)
+    made.__doc__ = before + line + own + blank + rest
     return cast(Class, made)
 
 

@@ -78,18 +78,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     -----
     For `oof_proba_`, the calibrator of a fold is fitted on the out-of-fold scores of all other folds, so it sees
     neither the scores nor the labels of the rows it is evaluated on. (The classifiers that gave those scores were
-    fitted on such rows. To exclude even that, run everything in an outer cross-validation,
-    ``cross_val_predict(classifier, X, y, method="predict_proba")``, at `cv` times the cost.) With a frozen classifier,
-    `cv` is used for `oof_proba_` only.
+    fitted on such rows; an outer ``cross_val_predict(classifier, X, y, method="predict_proba")`` excludes even that.)
+    With a frozen classifier, `cv` is used for `oof_proba_` only.
 
-    A calibrator's guarantee is about the scores of one fixed classifier, so it holds exactly for a frozen classifier.
-    With folds, scores come from several classifiers, and it holds as far as these resemble the final one.
+    A calibrator's guarantee is about the scores of one fixed classifier: it holds exactly for a frozen one, and with
+    folds as far as the classifiers of the folds resemble the final one.
 
     Weights are passed to the calibrator, and to the classifier if its `fit` takes them; otherwise there is a warning.
     With ``sklearn.set_config(enable_metadata_routing=True)`` this is a metadata router: the classifier gets what it
-    requests (``estimator.set_fit_request(sample_weight=True)``), the calibrator gets weights unless it has
-    ``set_fit_request(sample_weight=False)``, and the splitter gets `groups`. Folds count rows, so a weight of 2 is not
-    quite the same as a repeated row.
+    requests, the calibrator gets weights unless it has ``set_fit_request(sample_weight=False)``, and the splitter gets
+    `groups`. Folds count rows, so a weight of 2 is not quite the same as a repeated row.
 
     Examples
     --------
@@ -155,7 +153,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
         check_is_fitted(self)
         pairs = zip(self.estimators_, self.calibrators_, strict=True)
-        each = [_matrix(calibrator, self._scores(estimator, X)) for estimator, calibrator in pairs]
+        each = [calibrator.predict_proba(self._scores(estimator, X)) for estimator, calibrator in pairs]
         return np.mean(each, axis=0) if len(each) > 1 else each[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -185,9 +183,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _check(self, X: Any, y: ArrayLike, estimator: Any) -> tuple[Any, NDArray[Any]]:
         check_flag("ensemble", self.ensemble)
         if self._frozen and self.ensemble:
-            raise InputError(
-                "ensemble", "must be False for a FrozenEstimator: there is one classifier, not one per fold"
-            )
+            demand = "must be False for a FrozenEstimator: there is one classifier, not one per fold"
+            raise InputError("ensemble", demand)
         check_classifier(estimator)
         check_cv(self.cv)
         X, y, self.classes_ = rows_and_classes(X, y)
@@ -204,12 +201,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         known = np.asarray(getattr(estimator, "classes_", ()))
         strange = [label for label in self.classes_.tolist() if label not in known.tolist()]
         if strange:
-            raise InputError(
-                "y",
-                "must hold classes of the frozen estimator",
-                f"{strange[0]!r} is none",
-                remedy="Was it fitted before it was frozen?",
-            )
+            remedy = "Was it fitted before it was frozen?"
+            raise InputError("y", "must hold classes of the frozen estimator", f"{strange[0]!r} is none", remedy=remedy)
         return known
 
     def _codes(self, y: NDArray[Any]) -> Ints:
@@ -224,12 +217,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             folds = [test for _, test in split_rows(self.cv, X, codes, arguments)]
         every = np.concatenate([np.ravel(test) for test in folds]) if folds else np.empty(0)
         if len(folds) < 2 or not np.array_equal(np.sort(every), np.arange(codes.size)):
-            raise InputError(
-                "cv",
-                "must have at least two folds and put every row into exactly one test part",
-                f"its {len(folds):,} test parts hold {every.size:,} rows, {np.unique(every).size:,} of them different, "
-                f"of {codes.size:,}",
-            )
+            demand = "must have at least two folds and put every row into exactly one test part"
+            different = f"{every.size:,} rows, {np.unique(every).size:,} of them different, of {codes.size:,}"
+            raise InputError("cv", demand, f"its {len(folds):,} test parts hold {different}")
         return folds
 
     def _new_calibrator(self) -> Calibrator:
@@ -284,14 +274,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             warnings.simplefilter("ignore", TruenessWarning)
             for test in folds:
                 rest = np.setdiff1d(np.arange(rows.y.size), test)
-                p[test] = _matrix(self._fit_calibrator(rows.take(rest)), rows.p[test])
+                p[test] = self._fit_calibrator(rows.take(rest)).predict_proba(rows.p[test])
         return p
-
-
-def _matrix(calibrator: Calibrator, scores: Floats) -> Floats:
-    """Calibrated probabilities, one column per class."""
-    p = calibrator.predict(scores)
-    return np.column_stack([1 - p, p]) if p.ndim == 1 else p
 
 
 def check_classifier(estimator: Any) -> None:

@@ -70,15 +70,6 @@ class HistogramBinning(Calibrator):
         in `predict` then depends on a row's position in the array, so rows predicted one at a time all get the same
         one. With None or a Generator every call draws anew, as the theorem assumes.
 
-    Attributes
-    ----------
-    edges_ : array of shape (`n_bins_` + 1,)
-        Bin b is [edges_[b], edges_[b + 1]), the last one closed. The first edge is 0 and the last is 1.
-    values_ : array of shape (`n_bins_`,)
-        The prediction of each bin. A bin without labels predicts the overall event rate.
-    counts_ : array of shape (`n_bins_`,)
-        Labels averaged in each bin, boundary rows only with 'original'; for fractional weights, (Σw)²/Σw².
-
     Notes
     -----
     With n rows sorted by score, bins are cut at the rows of rank ⌈b(n + 1)/B⌉. With fewer than 2B rows there are ⌊n/2⌋

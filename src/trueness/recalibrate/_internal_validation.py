@@ -81,9 +81,8 @@ def validate(
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba` and two classes. Clones are fitted; the estimator itself is not changed, and need not be
-        fitted. Pass the whole procedure, tuning and selection of features included, as a pipeline: steps taken before
-        are not corrected for.
+        With `predict_proba` and two classes; clones are fitted. Pass the whole procedure, tuning and selection of
+        features included, as a pipeline: steps taken before are not corrected for.
     X, y
         The training rows and their classes.
     cv : int, splitter or iterable of (train, test), default 5
@@ -92,8 +91,7 @@ def validate(
         left out.
     method : {'crossfit', 'bootstrap'}
         'crossfit' pools predictions for rows outside the training part. 'bootstrap' is Harrell's correction; it uses
-        all rows to fit, but is itself too optimistic for models that memorise rows, such as trees: use 'crossfit'
-        there.
+        all rows to fit, but is itself too optimistic for models that memorise rows, such as trees.
     level : float, default 0.95
         Confidence level of all limits.
     groups : array-like of shape (n,), optional

@@ -39,24 +39,14 @@ class IsotonicCalibration(Calibrator):
     ----------
     interpolation : {'linear', 'step', 'centred'}, default 'linear'
         How scores between two blocks are mapped. 'linear': linearly from the last score of one block to the first of
-        the next, as in scikit-learn. 'step': to the value of the nearer block, the upper one at the midpoint. Fitted
-        scores get the same value either way. 'centred': each block is a point at its mean score, and points are joined
-        by lines, so that the map has no flat steps (centred isotonic regression). Scores below the first or above the
-        last get the value of the outermost block, never nan.
+        the next, as in scikit-learn. 'step': to the value of the nearer block, the upper one at the midpoint.
+        'centred': blocks are points at their mean scores, joined by lines (centred isotonic regression). Scores below
+        the first or above the last get the value of the outermost block.
     prior : float, default 0
         Number of pseudo-rows added to each block, at its mean score and with the events that this score predicts. They
         keep values away from 0 and 1, and pull the values of small blocks towards the scores.
     y_min, y_max : float, default 0 and 1
         Bounds to which predicted values are clipped.
-
-    Attributes
-    ----------
-    low_, high_ : arrays of shape (B,)
-        The first and the last score of each block.
-    centre_ : array of shape (B,)
-        The mean score of each block.
-    values_ : array of shape (B,)
-        The event rate of each block, clipped to the bounds; before clipping, strictly increasing.
 
     Notes
     -----

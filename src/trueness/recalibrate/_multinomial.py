@@ -107,13 +107,6 @@ class VectorScaling(_Multinomial):
     limits : bool, default False
         Whether `predict` uses probabilities below `eps` unchanged, so that 0 is mapped to the limit of the map.
 
-    Attributes
-    ----------
-    scale_, intercept_ : arrays of shape (K,)
-        Factors and shifts.
-    n_iter_ : int
-        Newton steps taken.
-
     Notes
     -----
     A row of logits :math:`z` becomes the softmax of :math:`s_k z_k + b_k`, with :math:`z = \log p` for probabilities.
@@ -189,15 +182,6 @@ class MatrixScaling(_Multinomial):
         ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix and times that of the
         shifts, is added to the mean log loss.
 
-    Attributes
-    ----------
-    matrix_ : array of shape (K, K)
-        Row k holds the coefficients of class k.
-    intercept_ : array of shape (K,)
-        Shifts.
-    n_iter_ : int
-        Newton steps taken.
-
     Notes
     -----
     A row of logits :math:`z` becomes the softmax of :math:`W z + b`, with :math:`z = \log p` for probabilities. If
@@ -269,15 +253,6 @@ class DirichletCalibration(MatrixScaling):
     l2 : float, default 1e-6
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss. (The authors' L2 penalty shrinks towards 0, which makes all classes equally likely.)
-
-    Attributes
-    ----------
-    matrix_ : array of shape (K, K)
-        Row k holds the coefficients of class k.
-    intercept_ : array of shape (K,)
-        Shifts.
-    n_iter_ : int
-        Newton steps taken.
 
     Notes
     -----

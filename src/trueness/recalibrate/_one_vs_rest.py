@@ -33,11 +33,6 @@ class OneVsRest(Calibrator):
         Whether to divide each row by its sum. Otherwise rows need not sum to one, but each column is exactly what its
         calibrator predicts: a guarantee of the calibrator is about the columns before normalization.
 
-    Attributes
-    ----------
-    calibrators_ : list of Calibrator
-        The fitted copies, in column order.
-
     Notes
     -----
     A row in which every class gets 0 cannot be normalized; it becomes 1/K for each of the K classes, as in

@@ -108,10 +108,8 @@ def epsilon(
     larger of the values for the two bin sizes that occur. It is not monotone in n.
 
     For 'split', the number of rows in a bin is beta-binomial for any distribution of untied scores, which gives the
-    mean of Hoeffding's bound; ε is where the sum over bins equals alpha. The bound usually cited for this scheme rests
-    on a constant that its source does not state.
-
-    The theorems are those of Gupta and Ramdas (2021); see :class:`HistogramBinning`.
+    mean of Hoeffding's bound; ε is where the sum over bins equals alpha. The theorems are those of Gupta and Ramdas
+    (2021); see :class:`HistogramBinning`.
 
     Examples
     --------

@@ -38,12 +38,6 @@ class PlattScaling(LogitMap):
         Half this, times the squared distance of intercept and slope from 0 and 1, is added to the log loss summed over
         rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
-    Attributes
-    ----------
-    slope_, intercept_ : float
-        Coefficients on the logit scale. A slope below 1 means that scores were too extreme; below 0, that they are
-        reversed.
-
     Notes
     -----
     A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(a + b x)})`; intercept :math:`a` and slope :math:`b`

@@ -24,13 +24,6 @@ class QuadraticScaling(ShapedMap):
     monotone : bool, default True
         Whether the map must not decrease between the most extreme scores of the fit; beyond them it is straight.
 
-    Attributes
-    ----------
-    a_, b_, c_ : float
-        Coefficients of the formula.
-    reach_ : float
-        The largest distance of fitted log-odds from 0.
-
     Examples
     --------
     >>> import numpy as np

@@ -40,15 +40,6 @@ class ScalingBinning(Calibrator):
     seed : int or Generator, optional
         Draws the thirds.
 
-    Attributes
-    ----------
-    scaler_ : calibrator or None
-        The fitted map; None for 'identity'.
-    edges_ : array of shape (B − 1,)
-        Inner edges of the bins of scaled scores; a scaled score equal to an edge belongs to the bin above it.
-    values_ : array of shape (B,)
-        The prediction of each bin: the weighted mean of the scaled scores in it.
-
     Notes
     -----
     With :math:`g` the map and :math:`I_b` the bins, all scores with :math:`g(s) \in I_b` get

@@ -28,13 +28,6 @@ class SplineCalibration(ShapedMap):
     monotone : bool, default True
         Whether the curve must not decrease.
 
-    Attributes
-    ----------
-    knots_ : array
-        Log-odds of the knots.
-    coefficients_ : array
-        The value at log-odds 0, then the slope at each knot.
-
     Examples
     --------
     >>> import numpy as np

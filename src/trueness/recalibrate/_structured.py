@@ -70,17 +70,6 @@ class StructuredScaling(LogitMap):
     ridge : float, default 1
         Multiple of the penalties below.
 
-    Attributes
-    ----------
-    temperature_ : float
-        The temperature towards which the map is pulled.
-    matrix_ : array of shape (K, K)
-        Row k holds the coefficients of class k.
-    intercept_ : array of shape (K,)
-        Shifts.
-    n_iter_ : int
-        Newton steps taken.
-
     Notes
     -----
     With :math:`z` the logits of a row minus their mean, the map is the softmax of :math:`W z + b`. The log loss, summed
@@ -147,13 +136,6 @@ class EnsembleTemperatureScaling(LogitMap):
     ----------
     from_logits : bool, default False
         Whether the scores are logits.
-
-    Attributes
-    ----------
-    temperature_ : float
-        Temperature of the first part.
-    weights_ : array of shape (3,)
-        Weights of the tempered scores, the scores, and 1/K.
 
     Notes
     -----

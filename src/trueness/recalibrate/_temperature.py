@@ -35,11 +35,6 @@ class TemperatureScaling(LogitMap):
         Half this, times the squared distance of 1/T from 1, is added to the log loss summed over rows: it shrinks the
         map towards the identity where rows are few. 1 is a good choice.
 
-    Attributes
-    ----------
-    temperature_ : float
-        T, positive and finite.
-
     Notes
     -----
     A row of logits :math:`z` becomes
@@ -49,13 +44,11 @@ class TemperatureScaling(LogitMap):
     and P(positive) :math:`p` becomes :math:`1 / (1 + e^{-x / T})`, :math:`x = \log(p / (1 - p))`.
     The log loss is convex in 1/T; a safeguarded search by its derivatives finds the minimum to a relative 1e-8.
 
-    In three cases there is no minimum, and a :class:`~trueness.errors.SeparableWarning` is given:
-
-    * Every label has the largest score of its row: the loss decreases as T goes to 0. The labels are smoothed by
-      Platt's rule: in its own rows, a class of weight N has the target (N + 1) / (N + K).
-    * The scores are misleading (no finite T is better than T = ∞): T is 10⁶ times the spread of the logits (the root
-      mean square of their deviations from the row mean), which makes all classes nearly equally likely.
-    * The logits of every row are equal: T is 1.
+    In three cases there is no minimum, and a :class:`~trueness.errors.SeparableWarning` is given. If every label has
+    the largest score of its row, labels are smoothed by Platt's rule: in its own rows, a class of weight N has the
+    target (N + 1) / (N + K). If no finite T is better than T = ∞, T is 10⁶ times the spread of the logits (the root
+    mean square of their deviations from the row mean), which makes all classes nearly equally likely. If the logits of
+    every row are equal, T is 1.
 
     References
     ----------

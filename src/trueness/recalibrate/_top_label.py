@@ -45,13 +45,6 @@ class TopLabel(Calibrator):
         A class that is predicted less often (counted in weight) uses the calibrator of all classes pooled; a warning
         names such classes. The default is the smallest number of rows per bin in the experiments of the paper.
 
-    Attributes
-    ----------
-    calibrators_ : list of Calibrator or None
-        One per class in column order; None for classes that use the pooled one.
-    pooled_ : Calibrator or None
-        Fitted on the confidences of all rows; None if every class has its own.
-
     Notes
     -----
     The predicted class is the column with the largest score, the first one in case of a tie.

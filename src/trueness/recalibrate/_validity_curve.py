@@ -55,9 +55,7 @@ def validity_curve(
     the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). For a matrix, 'classwise'
     gives the mean of the curves of the classes, 'top-label' their mean weighted by how often each class is predicted.
 
-    V is biased downwards, as the calibration error is biased upwards, because rates of few rows vary by chance. No
-    unbiased estimator exists: with m rows at a value, only polynomials of degree m in the rate have one, and a step is
-    none.
+    V is biased downwards, as the calibration error is biased upwards, because rates of few rows vary by chance.
 
     References
     ----------

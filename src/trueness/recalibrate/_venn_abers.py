@@ -50,15 +50,6 @@ class VennAbers(Calibrator):
     seed : int or Generator, optional
         Draws the folds; without folds nothing is random.
 
-    Attributes
-    ----------
-    edges_ : array of shape (k,)
-        Where the map has a step; a score equal to an edge is above it.
-    p0_, p1_ : arrays of shape (k + 1,)
-        The pair below the first edge, and from each edge on; with folds, the means over the folds.
-    merged_ : array of shape (k + 1,)
-        The corresponding predictions.
-
     Notes
     -----
     With :math:`p_0, p_1` of one fold, the merged probability is
