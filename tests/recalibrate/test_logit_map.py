@@ -224,6 +224,15 @@ def test_knots_are_quantiles_and_those_that_hardly_differ_are_one():
 
 
 @pytest.mark.parametrize("signed", [False, True])
+def test_a_slope_of_zero_stays_zero_however_far_the_logits_are(signed):
+    fitted = QuadraticScaling(signed=signed, from_logits=True).fit(logit(SCORES), LABELS)
+    fitted.coefficients_ = np.array([0.3, 0.7 if signed else 0.0, 0.0])
+    found = fitted.predict([-1e300, -1e4, -fitted.reach_, fitted.reach_, 1e4, 1e300])
+    assert found[:3] == pytest.approx(found[2], abs=1e-12)
+    assert not signed or found[3:] == pytest.approx(found[3], abs=1e-12)
+
+
+@pytest.mark.parametrize("signed", [False, True])
 def test_limits_of_a_curve_follow_its_ends(signed):
     """A slope of 0 leads to no limit of 0 or 1; logits beyond all bounds follow the slopes alike."""
     fitted = QuadraticScaling(signed=signed, limits=True).fit(SCORES, LABELS)

@@ -96,11 +96,9 @@ class BayesianBinning(Calibrator):
     def _check_models(self, rows: CalibrationSet, cells: Cells) -> None:
         least, most = _bin_numbers(cells, float(self.spread))
         if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
-            raise InputError(
-                "sample_weight",
-                f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do",
-                f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g} lead to {most - least + 1:,}",
-            )
+            demand = f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do"
+            sums = f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g}"
+            raise InputError("sample_weight", demand, f"{sums} lead to {most - least + 1:,}")
 
     def _formula(self) -> Steps:
         return Steps(self.edges_, self.values_)

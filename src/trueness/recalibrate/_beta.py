@@ -114,18 +114,12 @@ class BetaCalibration(LogitMap):
         n_distinct = np.unique(p).size
         if self._separable(p, rows.y):
             events = smoothed_events(rows.y, w)
-            warn(
-                "The scores separate the labels, so the likelihood has no finite maximum. Platt's smoothed targets "
-                "replaced the labels.",
-                SeparableWarning,
-            )
+            separate = "The scores separate the labels, so the likelihood has no finite maximum."
+            warn(f"{separate} Platt's smoothed targets replaced the labels.", SeparableWarning)
         elif n_distinct < design.start.size:
             values = "value does" if n_distinct == 1 else "values do"
-            warn(
-                f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters; the fit "
-                "nearest to the identity is returned.",
-                SeparableWarning,
-            )
+            few = f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters"
+            warn(f"{few}; the fit nearest to the identity is returned.", SeparableWarning)
         parameters = bounded_logistic(logs @ design.make.T, w, events, design.start, design.bounded)
         self.a_, self.b_, self.c_ = map(float, parameters @ design.make)
 

@@ -34,7 +34,7 @@ REMEDIES = {
         "temperature", "These look like logits: use `TemperatureScaling(from_logits=True)` if they are."
     ),
 }
-_LARGEST = 1e300  # temperatures, up to a million times as large, must be finite too
+_LARGEST = np.float64(1e300)  # temperatures, up to a million times as large, must be finite too
 
 
 class CalibrationSet(NamedTuple):
@@ -173,12 +173,8 @@ def check_column_order(
     if set(names) == set(wanted) and names != wanted:
         raise InputError(NAME, "has the columns of `fit` in another order", f"the order must be {order}")
     if fitted is not None:
-        raise InputError(
-            NAME,
-            f"must have the columns of `fit`, {order}",
-            f"got {', '.join(map(repr, names[:8]))}",
-            remedy="Pass its `.to_numpy()` to match columns by position.",
-        )
+        got, remedy = f"got {', '.join(map(repr, names[:8]))}", "Pass its `.to_numpy()` to match columns by position."
+        raise InputError(NAME, f"must have the columns of `fit`, {order}", got, remedy=remedy)
 
 
 def _numbers(y_prob: ArrayLike) -> NDArray[Any]:
@@ -196,14 +192,7 @@ def _accept_logits(y_prob: ArrayLike) -> NDArray[Any]:
     values = _numbers(y_prob)
     if values.ndim not in (1, 2):
         raise InputError(NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})")
-    if values.itemsize == 8:
-        if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
-            _refuse_large(values)
-        return values
-    # The sum is finite only if each entry is, and needs no temporary array. If it overflows, look more closely.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = values.sum(dtype=np.float32)
-    if not np.isfinite(total):
+    if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
         _refuse_large(values)
     return values
 
@@ -211,14 +200,11 @@ def _accept_logits(y_prob: ArrayLike) -> NDArray[Any]:
 def _refuse_large(values: NDArray[Any]) -> None:
     if np.isnan(values).any():
         refuse_nan(values, NAME)
-    bad = ~np.isfinite(values)
-    if values.itemsize == 8:
-        bad |= np.abs(values) > _LARGEST
+    bad = ~(np.abs(values) <= _LARGEST)
     count = int(bad.sum())
-    if count:
-        demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
-        got = f"{count:,} of {values.size:,} {is_or_are(count)} not, the first is {values[bad][0]:g}"
-        raise InputError(NAME, f"as logits must be {demand}", got, place=first_place(bad))
+    demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
+    got = f"{count:,} of {values.size:,} {is_or_are(count)} not, the first is {values[bad][0]:g}"
+    raise InputError(NAME, f"as logits must be {demand}", got, place=first_place(bad))
 
 
 def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
@@ -232,16 +218,10 @@ def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
 
 def _check_shape(p: NDArray[Any], shape: Shape) -> None:
     if shape == "vector" and p.ndim == 2:
-        raise InputError(
-            NAME,
-            "must be a vector of P(positive) for this calibrator",
-            f"got shape {p.shape}",
-            remedy=Remedy("one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix."),
-        )
+        way_out = Remedy("one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix.")
+        demand = "must be a vector of P(positive) for this calibrator"
+        raise InputError(NAME, demand, f"got shape {p.shape}", remedy=way_out)
     if shape == "matrix" and p.ndim == 1:
-        raise InputError(
-            NAME,
-            "must be a matrix, one column per class, for this calibrator",
-            "it is a vector",
-            remedy=Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one."),
-        )
+        way_out = Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one.")
+        demand = "must be a matrix, one column per class, for this calibrator"
+        raise InputError(NAME, demand, "it is a vector", remedy=way_out)

@@ -135,20 +135,21 @@ class Curve(NamedTuple):
     a: float = 0.0
     b: float = 0.0
 
-    def __call__(self, z: Floats) -> Floats:
-        infinite = np.isinf(z)
-        if infinite.any():
-            return np.where(infinite, np.where(z < 0, *self.ends), self(np.where(infinite, 0.0, z)))
-        with np.errstate(over="ignore"):
+    def __call__(self, z: Floats, logs: tuple[Floats, Floats] | None = None) -> Floats:
+        """The curve at log-odds; `logs` are log p and log(1 − p), if they are known."""
+        with np.errstate(over="ignore", invalid="ignore"):
             if self.breaks.size:
                 i = np.searchsorted(self.breaks, z, "right")
                 away = z - self.at[i]
                 total = self.value[i] + away * (self.slope[i] + self.bend[i] * away)
             else:
                 total = self.slope[0] * z + self.value[0] if self.slope[0] else np.full(z.shape, self.value[0])
-            # log p and −log(1 − p)
-            total = total - self.a * np.logaddexp(0, -z) if self.a else total
-            return np.asarray(total + self.b * np.logaddexp(0, z) if self.b else total)
+            if self.a:
+                total = total + self.a * (logs[0] if logs else -np.logaddexp(0, -z))
+            if self.b:
+                total = total - self.b * (logs[1] if logs else -np.logaddexp(0, z))
+        infinite = np.isinf(z)
+        return np.where(infinite, np.where(z < 0, *self.ends), total) if infinite.any() else np.asarray(total)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -215,12 +216,17 @@ class LogOdds(NamedTuple):
     """Scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are."""
 
     def __call__(self, p: NDArray[Any]) -> Floats:
-        z = p.astype(np.float64)
-        if not self.from_logits:
-            with np.errstate(divide="ignore"):
-                z = np.log(z) - np.log1p(-z)
-            z = bounded_logits(z, self.eps) if self.eps else z
-        return np.asarray(expit(self.curve(z)))
+        p = p.astype(np.float64)
+        if self.from_logits:
+            return np.asarray(expit(self.curve(p)))
+        with np.errstate(divide="ignore"):
+            log_p, log_q = np.log(p), np.log1p(-p)
+        z, known = log_p - log_q, (log_p, log_q)
+        if self.eps:
+            z = bounded_logits(z, self.eps)
+            if self.curve.a or self.curve.b:
+                known = tuple(np.clip(one, np.log(self.eps), np.log1p(-self.eps)) for one in known)  # type: ignore[assignment]
+        return np.asarray(expit(self.curve(z, known)))
 
 
 def bounded_logits(logits: Floats, eps: float) -> Floats:

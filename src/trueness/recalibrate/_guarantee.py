@@ -29,9 +29,8 @@ def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
     """The guarantee of fitted bins."""
     _refuse_ties(fitted)
     if not fitted.whole and bound != "hoeffding":
-        raise InputError(
-            "bound", "must be 'hoeffding' when weights are not whole numbers", f"got {bound!r}, which counts labels"
-        )
+        got = f"got {bound!r}, which counts labels"
+        raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
     B = fitted.counts.size
     ranked = fitted.scheme in ("umd", "randomized", "original")
     if ranked and bound in ("hoeffding", "exact"):
@@ -41,18 +40,8 @@ def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
     else:
         all_bins = per_bin(alpha, B) if bound == "exact" else alpha / B
         conditional, marginal = _largest_error(fitted, bound, all_bins), _largest_error(fitted, bound, alpha)
-    return Guarantee(
-        epsilon=conditional,
-        marginal=marginal,
-        expected_ece=_expected_ece(fitted),
-        alpha=alpha,
-        theorem=_theorem(fitted, bound),
-        assumptions=_assumptions(fitted),
-        bound=bound,
-        scheme=fitted.scheme,
-        n=fitted.n,
-        n_bins=B,
-    )
+    texts = _theorem(fitted, bound), _assumptions(fitted), bound, fitted.scheme
+    return Guarantee(conditional, marginal, _expected_ece(fitted), alpha, *texts, n=fitted.n, n_bins=B)
 
 
 def _expected_ece(fitted: FittedBins) -> float:
@@ -68,13 +57,10 @@ def _refuse_ties(fitted: FittedBins) -> None:
     # interval, tied or not. A boundary score that occurs twice has mass of its own, which belongs to the bin above but
     # is not represented by the labels inside.
     if fitted.tied_edges and fitted.scheme in ("umd", "original"):
-        raise InputError(
-            "",
-            f"`scheme={fitted.scheme!r}` has no guarantee if several rows share the score of a boundary",
-            f"they do at {fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries ({fitted.tied:,} of "
-            f"{fitted.n:,} rows are tied)",
-            remedy="`scheme='randomized'` breaks ties at random and keeps the guarantee.",
-        )
+        demand = f"`scheme={fitted.scheme!r}` has no guarantee if several rows share the score of a boundary"
+        at = f"they do at {fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries"
+        remedy = "`scheme='randomized'` breaks ties at random and keeps the guarantee."
+        raise InputError("", demand, f"{at} ({fitted.tied:,} of {fitted.n:,} rows are tied)", remedy=remedy)
     if fitted.scheme in ("umd", "randomized", "original") and fitted.n < 2 * fitted.counts.size:
         raise InputError("", "A guarantee needs at least two rows per bin", f"got {fitted.n:,} in all")
 

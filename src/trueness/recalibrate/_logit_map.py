@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.ridge_logistic import ridge_logistic
-from trueness.errors import MovedScoresWarning, warn
+from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
 from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
@@ -117,6 +117,12 @@ def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
     """Raise unless a penalty is a finite number, at least or above 0."""
     demand = f"be a finite number {'above 0' if positive else '≥ 0'}"
     check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))
+
+
+def warn_not_converged(steps: int) -> None:
+    """Warn of a search that was cut short."""
+    stopped = f"The optimisation stopped after {steps} steps without converging."
+    warn(f"{stopped} Increase `max_iter` or the penalty.", NotConvergedWarning)
 
 
 def _warn_moved(p: NDArray[Any], eps: float) -> None:

@@ -10,11 +10,11 @@ from trueness._input.arguments import MOST_ITERATIONS, checked_whole
 from trueness._input.columns import first_place
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
-from trueness.errors import InputError, NotConvergedWarning, SeparableWarning, warn
+from trueness.errors import InputError, SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, Logs, PythonOnly, Softmax
-from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty, warn_not_converged
 from trueness.recalibrate._saving import Field, array, n_classes, whole
 from trueness.typing import ArrayLike, Floats
 
@@ -49,11 +49,7 @@ class _Multinomial(LogitMap):
         self.n_iter_ = found.n_steps
         self._keep(found.theta)
         if not found.converged:
-            warn(
-                f"The optimisation stopped after {found.n_steps} steps without converging. "
-                "Increase `max_iter` or the penalty.",
-                NotConvergedWarning,
-            )
+            warn_not_converged(found.n_steps)
         absent = np.flatnonzero(np.bincount(rows.y, minlength=X.shape[1]) == 0)
         if found.separable or absent.size:
             why = "The map separates the labels" if found.separable else f"Class {absent[0]} has no rows"
@@ -73,13 +69,10 @@ class _Multinomial(LogitMap):
         bad = np.abs(logits) > _LARGEST if self._takes_logits else np.zeros(1, np.bool_)
         count = int(bad.sum())
         if count:
-            raise InputError(
-                "y_prob",
-                f"as logits must lie within ±{_LARGEST:g} for this calibrator",
-                f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}",
-                place=first_place(bad),
-                remedy="Use `TemperatureScaling`, which has no such limit.",
-            )
+            demand = f"as logits must lie within ±{_LARGEST:g} for this calibrator"
+            got = f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}"
+            remedy = "Use `TemperatureScaling`, which has no such limit."
+            raise InputError("y_prob", demand, got, place=first_place(bad), remedy=remedy)
 
     def _softmax(self, matrix: Floats) -> Softmax:
         return Softmax(self._logs(normalized=self._normalized, largest=_LARGEST), Linear(matrix, self.intercept_))

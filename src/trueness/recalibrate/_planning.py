@@ -306,12 +306,8 @@ def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
     """Raise if too many sizes, those below Hoeffding's, would have to be tried one by one."""
     size = math.log(2 / plan.level(B)) / (2 * e * e)
     if size > _MOST_SEARCHED:
-        raise InputError(
-            "epsilon",
-            f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin",
-            f"{e:g} needs about {size:,.0f}",
-            remedy="'hoeffding' takes any epsilon.",
-        )
+        demand = f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin"
+        raise InputError("epsilon", demand, f"{e:g} needs about {size:,.0f}", remedy="'hoeffding' takes any epsilon.")
 
 
 def _allowed_deviation(size: int, B: int, e: float, plan: _Plan) -> float:
@@ -411,26 +407,16 @@ def _first_true(holds: Callable[[int], bool], start: int) -> int:
 def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
     kind, scheme = checked_word(kind, "kind", KINDS), checked_word(scheme, "scheme", SCHEMES)
     if isinstance(bound, str) and bound in ("clopper-pearson", "bernstein"):
-        raise InputError(
-            "bound",
-            "must be 'hoeffding' or 'exact' before data are seen",
-            f"{bound!r} depends on the labels",
-            remedy=f"Use `HistogramBinning(...).fit(...).guarantee(bound={bound!r})`.",
-        )
+        demand, remedy = "must be 'hoeffding' or 'exact' before data are seen", "Use `HistogramBinning(...).fit(...)"
+        remedy = f"{remedy}.guarantee(bound={bound!r})`."
+        raise InputError("bound", demand, f"{bound!r} depends on the labels", remedy=remedy)
     bound = checked_word(bound, "bound", ("hoeffding", "exact"))
     if scheme == "fixed-width" and kind != "expected-ece":
-        raise InputError(
-            "kind",
-            "must be 'expected-ece' for `scheme='fixed-width'`",
-            f"got {kind!r}",
-            remedy="The number of rows in a bin depends on the scores: after `fit`, `guarantee` counts them.",
-        )
+        remedy = "The number of rows in a bin depends on the scores: after `fit`, `guarantee` counts them."
+        raise InputError("kind", "must be 'expected-ece' for `scheme='fixed-width'`", f"got {kind!r}", remedy=remedy)
     if scheme == "split" and bound == "exact" and kind != "expected-ece":
-        raise InputError(
-            "bound",
-            "must be 'hoeffding' for `scheme='split'` before data are seen, since the rows per bin are random",
-            remedy="After `fit`, `guarantee(bound='exact')` counts them.",
-        )
+        demand = "must be 'hoeffding' for `scheme='split'` before data are seen, since the rows per bin are random"
+        raise InputError("bound", demand, remedy="After `fit`, `guarantee(bound='exact')` counts them.")
     return _Plan(checked_fraction(alpha, "alpha"), kind, scheme, bound, checked_split(split, scheme))
 
 

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from trueness._input.arguments import MOST_ITERATIONS, checked_whole, checked_word
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
-from trueness.errors import NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, Mixture, Softmax
-from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty, warn_not_converged
 from trueness.recalibrate._saving import Field, array, fractions, n_classes, number, whole
 from trueness.typing import Floats, Ints
 
@@ -118,11 +117,7 @@ class StructuredScaling(LogitMap):
         )
         self.temperature_, (self.matrix_, self.intercept_, *_), self.n_iter_, converged = found
         if not converged:
-            warn(
-                f"The optimisation stopped after {self.n_iter_} steps without converging. "
-                "Increase `max_iter` or the penalty.",
-                NotConvergedWarning,
-            )
+            warn_not_converged(self.n_iter_)
 
     def _formula(self) -> Softmax:
         return Softmax(self._logs(), Linear(self.matrix_, self.intercept_, centred=True))
