@@ -10,7 +10,6 @@ from scipy.special import expit, softmax
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import (
@@ -23,8 +22,6 @@ from sklearn.model_selection import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.metadata_routing import MetadataRouter
@@ -186,20 +183,6 @@ def test_weights_reach_classifier_and_calibrator():
     assert fitted.estimators_[0].theta_.tolist() == full.theta_.tolist()
 
 
-def test_a_classifier_without_weights_is_named():
-    with pytest.warns(TruenessWarning, match="by the calibrator only: KNeighborsClassifier does not take it"):
-        CalibratedClassifier(KNeighborsClassifier(), Shares(4)).fit(X, Y, W)
-
-
-def test_weights_are_routed_through_a_pipeline():
-    with config_context(enable_metadata_routing=True):
-        inner = GaussianNB().set_fit_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        piped = CalibratedClassifier(make_pipeline(scaler, inner), Shares(4)).fit(X, Y, W)
-    plain = GaussianNB().fit(StandardScaler().fit_transform(X), Y, W)
-    assert piped.estimators_[0][-1].theta_ == pytest.approx(plain.theta_)
-
-
 def test_any_partition_can_be_the_folds():
     groups = np.arange(N) % 8
     splits = list(GroupKFold(4).split(X, Y, groups))
@@ -216,15 +199,6 @@ def test_the_classifier_is_cloned_pickled_and_shown():
     assert not hasattr(clone(fitted), "classes_")
     assert "GaussianNB" in fitted._repr_html_()
     assert fitted.get_params()["calibrator__n_bins"] == 4
-
-
-def test_names_of_columns_are_kept():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    fitted = CalibratedClassifier(GaussianNB(), Shares(4)).fit(frame, pandas.Series(Y))
-    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert fitted.n_features_in_ == 3
-    assert fitted.predict_proba(frame).shape == (N, 2)
 
 
 class Odd(ClassifierMixin, BaseEstimator):
@@ -318,11 +292,6 @@ def test_checks_of_scikit_learn_pass(ensemble):
     check_estimator(CalibratedClassifier(cv=2, ensemble=ensemble), on_skip=None)
 
 
-def test_the_default_calibrator_is_the_one_to_use_by_default():
-    fitted = CalibratedClassifier(GaussianNB()).fit(X, Y)
-    assert [type(one).__name__ for one in fitted.calibrators_] == ["AutoCalibration"]
-
-
 GROUPS = RNG.permutation(N) % 12
 
 
@@ -372,12 +341,6 @@ def test_a_request_for_weights_is_honoured(asked, ensemble):
 
 
 @pytest.mark.usefixtures("routing")
-def test_weights_that_nobody_decided_on_are_refused_by_scikit_learn():
-    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-        CalibratedClassifier(GaussianNB(), Shares()).fit(X, Y, sample_weight=W)
-
-
-@pytest.mark.usefixtures("routing")
 def test_the_calibrator_gets_weights_unless_it_declines_them():
     model = FrozenEstimator(GaussianNB().fit(X, Y))
     p = model.predict_proba(X)[:, 1]
@@ -417,12 +380,6 @@ def test_a_search_passes_weights_and_groups_through():
     search = GridSearchCV(model, {"calibrator__n_bins": [2, 4]}, cv=GroupKFold(3))
     search.fit(X, Y, sample_weight=W, groups=GROUPS)
     assert search.best_estimator_.estimators_[0].given_["sample_weight"].tolist() == W.tolist()
-
-
-@pytest.mark.usefixtures("routing")
-def test_metadata_that_nobody_requests_is_refused_by_scikit_learn():
-    with pytest.raises(TypeError, match="groups"):
-        CalibratedClassifier(GaussianNB(), Shares()).fit(X, Y, groups=GROUPS)
 
 
 def test_without_routing_further_arguments_go_to_the_classifier_cut_by_rows():

@@ -234,30 +234,6 @@ def test_a_guarantee_names_its_theorem_and_assumptions(scheme, bound):
     assert json.loads(json.dumps(found.to_dict()))["epsilon"] == found.epsilon
 
 
-def test_clopper_pearson_by_hand():
-    # One bin of ten labels without an event: the upper end is 1 − (α/2)^(1/10).
-    fitted = HistogramBinning(1).fit(np.arange(11) / 11, [0] * 10 + [1])
-    assert fitted.counts_.tolist() == [11]
-    assert fitted.guarantee(bound="exact").epsilon == epsilon(11, 1, bound="exact")
-    with pytest.warns(match="labels are equal"):
-        none = HistogramBinning(1).fit(np.arange(10) / 10, [0] * 10)
-    assert none.guarantee(0.1, bound="clopper-pearson").epsilon == pytest.approx(1 - 0.05 ** (1 / 10))
-
-
-def test_bernstein_by_hand():
-    fitted = HistogramBinning(1).fit(np.arange(1_000) / 1_000, np.arange(1_000) % 10 == 0)
-    variance, log = 0.1 * 0.9 * 1_000 / 999, math.log(4 / 0.1)
-    reach = math.sqrt(2 * variance * log / 1_000) + 7 * log / (3 * 999)
-    assert fitted.guarantee(0.1, bound="bernstein").epsilon == pytest.approx(reach)
-
-
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
-def test_an_empty_bin_has_the_trivial_bound():
-    fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 1])
-    assert fitted.values_[2] == 0.75
-    assert fitted.guarantee().epsilon >= 0.75
-
-
 def test_weights_that_are_not_whole_enter_by_their_effective_number():
     fitted = HistogramBinning(2, "fixed-width").fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], sample_weight=[0.5, 1.5, 1, 1])
     assert fitted.values_.tolist() == [0.75, 0.5]
@@ -386,17 +362,6 @@ def test_a_split_cuts_at_order_statistics_of_the_rows_it_drew(share):
 
 
 @QUIET
-def test_a_split_of_tied_rows_draws_labels_and_not_only_scores():
-    p, y = np.repeat([0.2, 0.8], 50), np.repeat([0, 1, 0, 1], [40, 10, 20, 30])
-    found = [HistogramBinning(1, "split", seed=seed).fit(p, y) for seed in range(40)]
-    assert {one.counts_.tolist()[0] for one in found} == {50}
-    events = [50 * one.values_[0] for one in found]
-    assert all(event == round(event) for event in events)
-    assert abs(np.mean(events) - 20) < 4 * math.sqrt(50 * 0.4 * 0.6 * 0.5 / 40)  # half of the rows, without replacement
-    assert len(set(events)) > 3
-
-
-@QUIET
 @pytest.mark.parametrize("scheme", ["umd", "original", "fixed-width"])
 def test_the_largest_sum_of_weights_is_accepted(scheme):
     p, y = np.linspace(0.1, 0.9, 8), np.arange(8) % 2
@@ -404,18 +369,6 @@ def test_the_largest_sum_of_weights_is_accepted(scheme):
     assert fitted.n_ == 2**52
     with pytest.raises(InputError, match="must sum to at most 4,503,599,627,370,496"):
         HistogramBinning(2, scheme).fit(p, y, [2.0**49] * 7 + [2.0**49 + 1])
-
-
-@QUIET
-@pytest.mark.parametrize("scheme", ["randomized", "split"])
-def test_rows_that_are_drawn_one_by_one_may_sum_to_a_limit_or_to_their_number(scheme, monkeypatch):
-    monkeypatch.setattr("trueness.recalibrate._histogram._MOST_REPEATED", 20)
-    p, y = np.linspace(0.1, 0.9, 10), np.arange(10) % 2
-    assert HistogramBinning(2, scheme, seed=0).fit(p, y, np.full(10, 2.0)).n_ == 20
-    with pytest.raises(InputError, match=r"must sum to at most 20 for .*; got 21"):
-        HistogramBinning(2, scheme, seed=0).fit(p, y, [3.0] + [2.0] * 9)
-    monkeypatch.setattr("trueness.recalibrate._histogram._MOST_REPEATED", 5)
-    assert HistogramBinning(2, scheme, seed=0).fit(p, y, np.ones(10)).n_ == 10
 
 
 def test_ties_are_counted_by_rows():

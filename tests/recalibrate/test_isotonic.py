@@ -59,13 +59,6 @@ def test_a_weight_is_a_repetition(kind, weighted, new):
 dyadic = st.integers(0, 64).map(lambda i: i / 64)
 
 
-@given(pairs=st.lists(st.tuples(st.integers(0, 1), dyadic), min_size=1, max_size=40), new=st.lists(dyadic, min_size=1))
-def test_swapping_the_classes_mirrors_the_map(pairs, new):
-    (y, p), new = arrays(pairs), np.array(new)
-    mirrored = fitted(1 - y, 1 - p, y_min=0.25, y_max=1).predict(1 - new)
-    np.testing.assert_allclose(fitted(y, p, y_max=0.75).predict(new), 1 - mirrored, atol=1e-14)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @given(weighted_rows(st.just(0.0) | st.floats(1e-3, 10)), some_scores)
 def test_predictions_are_non_decreasing_probabilities(kind, weighted, new):

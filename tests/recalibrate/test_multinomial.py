@@ -171,13 +171,6 @@ def test_the_documented_objective_has_no_slope_at_the_map(kind):
     assert approx_fprime(at, objective, 1e-6) == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_penalty_of_zero_is_refused(kind):
-    Z, y = drawn(30)
-    with pytest.raises(InputError, match="`l2` must be a finite number above 0"):
-        kind(l2=0.0).fit(np.exp(Z), y)
-
-
 def test_limits_of_rows_do_not_depend_on_other_rows():
     Z, y = drawn(60)
     fitted = VectorScaling(limits=True).fit(np.exp(Z), y)

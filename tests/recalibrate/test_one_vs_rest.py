@@ -15,7 +15,6 @@ from trueness import (
     IsotonicCalibration,
     OneClassWarning,
     OneVsRest,
-    OwnRowsWarning,
     PlattScaling,
     TopLabel,
     VectorScaling,
@@ -82,14 +81,6 @@ def test_classes_without_rows_are_named_in_one_warning():
     assert len(told) == 1
 
 
-@pytest.mark.filterwarnings("error")
-def test_the_fitted_rows_are_one_warning():
-    fitted = OneVsRest(Shares(2)).fit(P, Y)
-    with pytest.warns(OwnRowsWarning) as told:
-        fitted.predict(P)
-    assert len(told) == 1
-
-
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_the_map_is_stored_with_all_its_parts():
     fitted = OneVsRest(HistogramBinning(2), normalize=False).fit(P, list("abbc"))
@@ -113,8 +104,3 @@ def test_the_map_is_stored_with_all_its_parts():
 def test_bad_parameters_are_refused_when_fitting(wrapper, message):
     with pytest.raises(InputError, match=message):
         wrapper.fit(P, Y)
-
-
-def test_a_vector_is_refused():
-    with pytest.raises(InputError, match="must be a matrix, one column per class, for this calibrator"):
-        OneVsRest(Shares()).fit([0.2, 0.8], [0, 1])

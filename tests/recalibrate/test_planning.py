@@ -92,16 +92,6 @@ def test_more_bins_and_more_certainty_cost(scheme, kind, bound, n, B, alpha):
     assert epsilon(4 * n, B, alpha=alpha, **plan) < here or here == 1  # a split may be too small for any promise
 
 
-@cases
-@pytest.mark.parametrize("e", [0.08, 0.15, 0.3])
-@pytest.mark.parametrize("B", [1, 3, 10])
-def test_sample_size_is_the_inverse_of_epsilon(scheme, kind, bound, e, B):
-    plan = {"scheme": scheme, "kind": kind, "bound": bound}
-    n = sample_size(B, e, **plan)
-    assert all(epsilon(m, B, **plan) <= e * (1 + 1e-9) for m in range(n, n + 3 * B))
-    assert n == 2 * B or epsilon(n - 1, B, **plan) > e * (1 - 1e-9)
-
-
 @settings(max_examples=15)
 @given(n=st.integers(20, 2_000), B=st.integers(1, 10), alpha=st.floats(0.01, 0.4))
 def test_the_exact_bound_is_never_above_hoeffdings(n, B, alpha):
@@ -161,12 +151,6 @@ def test_exact_bounds_that_would_take_minutes_are_refused():
     with pytest.raises(InputError, match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon"):
         sample_size(10, 1e-4, bound="exact")
     assert epsilon(10**9, 10) > 0
-
-
-def test_values_that_may_be_moved_add_the_distance():
-    """By hand: the bound of Theorem 3, and how far the values of bins that share one are moved apart."""
-    for bound in ("hoeffding", "exact"):
-        assert epsilon(900, 3, scheme="randomized", bound=bound) == epsilon(900, 3, bound=bound) + 1e-9
 
 
 def cuts(n, B):
@@ -325,29 +309,11 @@ def test_the_paper_s_bins_lie_on_lines_of_logarithms():
     assert all(usual_bins(n) == round(10 * (n / 5_000) ** power) for n in range(5_300, 5_600, 20))
 
 
-def test_defaults_are_the_documented_ones():
-    plain = {"alpha": 0.1, "kind": "conditional", "scheme": "umd", "bound": "hoeffding", "split": 0.5}
-    halves = {**plain, "scheme": "split"}
-    for function, first in ((epsilon, (300, 4)), (sample_size, (4, 0.3)), (max_bins, (900, 0.2))):
-        assert function(*first) == function(*first, **plain)
-        assert function(*first, scheme="split") == function(*first, **halves)
-
-
 def test_a_bin_has_two_rows_however_little_is_demanded():
     for scheme, bound in (("umd", "hoeffding"), ("umd", "exact"), ("split", "hoeffding")):
         for kind in ("marginal", "expected-ece"):
             plan = {"scheme": scheme, "bound": bound, "kind": kind, "alpha": 0.97}
             assert [sample_size(B, 0.999, **plan) for B in (2, 3)] == [4, 6]
-
-
-def test_rows_of_a_value_that_may_be_moved_leave_room_for_it():
-    """At an error that the rows of 'umd' just keep, 'randomized' needs more, since δ is added."""
-    n = sample_size(3, 0.2, bound="exact")
-    e = epsilon(n, 3, bound="exact")
-    assert sample_size(3, e, bound="exact") == n
-    more = sample_size(3, e, bound="exact", scheme="randomized")
-    assert more > n
-    assert epsilon(more, 3, bound="exact", scheme="randomized") <= e
 
 
 def test_the_most_rows_are_those_that_floats_can_count():

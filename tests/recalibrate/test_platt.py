@@ -10,7 +10,7 @@ from sklearn.calibration import _sigmoid_calibration
 from sklearn.linear_model import LogisticRegression
 
 from trueness import calibration_intercept, calibration_slope
-from trueness.errors import InputError, OneClassWarning, SeparableWarning
+from trueness.errors import OneClassWarning, SeparableWarning
 from trueness.recalibrate import PlattScaling
 
 
@@ -89,12 +89,6 @@ def test_the_scale_of_logits_does_not_matter(factor):
     np.testing.assert_allclose(
         fitted.predict(x[:9] * factor), PlattScaling(eps=1e-12).fit(p, y).predict(p[:9]), rtol=1e-9
     )
-
-
-@pytest.mark.parametrize("targets", ["smooth", None, 1])
-def test_unknown_targets_are_refused(targets):
-    with pytest.raises(InputError, match="`targets` must be 'labels' or 'platt'; got"):
-        PlattScaling(targets=targets).fit(*drawn())
 
 
 @pytest.mark.parametrize("score", [1e-5, -1e-30, 3.0])

@@ -170,17 +170,6 @@ def test_the_weights_of_a_matrix_maximise_the_likelihood():
     assert fitted.predict(weighted[::-1]).sum(axis=0) == pytest.approx(np.bincount(Y), abs=1e-3)
 
 
-def test_two_columns_have_the_weight_and_nearly_the_limits_of_a_vector():
-    p = P[:, 1]
-    y = (Y == 1).astype(int)
-    vector = PriorCorrection().fit(p, y)
-    matrix = PriorCorrection().fit(np.column_stack([1 - p, p]), y)
-    assert matrix.weight_[1] == pytest.approx(vector.weight_, rel=1e-6)
-    assert (matrix.weight_low_[1], matrix.weight_high_[1]) == pytest.approx(
-        (vector.weight_low_, vector.weight_high_), rel=0.01
-    )
-
-
 @pytest.mark.parametrize(("how", "weight"), [({"weight": 20}, 20), ({"rate_train": 0.5, "rate_deploy": 0.2}, 4)])
 def test_a_known_weight_is_kept(how, weight):
     fitted = PriorCorrection(**how).fit([0.1, 0.2, 0.9], [0, 1, 1])
@@ -189,14 +178,6 @@ def test_a_known_weight_is_kept(how, weight):
     assert fitted.predict([0.5]).tolist() == pytest.approx([1 / (1 + weight)])
     again = PriorCorrection.from_dict(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
     assert again.predict([0.3]).tolist() == fitted.predict([0.3]).tolist()
-
-
-def test_scores_of_zero_and_one_are_left_out():
-    p = RNG.random(200)
-    y = (RNG.random(200) < p).astype(int)
-    fitted = PriorCorrection().fit(np.r_[p, 0, 1, 1], np.r_[y, 1, 0, 1])
-    assert fitted.weight_ == pytest.approx(PriorCorrection().fit(p, y).weight_)
-    assert fitted.predict([0.0, 1.0]).tolist() == [0, 1]
 
 
 def test_one_class_is_smoothed_with_a_warning_and_stored_with_its_infinite_limit():

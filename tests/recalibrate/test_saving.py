@@ -63,10 +63,8 @@ def array(*values, dtype="float64"):
 
 DAMAGES = [
     ("HistogramBinning", "edges", {"array": None, "dtype": "float64"}, "'edges' is None, which is not a list"),
-    ("HistogramBinning", "edges", {"array": 0.5, "dtype": "float64"}, "'edges' is 0.5, which is not a list"),
     ("HistogramBinning", "edges", {"array": [0.0, 1.0]}, "'edges' has the dtype None"),
     ("HistogramBinning", "edges", array(0, 1, dtype="object"), "'edges' has the dtype 'object'"),
-    ("HistogramBinning", "edges", array(0, 1, dtype="nonsense"), "'edges' has the dtype 'nonsense'"),
     ("HistogramBinning", "edges", array(0, 1, dtype=">f8"), "'edges' has the dtype '>f8'"),
     ("HistogramBinning", "edges", array(0, None, 0.5, 1), "'edges' has the dtype float64 .* of type NoneType"),
     ("HistogramBinning", "edges", array(0, "0.2", 0.5, 1), "entries of type str"),
@@ -82,27 +80,23 @@ DAMAGES = [
     ("HistogramBinning", "counts", array(1, 1, 2**70, dtype="int64"), "'counts' is not an array"),
     ("HistogramBinning", "counts", array(1, 1, -2, dtype="int64"), "'counts' must be at least 0"),
     ("HistogramBinning", "n_bins", 3.0, "'n_bins' must be a whole number ≥ 1; got 3.0"),
-    ("HistogramBinning", "n", True, "'n' must be a whole number"),
     ("HistogramBinning", "scheme", "best", "'scheme' must be one of 'umd', .*; got 'best'"),
     ("HistogramBinning", "whole", 1, "'whole' must be true or false; got 1"),
     ("HistogramBinning", "ties", array(0.5), "'ties' must be an array of shape"),
     ("HistogramBinning", "n_rows", 0, "'n_rows' must be a whole number ≥ 1; got 0"),
     ("HistogramBinning", "n_classes", 3, "'n_classes' must be null, as it takes a vector; got 3"),
     ("HistogramBinning", "classes", {"tuple": ["a"]}, "'classes' must be null for a vector"),
-    ("HistogramBinning", "columns", {"tuple": ["a"]}, "'columns' must be null, or a tuple of names"),
     ("HistogramBinning", "seen", None, "'seen' must be a whole number ≥ 0; got None"),
     ("BayesianBinning", "values", array(0.5), "'values' must be an array of shape"),
     ("BayesianBinning", "n_bins", array(2, dtype="int64"), "'n_bins' must be an array of shape"),
     ("BayesianBinning", "posterior", array(1.5), r"'posterior' must be in \[0, 1\]"),
     ("ScalingBinning", "edges", array(0.5, 0.1), "'edges' must be ascending"),
     ("ScalingBinning", "scaler", 1.0, "'scaler' must be a fitted calibrator of a vector"),
-    ("VennAbers", "p0", array(0.5), "'p0' must be an array of shape"),
     ("VennAbers", "edges", array(), "'p0' must be an array of shape"),
     ("IsotonicCalibration", "values", array(0.5), "'values' must be an array of shape"),
     ("IsotonicCalibration", "low", array(), "'low' must be of length 1 at least"),
     ("IsotonicCalibration", "low", array(0.5, 0.2), "'low' must be ascending"),
     ("PlattScaling", "slope", None, "'slope' must be a finite number; got None"),
-    ("PlattScaling", "slope", True, "'slope' must be a finite number; got True"),
     ("PlattScaling", "slope", {"float": "nan"}, "'slope' must be a finite number; got nan"),
     ("PlattScaling", "slope", {"float": "seven"}, "'slope' is not a value that it writes"),
     ("PlattScaling", "slope", 10**400, "'slope' must be a finite number"),
@@ -113,9 +107,6 @@ DAMAGES = [
     ("VectorScaling", "n_classes", 1, "'n_classes' must be a whole number ≥ 2; got 1"),
     ("VectorScaling", "classes", {"tuple": [0, 1]}, "'classes' must be a tuple of 3 names"),
     ("VectorScaling", "columns", {"tuple": ["a", "b"]}, "'columns' must be null, or a tuple of names, one per class"),
-    ("VectorScaling", "columns", {"list": ["a", "b", "c"]}, "'columns' must be null, or a tuple of names, one per"),
-    ("MatrixScaling", "matrix", array(1.0, 1.0, 1.0), r"'matrix' must be an array of shape \(3, 3\)"),
-    ("DirichletCalibration", "intercept", array(1.0), r"'intercept' must be an array of shape \(3,\)"),
     ("OneVsRest", "calibrators", {"list": []}, "'calibrators' must be a list of 3 calibrators"),
     ("OneVsRest", "calibrators", {"list": [1, 2, 3]}, "'calibrators' must be a list of fitted calibrators"),
     ("TopLabel", "calibrators", {"list": [None, None, None]}, "'pooled' must be a fitted calibrator"),
@@ -177,13 +168,6 @@ def test_a_damaged_parameter_is_refused(kind, parameter, value, message):
 def test_an_undamaged_map_is_read(kind):
     again = calibrator_from_dict(copy.deepcopy(MADE[kind]))
     assert again.to_dict() == MADE[kind]
-
-
-def test_a_nested_map_that_is_not_fitted_is_refused():
-    stored = copy.deepcopy(MADE["ScalingBinning"])
-    stored["learnt"]["scaler"]["value"] = stored["parameters"]["scaler"]
-    with pytest.raises(InputError, match="'scaler' must be a fitted calibrator of a vector"):
-        calibrator_from_dict(stored)
 
 
 def test_notes_about_a_map_are_saved_and_loaded(tmp_path):
@@ -399,11 +383,3 @@ def test_a_damaged_outline_is_refused(change, message):
         PlattScaling.from_dict({**MADE["PlattScaling"], **change})
     with pytest.raises(InputError, match="must be a BetaCalibration; it is a PlattScaling"):
         BetaCalibration.from_dict(MADE["PlattScaling"])
-
-
-@pytest.mark.parametrize("dtype", ["complex128", "<U1", "O", 8])
-def test_arrays_of_other_types_are_refused(dtype):
-    stored = copy.deepcopy(MADE["HistogramBinning"])
-    stored["learnt"]["values"]["value"]["dtype"] = dtype
-    with pytest.raises(InputError, match="must have arrays of numbers; its 'values' has the dtype"):
-        calibrator_from_dict(stored)

@@ -1,12 +1,8 @@
 """What every parametric map does: laws, forms of input, messages, real data."""
 
-import gzip
-
 import numpy as np
 import pytest
 from scipy.special import softmax as plain_softmax
-from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 
 import trueness as tn
 from trueness.errors import (
@@ -210,40 +206,3 @@ def test_held_out_errors_fall_on_imagenet_confidences(kind, data_folder):
     inside = np.clip(p[judge], 1e-7, 1 - 1e-7)
     assert tn.log_loss(y[judge], np.clip(found, 1e-7, 1 - 1e-7)) < tn.log_loss(y[judge], inside)
     assert tn.ece(y[judge], found, bins=15) < 0.5 * tn.ece(y[judge], p[judge], bins=15)
-
-
-@pytest.fixture(scope="module")
-def credit(data_folder):
-    """Labels and scores of two models on rows to learn from and rows to judge by."""
-    with gzip.open(data_folder / "credit_default.csv.gz", "rt") as file:
-        table = np.loadtxt(file, delimiter=",", skiprows=1)
-    X, y = table[:, 1:-1], table[:, -1].astype(int)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    order = np.random.default_rng(0).permutation(y.size)
-    train, learn, judge = order[:10_000], order[10_000:15_000], order[15_000:]
-    models = LogisticRegression(max_iter=200), GaussianNB()
-    scores = [
-        [model.fit(X[train], y[train]).predict_proba(X[rows])[:, 1] for rows in (learn, judge)] for model in models
-    ]
-    return y[learn], y[judge], *scores
-
-
-@pytest.mark.parametrize("kind", BINARY)
-def test_held_out_errors_fall_on_credit(kind, credit):
-    y, truth, logistic, bayes = credit
-    p, new = logistic
-    found = kind().fit(p, y).predict(new)
-    # Logistic regression has already the best line of log-odds; only a map that bends otherwise can better it.
-    if kind is BetaCalibration:
-        assert tn.ece(truth, found) < 0.8 * tn.ece(truth, new)
-        assert tn.log_loss(truth, found) < tn.log_loss(truth, new)
-    else:
-        assert tn.log_loss(truth, found) == pytest.approx(tn.log_loss(truth, new), rel=1e-3)
-    # Naive Bayes is far too bold, which all of them mend; it is also wrong on average, which a temperature cannot.
-    p, new = bayes
-    with pytest.warns(MovedScoresWarning):
-        found = kind().fit(p, y).predict(new)
-    if kind is not TemperatureScaling:
-        assert tn.ece(truth, found) < 0.5 * tn.ece(truth, new)
-    finite = (np.clip(scores, 1e-12, 1 - 1e-12) for scores in (found, new))
-    assert tn.log_loss(truth, next(finite)) < 0.75 * tn.log_loss(truth, next(finite))

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from strategies import matrices
 from toy_calibrators import Shares
 
-import trueness as tn
-from trueness import FewRowsWarning, HistogramBinning, InputError, OneClassWarning, PlattScaling, TopLabel, simulate
+from trueness import FewRowsWarning, HistogramBinning, InputError, OneClassWarning, PlattScaling, TopLabel
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning", "ignore::trueness.FewRowsWarning"
@@ -96,18 +95,6 @@ def test_a_class_that_is_always_right_is_named():
     P = np.repeat([[0.8, 0.2], [0.3, 0.7]], 2, axis=0)
     with pytest.warns(OneClassWarning, match="Predicted class 0: All 2 labels are equal"):
         TopLabel(Shares(1), min_rows=1).fit(P, [0, 0, 0, 1])
-
-
-def test_the_top_label_error_falls_on_new_rows():
-    made = simulate.multiclass(12_000, alpha=[0.6, 0.4, 0.5], distortion=simulate.Temperature(3.0), seed=4)
-    y, P = made.y_true, made.y_prob
-    fitted = TopLabel(Shares(10)).fit(P[:8000], y[:8000])
-    options = {"bins": 10, "kind": "top-label"}
-    before = tn.ece(y[8000:], P[8000:], **options)
-    top, confidence = fitted.predict_label(P[8000:]), fitted.predict_confidence(P[8000:])
-    right = y[8000:] == top
-    after = sum((top == k).mean() * tn.ece(right[top == k], confidence[top == k]) for k in range(3))
-    assert after < before / 2
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")

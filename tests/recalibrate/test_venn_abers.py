@@ -123,12 +123,6 @@ def test_one_row_and_one_score():
     assert (pair.p0[0], pair.p1[0]) == (0.5, 0.75)
 
 
-def test_a_score_of_one_has_nothing_above_it():
-    found = fitted([0, 1], [0.5, 1.0])
-    assert found.edges_.max() <= 1
-    assert found.predict_interval([1.0]).p0.tolist() == [0.5]
-
-
 def package():
     """The venn-abers package, which sets NumPy's error state when it is imported."""
     with np.errstate():
@@ -232,7 +226,3 @@ def test_weights_that_leave_a_new_row_its_weight_are_accepted():
     assert calibrator_from_dict(heavy.to_dict()).predict([0.5]).tolist() == heavy.predict([0.5]).tolist()
     with pytest.raises(InputError, match="must sum to less than 2⁵⁹"):
         fitted([0, 1], [0.1, 0.9], [2.0**58, 2.0**58])
-
-
-def test_as_many_folds_as_rows():
-    assert fitted([0, 1, 0, 1], [0.1, 0.9, 0.2, 0.7], folds=4, seed=0).predict([0.5]).size == 1
