@@ -6,8 +6,7 @@ from trueness._keywords import suggests_keywords
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.torch._dispatch import binned_of
-from trueness.torch._edges import ruler_of
-from trueness.torch._rows import Layout
+from trueness.torch._rows import Layout, ruler_of
 from trueness.torch._validation import check_ignored, check_kind, check_rows, check_tolerance
 
 

@@ -1,5 +1,6 @@
 """Choice of the pass: the library's own loops on the CPU, Triton on CUDA, torch operations elsewhere."""
 
+import os
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -12,11 +13,9 @@ from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import check_class_bins
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, remedies
-from trueness.torch._class_sums import class_sums
 from trueness.torch._rows import Layout, TensorRows
-from trueness.torch._sums import Sums, no_sums, score_sums
+from trueness.torch._sums import Sums, class_sums, no_sums, refuse_light, score_sums, weighted_sums, with_weights
 from trueness.torch._validation import REMEDIES, explain, library_options
-from trueness.torch._weights import float_home, refuse_light, weighted_sums, with_weights
 
 # Entries of a chunk of logits that has to be copied for the library. Class-wise, each column has its own pass, which
 # pays for many rows only.
@@ -34,11 +33,16 @@ def _triton() -> bool:
 
 
 @lru_cache(maxsize=64)
-def has_kernels(device: torch.device) -> bool:
+def _has_kernels(device: torch.device) -> bool:
     """Whether the Triton kernels run there: on NVIDIA devices since the A100."""
     if device.type != "cuda" or torch.version.hip is not None or not _triton():
         return False
     return bool(torch.cuda.get_device_capability(device) >= (8, 0))
+
+
+def _only_operations() -> bool:
+    """Whether torch's operations are wanted everywhere: to compare, or where a kernel does not compile."""
+    return os.environ.get("TRUENESS_TORCH") == "operations"
 
 
 def binned_of(rows: TensorRows, layout: Layout) -> Binned:
@@ -54,56 +58,43 @@ def binned_of(rows: TensorRows, layout: Layout) -> Binned:
 def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
     """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere.
 
-    Where a single launch does it all, rows are added to `into`, which is returned.
+    Where kernels do it all, rows are added to `into`, which is returned.
     """
     check_class_bins(layout.ruler.size, layout.parts(rows.p))
-    if rows.p.device.type == "cpu":
-        try:
-            with remedies(REMEDIES):
-                return _host_sums(rows.select_kept(), layout)
-        except InputError:
-            if not rows.logits and rows.ignored is None:
-                raise
-        explain(rows, layout)  # for logits, or a selection of rows, names and row numbers differ
-    if rows.w is None:
-        return device_sums(rows, layout, into)
-    if float_home(rows.p.device) != rows.p.device:
-        sums = sums_of(rows._replace(y=rows.y.cpu(), p=rows.p.cpu(), w=rows.w.cpu()), layout)
-        return Sums(sums.flat.to(rows.p.device), sums.size, sums.weighted)
-    return device_sums(rows, layout)
+    device = rows.p.device
+    if device.type == "mps":  # which has no float64
+        sums = sums_of(rows.on("cpu"), layout)
+        return Sums(sums.flat.to(device), sums.size, sums.weighted)
+    if device.type != "cpu":
+        return _device_sums(rows, layout, into)
+    if _only_operations():
+        sums = _device_sums(rows, layout)
+        return explain(rows, layout) if bool(sums.faults.any()) else sums
+    try:
+        with remedies(REMEDIES):
+            return _host_sums(rows.select_kept(), layout)
+    except InputError:
+        if not rows.logits and rows.ignored is None:
+            raise
+    return explain(rows, layout)  # for logits, or a selection of rows, names and row numbers differ
 
 
-def device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+def _device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
     """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself; see :func:`sums_of`."""
-    kernels = has_kernels(rows.p.device)
-    if rows.p.ndim == 1:
-        rows = rows._replace(p=logistic(rows.p), logits=False) if rows.logits else rows
-        if kernels and rows.w is None:
-            from trueness.torch._score_kernel import score_sums as scores_by_kernel
+    rows = rows._replace(y=rows.codes)
+    if rows.p.ndim == 1 and rows.logits:
+        rows = rows._replace(p=_logistic(rows.p), logits=False)
+    if _has_kernels(rows.p.device) and (rows.p.ndim == 1 or rows.logits) and not _only_operations():
+        from trueness.torch import _launch
 
-            return scores_by_kernel(rows.codes, rows.p, layout.ruler, layout.moments, skipped=rows.skipped, into=into)
-        if kernels and rows.w is not None:
-            from trueness.torch._weight_kernel import MOST_BINS, weighted_score_sums
-
-            if layout.ruler.size <= MOST_BINS:
-                return weighted_score_sums(
-                    rows.codes, rows.p, rows.w, layout.ruler, layout.moments, skipped=rows.skipped
-                )
-        return score_sums(rows.with_wide_weights(), layout)
-    if rows.logits and kernels and layout.kind != "classwise":
-        from trueness.torch._logit_kernel import logit_sums
-
-        return logit_sums(rows, layout, into)
-    if rows.logits and kernels and rows.w is None:
-        from trueness.torch._class_kernel import class_sums as classes_by_kernel
-
-        return classes_by_kernel(rows, layout, into)
-    return class_sums(rows.with_wide_weights(), layout)
+        found: Sums = (_launch.score_sums if rows.p.ndim == 1 else _launch.logit_sums)(rows, layout, into)
+        return found
+    return (score_sums if rows.p.ndim == 1 else class_sums)(rows, layout)
 
 
-def logistic(x: torch.Tensor) -> torch.Tensor:
-    """1 / (1 + e⁻ˣ) as the library computes it, in float64 where the device has it."""
-    x = x.to(torch.float32 if x.device.type == "mps" else torch.float64)
+def _logistic(x: torch.Tensor) -> torch.Tensor:
+    """1 / (1 + e⁻ˣ) as the library computes it."""
+    x = x.double()
     small = torch.exp(-x.abs())
     return torch.where(x >= 0, 1.0, small) / (1.0 + small)
 

@@ -1,8 +1,4 @@
-"""Launches of Triton kernels with little work for the host.
-
-Triton looks for the compiled kernel at every launch, which takes twice as long as the launch itself. Small batches, and
-those of a language model, wait for that.
-"""
+"""Launches of the Triton kernels: how rows are divided among programs, and what is compiled into a kernel."""
 
 # mypy: ignore-errors
 # Triton has no types.
@@ -11,19 +7,40 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+import triton
+import triton.language as tl
+
+from trueness.torch import _kernels as kernels
+from trueness.torch._rows import Layout, Ruler, TensorRows, as_bytes
+from trueness.torch._sums import BAD_LABEL, BAD_SCORE, LARGEST, Sums, class_sums, no_sums, sift
+from trueness.torch._sums import score_sums as sums_by_operations
+
+_THREADS = 32  # of a program that sums
+_MOST_BINS = 256  # each group of bins reads the rows again, but torch's operations are as slow as 16 groups
+_MOST_ROWS = 8_000  # that a thread adds, and a block more: 13 bits, for a count beside Σhi
+_MOST_WEIGHTED_ROWS = 4_000  # plain sums of so many have a relative error below 4.6e-13
+_PROGRAMS = 32  # that sum, for each multiprocessor
+_FEWEST_BLOCKS = 4  # for one program
+_OF_A_THREAD = 32  # entries of a row that one thread reads alone
+_IN_REGISTERS = 8_192  # bytes of rows, as wide as their powers, that one warp holds
+_SKIPPED = 3  # beside wrong, right and a label that is no class
+_NATIVE = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 _compiled: dict[tuple, Any] = {}
 
 
-def launch(kernel: Any, programs: int, arguments: tuple, constants: dict[str, Any]) -> None:
-    """``kernel[(programs,)](*arguments, **constants)`` on the device of the first argument.
+def _launch(
+    kernel: Any, programs: tuple[int, int, int], arguments: tuple, constants: dict[str, Any], warps: int
+) -> None:
+    """``kernel[programs](*arguments, **constants)`` on the device of the first argument.
 
-    `constants` must hold the kernel's own constants first, in the order of its signature, then Triton's options.
+    Triton looks for the compiled kernel at every launch, which takes twice as long as the launch itself: small batches,
+    and those of a language model, would wait for that. `constants` must be in the order of the kernel's signature.
     """
     device = arguments[0].device.index
     if torch.cuda.current_device() != device:
         with torch.cuda.device(device):
-            return launch(kernel, programs, arguments, constants)
+            return _launch(kernel, programs, arguments, constants, warps)
     # What Triton compiles a kernel for: types, whether addresses and numbers are multiples of 16, the number 1.
     kinds = tuple(
         (a.dtype, a.data_ptr() % 16 == 0) if isinstance(a, torch.Tensor) else (a % 16 == 0, a == 1, a >> 31)
@@ -32,15 +49,131 @@ def launch(kernel: Any, programs: int, arguments: tuple, constants: dict[str, An
     key = (kernel, device, kinds, *constants.values())
     compiled = _compiled.get(key)
     if compiled is None:
-        assert list(constants)[: len(kernel.arg_names) - len(arguments)] == kernel.arg_names[len(arguments) :]
-        _compiled[key] = kernel[(programs,)](*arguments, **constants)
+        assert list(constants) == kernel.arg_names[len(arguments) :]
+        _compiled[key] = kernel[programs](*arguments, **constants, num_warps=warps)
     else:
-        own = list(constants.values())[: len(kernel.arg_names) - len(arguments)]
-        compiled[(programs, 1, 1)](*arguments, *own)
+        compiled[programs](*arguments, *constants.values())
     return None
 
 
 @lru_cache(maxsize=64)
-def processors(device: int) -> int:
+def _processors(device: int) -> int:
     """How many multiprocessors there are."""
     return torch.cuda.get_device_properties(device).multi_processor_count
+
+
+def _bins(ruler: Ruler, score: torch.dtype, most: int) -> tuple[int, dict[str, int]]:
+    """Into how many groups the bins are divided, at most `most` in each, and the constants of bins."""
+    narrow, size = score != torch.float64, ruler.size
+    groups = -(-size // most)
+    steps = 0 if ruler.uniform and narrow else max(1, (size - 1).bit_length())
+    return groups, {"B": size, "STEPS": steps, "BINS": -(-size // groups)}
+
+
+def score_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+    """As :func:`trueness.torch._sums.score_sums`; rows without weights are added to `into`."""
+    ruler, weighted = layout.ruler, rows.w is not None
+    if ruler.size > _MOST_BINS:
+        return sums_by_operations(rows, layout)
+    sums = no_sums(1, ruler.size, rows.p.device, weighted=weighted) if into is None or weighted else into
+    y, p, skipped = as_bytes(rows.codes).contiguous(), rows.p.contiguous(), rows.skipped
+    w = rows.w
+    if w is not None:
+        w = (w if w.dtype in _NATIVE else w.double()).contiguous()
+    vector = 2 if torch.float64 in (p.dtype, w if w is None else w.dtype) else 4
+    block, n = _THREADS * vector, p.shape[0]
+    full = n - n % block  # wide reads need whole blocks
+    for some, whole in ((slice(0, full), True), (slice(full, n), False)):
+        if some.start < some.stop:
+            few = rows._replace(y=y[some], p=p[some], w=None if w is None else w[some])
+            _vector_sums(few, layout, sums, {"WHOLE": whole, "MOMENTS": layout.moments, "SKIPPED": skipped}, vector)
+    return sums
+
+
+def _vector_sums(rows: TensorRows, layout: Layout, sums: Sums, options: dict[str, Any], vector: int) -> None:
+    p, n, limits, weighted = rows.p, rows.p.shape[0], layout.ruler.limits(rows.p.device), rows.w is not None
+    most = (8 if layout.moments else 10) if weighted else (5 if layout.moments else 16)
+    groups, bins = _bins(layout.ruler, p.dtype, most)
+    blocks = -(-n // (_THREADS * vector * _FEWEST_BLOCKS))
+    shares = min(blocks, max(1, _processors(p.device.index) * _PROGRAMS // groups))
+    shares = max(shares, -(-n // (_THREADS * (_MOST_WEIGHTED_ROWS if weighted else _MOST_ROWS))))
+    size = {"T": _THREADS, "V": vector}
+    if weighted:
+        arguments = p, rows.y, rows.w, limits, sums.weighted, sums.faults, n
+        _launch(kernels.weights, (1, groups, shares), arguments, {**options, **bins, "LARGEST": LARGEST, **size})
+        return
+    arguments = p, rows.y, p, p, limits, sums.flat, sums.faults, n, 0
+    constants = {"CLASSES": False, **options, **bins, "LOW": _low(layout.ruler, p.dtype, groups), **size}
+    _launch(kernels.scores, (1, groups, shares), arguments, constants)
+
+
+def _low(ruler: Ruler, score: torch.dtype, groups: int) -> int:
+    """How many of the first bins have scores with bits below 2⁻²⁶, which those of 24 bits from 1/4 on have not."""
+    return int((ruler.edges[:-1] < 0.25).sum()) if score != torch.float64 and groups == 1 else ruler.size
+
+
+def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+    """As :func:`trueness.torch._sums.class_sums`, for logits; those without weights may be added to `into`."""
+    ruler, by_class = layout.ruler, layout.kind == "classwise"
+    if by_class and (rows.w is not None or ruler.size > _MOST_BINS):
+        return class_sums(rows, layout)
+    besides = {"classwise": "largest", "top-label": "place"}.get(layout.kind, "nothing")
+    confidence, correct, top = _tops(rows, besides)
+    tops = TensorRows(correct, confidence, rows.w, None if rows.skipped is None else _SKIPPED)
+    if layout.kind == "confidence":
+        return score_sums(tops, layout, into)
+    if layout.kind == "top-label":
+        return sums_by_operations(tops, layout, top, rows.p.shape[1])
+    sums = no_sums(rows.p.shape[1], ruler.size, rows.p.device) if into is None else into
+    good = sift(sums, {BAD_SCORE: ~confidence.isnan(), BAD_LABEL: correct != 2}, tops)
+    _class_sums(rows, layout, top, torch.where(good, confidence, 0.0), sums)
+    return sums
+
+
+def _class_sums(rows: TensorRows, layout: Layout, top: torch.Tensor, share: torch.Tensor, sums: Sums) -> None:
+    """Class-wise sums, from the largest logit of each row and its probability."""
+    (n, k), device = rows.p.shape, rows.p.device
+    if n == 0:
+        return
+    groups, bins = _bins(layout.ruler, share.dtype, 5 if layout.moments else 16)
+    vector = 4
+    tiles = -(-k // _THREADS)
+    shares = max(1, min(-(-n // (vector * 16)), 2 * _processors(device.index) * _PROGRAMS // (tiles * groups)))
+    shares = max(shares, -(-n // _MOST_ROWS))
+    z, y = rows.p.contiguous(), as_bytes(rows.codes).contiguous()
+    arguments = z, y, top, share, layout.ruler.limits(device), sums.flat, sums.faults, n, k
+    options = {"WHOLE": n % vector == 0, "MOMENTS": layout.moments, "SKIPPED": None}
+    size = {"LOW": _low(layout.ruler, share.dtype, groups), "T": _THREADS, "V": vector}
+    _launch(kernels.scores, (tiles, groups, shares), arguments, {"CLASSES": True, **options, **bins, **size})
+
+
+def _tops(rows: TensorRows, besides: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The confidence of each row, whether it is right, and its largest logit, or that one's place, if requested."""
+    z, y, (n, k) = rows.p.contiguous(), as_bytes(rows.codes).contiguous(), rows.p.shape
+    wide = torch.float64 if z.dtype == torch.float64 else torch.float32
+    confidence = torch.empty(n, dtype=wide, device=z.device)
+    correct = torch.empty(n, dtype=torch.uint8, device=z.device)
+    top = torch.empty(
+        0 if besides == "nothing" else n, dtype=torch.int32 if besides == "place" else wide, device=z.device
+    )
+    if n > 0:
+        constants = {"k": k, "WIDE": tl.float64 if wide == torch.float64 else tl.float32, "BESIDES": besides}
+        warps, shape = _pieces(k, z.element_size())
+        constants = {**constants, "SKIPPED": rows.skipped, **shape}
+        programs = (-(-n // shape["ROWS"]), 1, 1)
+        _launch(kernels.logits, programs, (z, y, confidence, correct, top, n), constants, warps)
+    return confidence, correct, top
+
+
+@lru_cache(maxsize=64)
+def _pieces(k: int, size: int) -> tuple[int, dict[str, int]]:
+    """The warps of a program, and the pieces in which it reads rows of `k` logits of `size` bytes."""
+    vector = min(16 // size, k & -k)  # entries that a thread reads at once
+    if k <= _OF_A_THREAD:  # a row for each thread, which needs no other
+        return 8, {"DEPTH": vector, "ROWS": 256, "WIDTH": 1}
+    width, most = triton.next_power_of_2(k), _IN_REGISTERS // max(4, size)
+    if width <= most:  # whole rows in the registers of one warp
+        across = min(width, 32 * vector)
+        return 1, {"DEPTH": width // across, "ROWS": most // width, "WIDTH": across}
+    warps = 8 if k > 4 * most else 4
+    return warps, {"DEPTH": max(4, 16 // vector), "ROWS": 1, "WIDTH": 32 * warps * vector}

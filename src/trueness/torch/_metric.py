@@ -15,9 +15,8 @@ from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
-from trueness.torch._edges import ruler_of
-from trueness.torch._rows import Layout, TensorRows
-from trueness.torch._sums import Sums, no_sums
+from trueness.torch._rows import Layout, TensorRows, ruler_of
+from trueness.torch._sums import Sums, add_compensated, float_home, no_sums, no_weights, refuse_light
 from trueness.torch._validation import (
     check_ignored,
     check_rows,
@@ -26,7 +25,6 @@ from trueness.torch._validation import (
     refuse_counts,
     scores_name,
 )
-from trueness.torch._weights import add_compensated, float_home, no_weights, refuse_light
 from trueness.typing import Norm
 
 _BY_CLASS = ("classwise", "top-label")

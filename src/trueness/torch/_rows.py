@@ -3,14 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from trueness.torch._edges import Ruler
+from trueness._tally.rules import BinsLike, Edges, EqualWidth, as_rule
+from trueness.errors import InputError
+from trueness.typing import Floats
 
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares these on the CPU only, if at all
 _MOST_CLASSES = 2.0**31
+
+
+class Ruler(NamedTuple):
+    """The edges of fixed bins."""
+
+    edges: Floats
+    uniform: bool
+
+    @property
+    def size(self) -> int:
+        """Number of bins."""
+        return self.edges.size - 1
+
+    @property
+    def rule(self) -> EqualWidth | Edges:
+        """The bin rule of these edges."""
+        return EqualWidth(self.size) if self.uniform else Edges(self.edges)
+
+    def limits(self, device: torch.device) -> torch.Tensor:
+        """The edges on a device."""
+        return _limits(self.edges.tobytes(), str(device))
+
+    def covers(self, p: torch.Tensor) -> torch.Tensor:
+        """Whether float64 scores lie between the outer edges."""
+        limits = self.limits(p.device)
+        return (p >= limits[0]) & (p <= limits[-1])
+
+
+def ruler_of(bins: BinsLike) -> Ruler:
+    """The edges of `bins`; rules whose edges depend on the rows are refused."""
+    rule = as_rule(bins)
+    edges = rule.fixed_edges
+    if edges is None:
+        raise InputError(
+            "bins",
+            "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges",
+            f"got {rule!r}",
+        )
+    return Ruler(edges, isinstance(rule, EqualWidth))
+
+
+@lru_cache(maxsize=64)
+def _limits(edges: bytes, device: str) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(edges).copy()).to(device)
 
 
 class Layout(NamedTuple):
@@ -66,9 +114,9 @@ class TensorRows(NamedTuple):
         skipped = self.skipped
         return None if skipped is None else torch.ne(as_bytes(self.codes), skipped)
 
-    def with_wide_weights(self) -> TensorRows:
-        """The same rows with float64 weights."""
-        return self if self.w is None else self._replace(w=self.w.to(torch.float64))
+    def on(self, device: str) -> TensorRows:
+        """The same rows on a device."""
+        return self._replace(y=self.y.to(device), p=self.p.to(device), w=None if self.w is None else self.w.to(device))
 
     def chunks(self, step: int) -> Iterator[TensorRows]:
         """At most `step` rows at a time, in order."""

@@ -1,21 +1,25 @@
-r"""Binned sums of scores in torch operations, for devices without a Triton kernel.
-
-A float32 score is split by its bits: with mantissa :math:`m` and exponent :math:`e` it is :math:`m\,2^{e-150}`, so
-:math:`\lfloor 2^{53} p \rfloor` is a shift of :math:`m`. That needs no float64, which some devices do not have.
-"""
+"""Binned sums, and torch operations that make them, in chunks of rows: for every device and view without a kernel."""
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from trueness.torch._rows import Layout, TensorRows
-from trueness.torch._weights import LARGEST, add_weighted, no_weights
+from trueness._tally.bins import Bins
+from trueness.errors import InputError
+from trueness.torch._rows import Layout, Ruler, TensorRows
+from trueness.typing import Floats
 
 COLUMNS = 5
 BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
 FAULTS = 5
-_ROWS = 1 << 22  # a few dozen bytes of temporaries for each
-_LOW = (1 << 27) - 1
+WEIGHT_COLUMNS = 8
+"""Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight."""
+LARGEST = 1e100
+"""Squares of weights must not overflow; the library has the same limit."""
+_ENTRIES = 1 << 22  # of one chunk; a few dozen bytes of temporaries for each
+_PLAIN_SUM = 4_096  # a plain sum of this many positive terms has a relative error below 4.6e-13
+_CELLS = 1 << 21
 
 
 class Sums(NamedTuple):
@@ -45,20 +49,51 @@ def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = Fal
     return Sums(flat, size, no_weights(parts, size, device) if weighted else None)
 
 
+def no_weights(parts: int, size: int, device: torch.device) -> torch.Tensor:
+    """Sums of no weighted rows, of shape (parts, B, 8)."""
+    return torch.zeros((parts, size, WEIGHT_COLUMNS), dtype=torch.float64, device=float_home(device))
+
+
+def float_home(device: torch.device) -> torch.device:
+    """Where float64 sums are kept: with the rows, except on Apple GPUs, which have no float64."""
+    return torch.device("cpu") if device.type == "mps" else device
+
+
 def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = None, parts: int = 1) -> Sums:
     """Binned sums of a vector of scores, whose rows may belong to several parts; bad rows are counted as faults."""
     sums = no_sums(parts, layout.ruler.size, rows.p.device, weighted=rows.w is not None)
-    for number, few in enumerate(rows.chunks(_ROWS)):
-        p = few.p if few.p.dtype == torch.float64 else few.p.float()
-        limits = layout.ruler.limits(p.dtype, p.device)
-        label = few.codes.to(torch.int64)
+    for number, few in enumerate(rows.chunks(_ENTRIES)):
+        p, label = few.p.double(), few.codes.to(torch.int64)
         tests = {
             BAD_SCORE: (p >= 0) & (p <= 1),
             BAD_LABEL: (label >= 0) & (label <= 1),
-            OUTSIDE: (p >= limits[0]) & (p <= limits[-1]),
+            OUTSIDE: layout.ruler.covers(p),
         }
-        own = 0 if part is None else part[number * _ROWS :][:_ROWS]
-        pour(sums, own, label, p, sift(sums, tests, few), layout, few.w)
+        own = 0 if part is None else part[number * _ENTRIES :][:_ENTRIES]
+        _pour(sums, own, label, p, sift(sums, tests, few), layout, few.w)
+    return sums
+
+
+def class_sums(rows: TensorRows, layout: Layout) -> Sums:
+    """Binned sums of rows of probabilities, or of the softmax of rows of logits."""
+    sums = no_sums(layout.parts(rows.p), layout.ruler.size, rows.p.device, weighted=rows.w is not None)
+    by_class, n_classes = layout.kind == "classwise", rows.p.shape[1]
+    for few in rows.chunks(max(1, _ENTRIES // n_classes)):
+        score, place, tests = (_softmax if rows.logits else _probabilities)(few, by_class)
+        label = few.codes.to(torch.int64)
+        good = sift(sums, {**tests, BAD_LABEL: (label >= 0) & (label < n_classes)}, few)
+        part: torch.Tensor | int = 0
+        if by_class:
+            part = torch.arange(n_classes, device=score.device)
+            hit = label[:, None] == part
+            good = good[:, None].expand_as(score)
+        else:
+            assert place is not None
+            part = place if layout.kind == "top-label" else 0
+            hit = place == label
+        inside = layout.ruler.covers(score)
+        sums.faults[OUTSIDE] += (good & ~inside).sum()
+        _pour(sums, part, hit.to(torch.int64), score, good & inside, layout, few.w)
     return sums
 
 
@@ -74,7 +109,30 @@ def sift(sums: Sums, tests: dict[int, torch.Tensor], rows: TensorRows) -> torch.
     return good
 
 
-def pour(
+_Scores = tuple[torch.Tensor, torch.Tensor | None, dict[int, torch.Tensor]]
+
+
+def _probabilities(rows: TensorRows, by_class: bool) -> _Scores:
+    """All scores or the largest of each row with its class, and the tests that rows must pass."""
+    p = rows.p.double()
+    usual = 2e-3 if rows.p.dtype == torch.float16 else 1e-6  # as in :func:`trueness.ece`
+    tests = {
+        BAD_SCORE: ((p >= 0) & (p <= 1)).all(dim=1),
+        BAD_SUM: (p.sum(dim=1) - 1).abs() <= (usual if rows.tolerance is None else rows.tolerance),
+    }
+    return (p, None, tests) if by_class else (*p.max(dim=1), tests)
+
+
+def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
+    z = rows.p.double()
+    largest, place = z.max(dim=1)
+    powers = torch.exp(z - largest[:, None])
+    total = powers.sum(dim=1)
+    # nan, +inf and rows of -inf alone make the sum nan.
+    return powers.div_(total[:, None]) if by_class else 1 / total, place, {BAD_SCORE: ~total.isnan()}
+
+
+def _pour(
     sums: Sums,
     part: torch.Tensor | int,
     label: torch.Tensor,
@@ -85,44 +143,80 @@ def pour(
 ) -> None:
     """Add the scores of good rows to the cells of their part, bin and label."""
     # A row that is left out adds zeros to the first cell; selecting rows would wait for the device.
-    p = torch.where(good, p, 0.0) + 0.0  # -0.0 becomes 0.0
-    place = torch.bucketize(p, layout.ruler.limits(p.dtype, p.device)[1:-1], right=True)
+    p = torch.where(good, p, 0.0)
+    place = torch.bucketize(p, layout.ruler.limits(p.device)[1:-1], right=True)
     place = torch.where(good, part * layout.ruler.size + place, 0)
     if w is not None and sums.weighted is not None:
-        w = w.view(-1, *(1,) * (p.ndim - 1))
-        add_weighted(sums.weighted, place, label, p, torch.where(good, w, 0.0))
+        w = w.double().view(-1, *(1,) * (p.ndim - 1))
+        _add_weighted(sums.weighted, place, label, p, torch.where(good, w, 0.0))
         return
     cell = torch.where(good, place * 2 + label, 0).flatten()
-    whole = [_whole(p)] + ([_whole_square(p)] if layout.moments else [])
-    columns = [good.to(torch.int64)] + [piece for q in whole for piece in (q >> 27, q & _LOW)]
+    columns = [good.to(torch.int64)]
+    for score in (p, p * p) if layout.moments else (p,):
+        whole = (score * 2.0**53).to(torch.int64)
+        columns += [whole >> 27, whole & ((1 << 27) - 1)]
     flat = sums.table.view(-1, COLUMNS)
     for j, column in enumerate(columns):
         flat[:, j].index_add_(0, cell, column.flatten())
 
 
-def _bits(p: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    bits = p.view(torch.int32).to(torch.int64)
-    exponent = bits >> 23
-    mantissa = (bits & 0x7FFFFF) | ((exponent > 0).to(torch.int64) << 23)
-    return mantissa, exponent.clamp(min=1)
+def _add_weighted(sums: torch.Tensor, cell: torch.Tensor, y: torch.Tensor, p: torch.Tensor, w: torch.Tensor) -> None:
+    """Add rows to the cells numbered by `cell`; the first dimension is rows, and weight 0 adds nothing.
+
+    Rows are distributed over lanes to keep each sum short, which bounds the error and reduces collisions.
+    """
+    table = sums.view(-1, WEIGHT_COLUMNS)
+    n, cells = cell.shape[0], table.shape[0]
+    lanes = max(1, min(-(-n // _PLAIN_SUM), _CELLS // cells))
+    lane = (torch.arange(n, device=cell.device) % lanes * cells).view(-1, *(1,) * (cell.ndim - 1))
+    at = (lane + cell).flatten()
+    y, weighted = y.double(), w * p
+    columns = ((w > 0).double(), w, w * w, w * y, weighted, weighted * p, weighted * y, (w != w.floor()).double())
+    for j, column in enumerate(columns):
+        piece = torch.zeros(lanes * cells, dtype=torch.float64, device=table.device)
+        piece.index_add_(0, at, column.expand_as(cell).flatten())
+        table[:, j] += piece.view(lanes, cells).sum(dim=0)
 
 
-def _shifted(value: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
-    """value·2^by, rounded down."""
-    return (value << by.clamp(min=0)) >> (-by).clamp(0, 63)
+def add_compensated(total: torch.Tensor, more: torch.Tensor) -> None:
+    """Add to ``total[0]``, and the rounding error to ``total[1]``."""
+    before = total[0].clone()
+    after = before + more
+    part = after - before
+    total[1] += (before - (after - part)) + (more - part)
+    total[0] = after
 
 
-def _whole(p: torch.Tensor) -> torch.Tensor:
-    """⌊2⁵³ p⌋."""
-    if p.dtype == torch.float64:
-        return (p * 2.0**53).to(torch.int64)
-    mantissa, exponent = _bits(p)
-    return _shifted(mantissa, exponent - 97)
+def weighted_sums(bins: Bins) -> torch.Tensor:
+    """The library's sums of weighted rows, in the columns of this file."""
+    table = np.zeros((bins.size, WEIGHT_COLUMNS))
+    if bins.floats is not None:
+        table[:, 0], table[:, 1:-1] = bins.count, bins.floats
+        table[0, -1] = not bins.whole
+    return torch.from_numpy(table)
 
 
-def _whole_square(p: torch.Tensor) -> torch.Tensor:
-    """⌊2⁵³ p²⌋, of the product as float64 has it; that of two float32 numbers is exact."""
-    if p.dtype == torch.float64:
-        return _whole(p * p)
-    mantissa, exponent = _bits(p)
-    return _shifted(mantissa * mantissa, 2 * exponent - 247)
+def with_weights(bins: Bins, weighted: Floats, ruler: Ruler) -> Bins:
+    """Unweighted and weighted rows together; parts without weighted rows stay whole numbers."""
+    count = weighted[:, 0].astype(np.int64)
+    if not count.any():
+        return bins
+    floats = weighted[:, 1:-1].copy()
+    if not bins.moments:
+        floats[:, 4] = 0
+    own = Bins(ruler.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any())
+    return bins + own if bins.count.any() else own
+
+
+def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
+    """Raise if the weights of `n` rows are all 0, or so small that their squares vanish."""
+    total = float(weighted[..., 1].sum())
+    if n and total == 0:
+        raise InputError("sample_weight", "must have a weight above zero", f"all {n:,} are zero")
+    if 0 < total < 1 / LARGEST:
+        raise InputError(
+            "sample_weight",
+            f"must add up to at least {1 / LARGEST:g}",
+            f"got {total:g}",
+            remedy="Multiply all weights by a constant: calibration errors do not change.",
+        )

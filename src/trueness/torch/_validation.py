@@ -12,8 +12,7 @@ import torch
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import Edges
 from trueness.errors import InputError, Place, Remedy, remedies
-from trueness.torch._edges import Ruler
-from trueness.torch._rows import WIDE_UNSIGNED, Layout, TensorRows
+from trueness.torch._rows import WIDE_UNSIGNED, Layout, Ruler, TensorRows
 from trueness.torch._sums import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
