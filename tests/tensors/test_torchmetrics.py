@@ -19,19 +19,16 @@ Y, P = torch.tensor(RNG.integers(0, 2, 500)), torch.tensor(RNG.random(500))
 Z, CODES = torch.tensor(RNG.normal(size=(300, 4))), torch.tensor(RNG.integers(0, 4, 300))
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
-def test_the_value_is_that_of_ece_to_the_last_bit(norm):
-    metric = CalibrationErrorMetric(bins=15, norm=norm)
-    for rows in torch.arange(500).split(77):
-        metric.update(P[rows], Y[rows])
-    assert metric.compute().item() == tn.ece(Y, P, bins=15, norm=norm)
-
-
-@pytest.mark.parametrize("kind", ["confidence", "top-label", "classwise"])
-def test_logits_of_several_classes(kind):
-    metric = CalibrationErrorMetric(kind=kind, from_logits=True, n_classes=4)
-    metric.update(Z, CODES)
-    assert metric.compute().item() == tn.ece(CODES, Z, kind=kind, from_logits=True)
+def test_the_value_is_that_of_ece_to_the_last_bit():
+    for norm in ("l1", "l2", "max"):
+        metric = CalibrationErrorMetric(bins=15, norm=norm)
+        for rows in torch.arange(500).split(77):
+            metric.update(P[rows], Y[rows])
+        assert metric.compute().item() == tn.ece(Y, P, bins=15, norm=norm)
+    for kind in ("confidence", "top-label", "classwise"):
+        metric = CalibrationErrorMetric(kind=kind, from_logits=True, n_classes=4)
+        metric.update(Z, CODES)
+        assert metric.compute().item() == tn.ece(CODES, Z, kind=kind, from_logits=True)
 
 
 def test_forward_gives_the_batch_and_adds_it():
@@ -49,9 +46,8 @@ def test_states_of_processes_are_added():
     one, other = CalibrationErrorMetric(), CalibrationErrorMetric()
     one.update(P[:123], Y[:123])
     other.update(P[123:], Y[123:])
-    one._reduce_states({"sums": other.sums})  # what torchmetrics does after gathering
+    one.merge_state(other)
     assert one.compute().item() == tn.ece(Y, P)
-    assert CalibrationErrorMetric()._reductions["sums"] is torchmetrics.utilities.dim_zero_sum
 
 
 def test_metrics_can_be_copied_pickled_and_saved():

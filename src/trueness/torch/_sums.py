@@ -100,7 +100,8 @@ def class_sums(rows: TensorRows, layout: Layout) -> Sums:
 def sift(sums: Sums, tests: dict[int, torch.Tensor], rows: TensorRows) -> torch.Tensor:
     """Count the rows that fail a test, each under the first one it fails; returns which rows pass all."""
     if rows.w is not None:
-        tests = {**tests, BAD_WEIGHT: (rows.w >= 0) & (rows.w <= LARGEST)}
+        w = rows.w.double()  # float32 has no number so large but infinity
+        tests = {**tests, BAD_WEIGHT: (w >= 0) & (w <= LARGEST)}
     good = rows.keep
     for fault, passed in tests.items():
         sums.faults[fault] += (~passed if good is None else good & ~passed).sum()
