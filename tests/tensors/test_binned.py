@@ -18,7 +18,7 @@ LABELS = [
     *(torch.uint16, torch.uint32, torch.uint64),
     *FLOATS,
 ]
-BINS = [1, 2, 7, 10, 20, 100, 300, [0, 0.1, 0.13, 0.9, 1], tn.EqualWidth(15), tn.Edges([0.0, 1 / 3, 1.0])]
+BINS = [1, 7, 10, 20, 100, 300, [0, 0.1, 0.13, 0.9, 1], tn.EqualWidth(15), tn.Edges([0.0, 1 / 3, 1.0])]
 KINDS = ["classwise", "confidence", "top-label"]
 
 

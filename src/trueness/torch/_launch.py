@@ -18,7 +18,7 @@ from trueness.torch._sums import score_sums as sums_by_operations
 _THREADS = 32  # of a program that sums
 _MOST_BINS = 256  # each group of bins reads the rows again, but torch's operations are as slow as 16 groups
 _MOST_ROWS = 8_000  # that a thread adds, and a block more: 13 bits, for a count beside Σhi
-_MOST_WEIGHTED_ROWS = 4_000  # plain sums of so many have a relative error below 4.6e-13
+_MOST_WEIGHTED_ROWS = 4_000  # a plain sum of as many positive terms has a relative error below 4.6e-13
 _PROGRAMS = 32  # that sum, for each multiprocessor
 _FEWEST_BLOCKS = 4  # for one program
 _OF_A_THREAD = 32  # entries of a row that one thread reads alone
