@@ -164,6 +164,7 @@ BAD = [
     ([0.0, NAN, 1], [0.1, 0.2, 0.5], "`y_true` must not have missing values; 1 of 3"),
     ([0, 1, 1], [0.1, 0.2, 0.95], r"edges run from 0 to 0.9 and a score is 0.95"),
     ([0, 1, 1], [[0.5, 0.5], [0.5, 0.6], [1.0, 0.0]], "must sum to 1 within 1e-06; 1 of 3 does not"),
+    ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5005], [0.5, 0.51]], "must sum to 1 within 0.002; 1 of 3 does not"),
     ([0, 1, 2], [[0.5, 0.5], [0.5, 0.5], [0.9, 0.1]], "`y_true` must hold class codes 0 to 1"),
     ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5], [1.25, -0.25]], r"must lie in \[0, 1\]; 2 of 6 values do not.* row 2"),
 ]
@@ -172,7 +173,8 @@ BAD = [
 @pytest.mark.all_cases
 @pytest.mark.parametrize(("labels", "scores", "message"), BAD)
 def test_bad_values_are_refused_by_name_and_row(device, labels, scores, message):
-    y, p = torch.tensor(labels, device=device), torch.tensor(scores, dtype=torch.float64, device=device)
+    dtype = torch.float16 if "0.002" in message else torch.float64
+    y, p = torch.tensor(labels, device=device), torch.tensor(scores, dtype=dtype, device=device)
     with pytest.raises(tn.InputError, match=message):
         tn.torch.binned(y, p, bins=[0, 0.9] if "edges" in message else 10)
 

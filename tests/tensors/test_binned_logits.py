@@ -129,7 +129,10 @@ def test_bad_rows_are_refused_by_their_number_among_all_rows(device):
     message = r"no nan, no \+inf and at least one finite entry; 1 of 300 does not, the first at row 299"
     with pytest.raises(tn.InputError, match=message):
         tn.torch.binned_logits(y, z, ignore_index=-100)
-    z[0], z[299, 2] = 0, 0
+    z[1] = -INF
+    with pytest.raises(tn.InputError, match="2 of 300 do not, the first at row 1"):
+        tn.torch.binned_logits(y, z, ignore_index=-100)
+    z[:2], z[299, 2] = 0, 0
     with pytest.raises(tn.InputError, match=r"0 to 19999, .*; 2 of 300 labels are not, the first is -100 at row 0"):
         tn.torch.binned_logits(y, z)
 
