@@ -374,8 +374,8 @@ def run(page: Page, quick: bool, only: str) -> None:
             start = time.perf_counter()
             try:
                 page.text(f"{check()} ({time.perf_counter() - start:.0f} s)")
-            except AssertionError as error:  # the others are still worth a look
-                page.text(f"FAIL {check.__name__}: {error}")
+            except Exception as error:  # the others are still worth a look
+                page.text(f"FAIL {check.__name__}: {error!r}")
                 page.bar(check.__name__, str(error), False)
     bandwidth = ceiling()
     page.text(f"A copy moves {bandwidth:.2f} TB/s, read and written.")
