@@ -22,22 +22,15 @@ from trueness.torch._validation import REMEDIES, explain, library_options
 _ENTRIES = {"confidence": 1 << 20, "top-label": 1 << 20, "classwise": 1 << 22}
 
 
-@lru_cache(maxsize=1)
-def _triton() -> bool:
-    if find_spec("triton") is None:
+@lru_cache(maxsize=64)
+def _has_kernels(device: torch.device) -> bool:
+    """Whether the Triton kernels run there: on NVIDIA devices since the A100, compiled by Triton 3.3 or later."""
+    if device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
         return False
     import triton
 
-    # The oldest version for which the kernels are known to compile.
-    return tuple(int(part) for part in triton.__version__.split(".")[:2]) >= (3, 3)
-
-
-@lru_cache(maxsize=64)
-def _has_kernels(device: torch.device) -> bool:
-    """Whether the Triton kernels run there: on NVIDIA devices since the A100."""
-    if device.type != "cuda" or torch.version.hip is not None or not _triton():
-        return False
-    return bool(torch.cuda.get_device_capability(device) >= (8, 0))
+    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
+    return version >= (3, 3) and bool(torch.cuda.get_device_capability(device) >= (8, 0))
 
 
 def _only_operations() -> bool:

@@ -24,7 +24,6 @@ _FEWEST_BLOCKS = 4  # for one program
 _OF_A_THREAD = 32  # entries of a row that one thread reads alone
 _IN_REGISTERS = 8_192  # bytes of rows, as wide as their powers, that one warp holds
 _SKIPPED = 3  # beside wrong, right and a label that is no class
-_NATIVE = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 _compiled: dict[tuple, Any] = {}
 
@@ -77,9 +76,8 @@ def score_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Su
         return sums_by_operations(rows, layout)
     sums = no_sums(1, ruler.size, rows.p.device, weighted=weighted) if into is None or weighted else into
     y, p, skipped = as_bytes(rows.codes).contiguous(), rows.p.contiguous(), rows.skipped
-    w = rows.w
-    if w is not None:
-        w = (w if w.dtype in _NATIVE else w.double()).contiguous()
+    w = rows.w if rows.w is None or rows.w.dtype.is_floating_point else rows.w.double()
+    w = w if w is None else w.contiguous()
     vector = 2 if torch.float64 in (p.dtype, w if w is None else w.dtype) else 4
     block, n = _THREADS * vector, p.shape[0]
     full = n - n % block  # wide reads need whole blocks
