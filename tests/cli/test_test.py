@@ -10,42 +10,51 @@ from tables_on_disk import write_columns
 
 import trueness as tn
 
+WITHIN = ["--equivalent-within", "0.3"]
+
 
 def lines(result):
     assert result.exit_code == 0, result.stderr
     return list(csv.DictReader(io.StringIO(result.stdout)))
 
 
-@pytest.mark.parametrize("method", ["omnibus", "exact", "ks", "cox", "hosmer-lemeshow"])
-def test_the_numbers_are_the_librarys(call, grouped, tmp_path, method):
+@pytest.fixture
+def file(grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    (found,) = lines(call("test", "x.csv", "--prob", "p", "--method", method, "--seed", "3", "--format", "csv"))
-    expected = tn.calibration_test(grouped["y"], grouped["p"], method=method, seed=3)
+    return ["test", "x.csv", "--prob", "p"]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [
+        (["--seed", "3"], {"seed": 3}),
+        (["--method", "exact", "--bins", "7"], {"method": "exact", "bins": 7}),
+        (["--method", "ks", "--resamples", "99"], {"method": "ks", "resamples": 99}),
+        (["--method", "cox"], {"method": "cox"}),
+        (["--method", "kuiper", "--weight", "w", "--cluster", "who"], {"method": "kuiper"}),
+        (WITHIN, {"within": 0.3, "criterion": "l2"}),
+        ([*WITHIN, "--criterion", "oe"], {"within": 0.3, "criterion": "oe"}),
+        ([*WITHIN, "--criterion", "band"], {"within": 0.3, "criterion": "band"}),
+        ([*WITHIN, "--criterion", "ece", "--bins", "5"], {"within": 0.3, "criterion": "ece", "bins": 5}),
+        ([*WITHIN, "--weight", "w", "--cluster", "who"], {"within": 0.3, "criterion": "l2"}),
+    ],
+)
+def test_the_numbers_are_the_librarys(call, file, grouped, more, options):
+    (found,) = lines(call(*file, *more, "--format", "csv"))
+    if "--cluster" in more:
+        options = {**options, "sample_weight": grouped["w"], "cluster": grouped["who"]}
+    test = tn.equivalence_test if "within" in options else tn.calibration_test
+    expected = test(grouped["y"], grouped["p"], **{"seed": 0} | options)
     assert float(found["pvalue"]) == expected.pvalue
     assert float(found["statistic"]) == expected.statistic
     assert found["adjusted_pvalue"] == ""
+    assert found["method"] == expected.method
 
 
-def test_clusters_and_weights_reach_the_test(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    given = ["--prob", "p", "--weight", "w", "--cluster", "who", "--method", "kuiper", "--resamples", "199"]
-    (found,) = lines(call("test", "x.csv", *given, "--format", "csv"))
-    expected = tn.calibration_test(
-        grouped["y"],
-        grouped["p"],
-        sample_weight=grouped["w"],
-        cluster=grouped["who"],
-        method="kuiper",
-        resamples=199,
-        seed=0,
-    )
-    assert float(found["pvalue"]) == expected.pvalue
-
-
-def test_groups_are_tested_apart_and_adjusted_together(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    given = ["--prob", "p", "--by", "region", "--method", "spiegelhalter"]
-    north, south = lines(call("test", "x.csv", *given, "--format", "csv"))
+def test_groups_are_tested_apart_and_adjusted_together(call, file, grouped):
+    given = [*file, "--by", "region", "--method", "spiegelhalter"]
+    north, south = lines(call(*given, "--format", "csv"))
     assert [north["group"], south["group"]] == ["north", "south"]
     raw = [float(line["pvalue"]) for line in (north, south)]
     for line, value in zip((north, south), raw, strict=True):
@@ -55,32 +64,26 @@ def test_groups_are_tested_apart_and_adjusted_together(call, grouped, tmp_path):
     assert float(south["adjusted_pvalue"]) == pytest.approx(2 * raw[1])
     assert float(north["adjusted_pvalue"]) == pytest.approx(max(raw[0], 2 * raw[1]))
     methods = ["--method", "kuiper"]
-    shown = " ".join(call("test", "x.csv", *given, *methods).stdout.split())
+    shown = " ".join(call(*given, *methods).stdout.split())
     assert "Adjusted p-values allow for the number of models and groups (Holm)." in shown
     assert shown.count("kuiper: Rows are independent") == shown.count("spiegelhalter: Rows are independent") == 1
     assert shown.count("(The first test; JSON has the choices for the others.)") == 1
 
 
-def test_each_method_gets_the_options_that_it_takes(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
+def test_each_method_gets_the_options_that_it_takes(call, fails, file, grouped):
     methods = [word for name in ("exact", "cox", "hosmer-lemeshow") for word in ("--method", name)]
-    found = lines(call("test", "x.csv", "--prob", "p", *methods, "--bins", "mass:7", "--fitted", "--format", "csv"))
+    given = [*file, *methods, "--bins", "mass:7", "--fitted", *WITHIN]
+    found = lines(call(*given, "--format", "csv"))
     fitted = tn.calibration_test(
         grouped["y"], grouped["p"], method="hosmer-lemeshow", bins=tn.EqualMass(7), fitted=True
     )
     assert float(found[2]["pvalue"]) == fitted.pvalue
     assert float(found[1]["pvalue"]) == tn.calibration_test(grouped["y"], grouped["p"], method="cox").pvalue
-
-
-def test_an_option_that_no_method_takes_is_refused(fails, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    assert "`--bins` is not used by `--method cox`" in fails(
-        "test", "x.csv", "--prob", "p", "--method", "cox", "--bins", "5"
-    )
-    assert "must not depend on the labels" in fails(
-        "test", "x.csv", "--prob", "p", "--method", "exact", "--bins", "isotonic"
-    )
-    assert "`--fitted`" in fails("test", "x.csv", "--prob", "p", "--fitted")
+    assert found[3]["method"] == "l2 equivalence"
+    assert "a small p-value is evidence for calibration within 0.3." in " ".join(call(*given).stdout.split())
+    assert "`--bins` is not used by `--method cox`" in fails(*file, "--method", "cox", "--bins", "5")
+    assert "must not depend on the labels" in fails(*file, "--method", "exact", "--bins", "isotonic")
+    assert "`--fitted`" in fails(*file, "--fitted")
 
 
 def test_json_has_the_assumptions_and_the_seed_decides_what_is_drawn(call):
@@ -137,29 +140,6 @@ def test_two_columns_are_not_said_to_be_several_classes(call, grouped, tmp_path)
     assert "binary problem" in binary
     assert "For several classes" not in binary
     assert "For several classes: the largest score" in top
-
-
-@pytest.mark.parametrize("criterion", ["l2", "oe", "band", "ece"])
-def test_equivalent_within_is_the_librarys_equivalence_test(call, grouped, tmp_path, criterion):
-    write_columns(tmp_path / "x.csv", grouped)
-    given = ["--equivalent-within", "0.3", "--criterion", criterion, "--bins", "5"][: 6 if criterion == "ece" else 4]
-    (found,) = lines(call("test", "x.csv", "--prob", "p", *given, "--format", "csv"))
-    bins = {"bins": 5} if criterion == "ece" else {}
-    expected = tn.equivalence_test(grouped["y"], grouped["p"], within=0.3, criterion=criterion, seed=0, **bins)
-    assert float(found["pvalue"]) == expected.pvalue
-    assert found["method"] == f"{criterion} equivalence"
-    table = " ".join(call("test", "x.csv", "--prob", "p", *given).stdout.split())
-    assert "a small p-value is evidence for calibration within 0.3." in table
-
-
-def test_clusters_and_weights_reach_the_equivalence_test(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    asked = ["test", "x.csv", "--prob", "p", "--weight", "w", "--cluster", "who", "--equivalent-within", "0.3"]
-    (found,) = lines(call(*asked, "--format", "csv"))
-    options = {"sample_weight": grouped["w"], "cluster": grouped["who"], "within": 0.3, "seed": 0}
-    assert float(found["pvalue"]) == tn.equivalence_test(grouped["y"], grouped["p"], **options).pvalue
-    both = lines(call(*asked, "--method", "kuiper", "--format", "csv"))
-    assert [line["method"] for line in both] == ["kuiper", "l2 equivalence"]
 
 
 def test_options_that_do_not_go_with_the_equivalence_test_are_refused(call):

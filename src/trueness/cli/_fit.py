@@ -1,6 +1,7 @@
 """``trueness fit``."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -126,28 +127,19 @@ def _calibrator(text: str) -> Any:
 
 
 def _class(text: str) -> Any:
+    """The class of that name; typed names have hyphens, and their first word is enough."""
     from trueness import recalibrate
 
-    classes = [getattr(recalibrate, name) for name in recalibrate.__all__]
-    base = recalibrate.Calibrator
-    calibrators = [c for c in classes if isinstance(c, type) and issubclass(c, base) and c is not base]
-    named = {_kebab(cls.__name__): cls for cls in calibrators}
+    base, named = recalibrate.Calibrator, {}
+    for name in recalibrate.__all__:
+        cls = getattr(recalibrate, name)
+        if isinstance(cls, type) and issubclass(cls, base) and cls is not base:
+            named[re.sub("(?<=.)(?=[A-Z])", "-", name).lower()] = cls
     wanted = text.strip().lower().replace("_", "-")
     for name, cls in named.items():
         if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
             return cls
     raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}")
-
-
-def _kebab(name: str) -> str:
-    """The name of a class as one types it.
-
-    Examples
-    --------
-    >>> _kebab("HistogramBinning")
-    'histogram-binning'
-    """
-    return "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
 def _with_parameters(
@@ -169,13 +161,8 @@ def _with_parameters(
         if name not in known:
             others = ", ".join(sorted(known)) or "none"
             raise InputError("", f"{text} has no parameter {name!r}", f"it has {others}", context="`--set`")
-        values[name] = _value(value)
+        try:
+            values[name] = json.loads(value)  # a number, true, false, null or a list
+        except ValueError:
+            values[name] = value
     return calibrator.set_params(**values)
-
-
-def _value(text: str) -> Any:
-    """A number, true, false, null or a list as JSON writes them; anything else is text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -75,13 +75,7 @@ def command(**options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_input()
     target = Target.pop_from(options)
-    typed = {
-        "bins": opt.bin_rule(options["bins"]),
-        "resamples": options["resamples"],
-        "fitted": options["fitted"] or None,
-        "k": options["k"],
-        "rounded_to": options["rounded_to"],
-    }
+    typed = {name: options[name] or None for name in _TAKE} | {"bins": opt.bin_rule(options["bins"])}
     methods = tuple(dict.fromkeys(options["methods"])) or (() if options["equivalent_within"] else ("omnibus",))
     equivalence = _equivalence(options, typed, methods)
     settings = {method: _settings(method, methods, typed) for method in methods}
@@ -158,14 +152,6 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
 
 
-def _too_good_note(entry: dict[str, Any]) -> str:
-    where = f"{entry['model']}: " if "group" not in entry else f"{entry['model']}, {entry['group']}: "
-    return (
-        f"{where}the labels agree with the scores better than chance allows ({p_value(entry['too_good'])}, lower "
-        "tail). Were the scores fitted on these rows, or are rows repeated?"
-    )
-
-
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     named = any(entry["strongest"] for entry in results) or not all(entry["within"] for entry in results)
     columns = [
@@ -185,8 +171,13 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         margin = next(entry["within"] for entry in results if entry["method"] == method)
         evidence = "" if margin is None else f"a small p-value is evidence for calibration within {margin:g}. "
         notes.append(f"{method}: {evidence}{first}{more}")
-    good = [entry for entry in results if (entry["too_good"] or 1) <= _TOO_GOOD and entry["within"] is None]
-    notes += [_too_good_note(entry) for entry in good]
+    for entry in results:
+        if (entry["too_good"] or 1) <= _TOO_GOOD and entry["within"] is None:
+            where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
+            notes.append(
+                f"{where}: the labels agree with the scores better than chance allows ({p_value(entry['too_good'])}, "
+                "lower tail). Were the scores fitted on these rows, or are rows repeated?"
+            )
     if top:
         notes.append("For several classes: the largest score as the probability that its class is right.")
     if any(entry["adjusted_pvalue"] is not None for entry in results):
