@@ -23,37 +23,33 @@ def lines(call, grouped, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("measure", ["squared-ece", "brier", "log-loss"])
-def test_the_numbers_are_the_librarys(lines, grouped, measure):
-    (found,) = lines("--measure", measure, "--cluster", "who", "--no-intervals")
-    expected = tn.compare(
-        grouped["y"],
-        {"p": grouped["p"], "q": grouped["q"]},
-        measure=measure.replace("-", "_"),
-        cluster=grouped["who"],
-    )["p", "q"]
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [
+        (["--cluster", "who"], {"cluster": "who"}),
+        (["--measure", "brier", "--weight", "w"], {"measure": "brier", "sample_weight": "w"}),
+        (["--measure", "log-loss", "--level", "0.9"], {"measure": "log_loss", "level": 0.9}),
+        (["--bins", "5"], {"bins": 5}),
+        (
+            ["--measure", "ece", "--bins", "5", "--resamples", "99", "--seed", "4"],
+            {"measure": lambda t: tn.ece(t, bins=5), "method": "bootstrap", "resamples": 99, "seed": 4},
+        ),
+    ],
+)
+def test_the_numbers_are_the_librarys(lines, grouped, more, options):
+    (found,) = lines(*more, "--no-intervals")
+    options = {key: grouped.get(value, value) if isinstance(value, str) else value for key, value in options.items()}
+    expected = tn.compare(grouped["y"], {"p": grouped["p"], "q": grouped["q"]}, **options)["p", "q"]
     for name in ("difference", "standard_error", "low", "high", "pvalue", "adjusted_pvalue"):
         assert float(found[name]) == getattr(expected, name)
-
-
-def test_other_measures_are_drawn(lines, grouped):
-    (found,) = lines("--measure", "ece", "--bins", "5", "--resamples", "99", "--seed", "4", "--no-intervals")
-    scores = {"p": grouped["p"], "q": grouped["q"]}
-    expected = tn.compare(
-        grouped["y"], scores, measure=lambda t: tn.ece(t, bins=5), method="bootstrap", resamples=99, seed=4
-    )["p", "q"]
-    assert float(found["difference"]) == expected.difference
-    assert float(found["low"]) == expected.low
 
 
 def test_groups_are_compared_apart(lines, grouped):
     found = lines("--by", "region", "--measure", "brier", "--no-intervals")
     assert [line["group"] for line in found] == ["north", "south"]
-    rows = grouped["region"] == "south"
-    expected = tn.compare(grouped["y"][rows], {"p": grouped["p"][rows], "q": grouped["q"][rows]}, measure="brier")[
-        "p", "q"
-    ]
-    assert float(found[1]["difference"]) == expected.difference
+    y, p, q = (grouped[key][grouped["region"] == "south"] for key in "ypq")
+    assert float(found[1]["difference"]) == tn.compare(y, {"p": p, "q": q}, measure="brier")["p", "q"].difference
 
 
 def test_three_models_are_three_pairs_with_adjusted_p_values(call, fails):
@@ -72,13 +68,10 @@ def test_three_models_are_three_pairs_with_adjusted_p_values(call, fails):
 
 
 def test_what_does_not_go_together_is_refused(fails):
-    assert "must be 'bootstrap'" in fails("compare", "--demo", "--measure", "ece", "--method", "influence")
-    assert "`--bins` is only for squared-ece, ece and ace" in fails(
-        "compare", "--demo", "--measure", "tce", "--bins", "5"
-    )
-    assert "`--bins` is only for `--measure squared-ece`" in fails(
-        "compare", "--demo", "--measure", "brier", "--bins", "5"
-    )
+    given = ("compare", "--demo", "--rows", "100", "--measure")
+    assert "must be 'bootstrap'" in fails(*given, "ece", "--method", "influence")
+    assert "`--bins` is only for squared-ece, ece and ace" in fails(*given, "tce", "--bins", "5")
+    assert "`--bins` is only for `--measure squared-ece`" in fails(*given, "brier", "--bins", "5")
 
 
 def test_models_with_their_classes_in_another_order_are_refused(fails, multiclass, tmp_path):
