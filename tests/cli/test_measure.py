@@ -1,149 +1,279 @@
-"""What is printed: four forms, and names that try to be more than text."""
+"""``trueness measure``: the numbers are the library's, and each stands beside its interval or its noise floor."""
 
 import csv
 import io
 import json
+import math
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 import trueness as tn
-from trueness.cli._columns import Group
-from trueness.cli._measure import _models_output
-from trueness.cli._measurements import Measurements, ModelMeasures, Quantity
-from trueness.cli._writing import Target, _draw, render
 
-HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "宽", "=1+1"]
+KINDS = ("classwise", "confidence", "top-label")
+NAMES = np.array(["cat", "dog", "ant"])
 
 
-def output(names=("p",), values=(0.25,), key="ece", form="fraction", source="x.csv"):
-    models = tuple(ModelMeasures(n, (n,), None, {key: v, "n": 4}, {}) for n, v in zip(names, values, strict=True))
-    quantities = (Quantity("n", "rows", "", "count"), Quantity(key, "ECE", "mean gap", form))
-    bins = {"ece": "10 bins of equal width", "mce": "10 bins of equal width"}
-    return _models_output([(Group(), Measurements(quantities, models, "y", None, bins))], source)
+@pytest.fixture
+def measures(call):
+    """The measures of each model, by name; the values alone, unless limits are asked for."""
+
+    def run(*arguments, limits=False, **options):
+        result = call("measure", *arguments, *([] if limits else ["--no-intervals"]), "--format", "csv", **options)
+        assert result.exit_code == 0, result.stderr
+        head, *lines = csv.reader(io.StringIO(result.stdout))
+        return {name: {line[0]: float(line[i] or "nan") for line in lines} for i, name in enumerate(head) if i}
+
+    return run
 
 
-def hostile(form):
-    return render(output(HOSTILE, [0.5] * len(HOSTILE), source="\x1b]0;title\x07"), form)
+@pytest.fixture
+def matrix(multiclass, tmp_path):
+    y, P = multiclass
+    np.savez(tmp_path / "x.npz", y=y, P=P)
+    return y, P
 
 
-def test_a_table_says_what_was_measured_and_with_which_bins():
-    assert render(output(), "table").splitlines() == [
-        "measure       p  meaning",
-        "rows          4",
-        "ECE      0.2500  mean gap",
-        "",
-        "Data: x.csv, labels 'y'.",
-        "Bins: ECE, MCE: 10 bins of equal width.",
+def library(y, p, bins=10, mass=10, **rows):
+    parts = tn.corp(y, p, **rows)
+    return {
+        "ece": tn.ece(y, p, bins=bins, **rows),
+        "ece_l2": tn.ece(y, p, bins=bins, norm="l2", **rows),
+        "ace": tn.ace(y, p, bins=mass, **rows),
+        "mce": tn.mce(y, p, bins=bins, **rows),
+        "tce": tn.tce(y, p, **rows),
+        "smooth_ece": tn.smooth_ece(y, p, **rows),
+        "squared_ece": tn.squared_ece(y, p, **rows),
+        "brier": tn.brier(y, p, **rows),
+        "brier_miscalibration": parts.miscalibration,
+        "brier_discrimination": parts.discrimination,
+        "brier_uncertainty": parts.uncertainty,
+        "log_loss": tn.log_loss(y, p, **rows),
+        "slope": tn.calibration_slope(y, p, **rows),
+        "intercept": tn.calibration_intercept(y, p, **rows),
+        "observed_expected": tn.observed_expected(y, p, **rows),
+    }
+
+
+def test_measures_of_a_vector_are_the_librarys(call, measures, binary, tmp_path):
+    y, p, w = binary
+    np.savez(tmp_path / "x.npz", y=y, a=p, b=p**2, w=w, f=w / 3)
+    found = measures("x.npz", "--prob", "a", "--prob", "b")
+    assert list(found) == ["a", "b"]
+    for name, scores in (("a", p), ("b", p**2)):
+        assert found[name] == pytest.approx({"n": 400, "prevalence": y.mean()} | library(y, scores), rel=1e-12)
+    sums = {"n": (w > 0).sum(), "weight": w.sum(), "prevalence": np.average(y, weights=w)}
+    expected = sums | library(y, p, sample_weight=w)
+    assert measures("x.npz", "--prob", "a", "--weight", "w")["a"] == pytest.approx(expected, rel=1e-12)
+    fractions = measures("x.npz", "--prob", "a", "--weight", "f")["a"]
+    assert math.isnan(fractions["tce"])
+    assert fractions["squared_ece"] == tn.squared_ece(y, p, sample_weight=w / 3, weight_type="importance")
+    said = call("measure", "x.npz", "--prob", "a", "--weight", "f", "--no-intervals").stderr
+    assert "TCE, which counts rows, is left out" in said
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("text", "bins", "mass"),
+    [
+        ("width:7", 7, 7),
+        ("mass:8", tn.EqualMass(8), 8),
+        ("0,0.2,1", [0, 0.2, 1], 2),
+        ("isotonic", tn.Isotonic(), 10),
+        ("block", tn.BlockIsotonic(), 10),
+        ("Distinct", tn.Distinct(), 10),
+    ],
+)
+def test_bins_can_be_said(measures, binary, tmp_path, text, bins, mass):
+    y, p, _ = binary
+    p = p.round(2)
+    np.savez(tmp_path / "x.npz", y=y, p=p)
+    found = measures("x.npz", "--bins", text)["p"]
+    assert [found[key] for key in ("ece", "mce", "ace")] == [
+        tn.ece(y, p, bins=bins),
+        tn.mce(y, p, bins=bins),
+        tn.ace(y, p, bins=mass),
     ]
 
 
-def test_meanings_are_left_out_where_they_do_not_fit():
-    assert "mean gap" not in render(output(), "table", width=15)
+def test_bins_that_make_no_sense_are_refused(fails):
+    for text in ("0", "ten", "-3", "", "1.5", "mass:", "mass:0", "1,0", "0,2", "0,,1", "99999999999", "nan,1"):
+        assert fails("measure", "--demo", "--bins", text).startswith("`--bins`"), text
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
-def test_no_control_character_is_printed(form):
-    text = hostile(form)
-    assert not [c for c in text if c != "\n" and not c.isprintable()]
+def test_text_labels_need_to_be_told_which_is_the_event(measures, fails):
+    rows = "label,score\nyes,0.9\nno,0.2\nno,0.6\nyes,0.7\n"
+    message = fails("measure", "-", stdin=rows)
+    assert message.startswith("standard input: Column 'label' ")
+    assert "`--pos-label 'yes'`" in message
+    found = measures("-", "--pos-label", "yes", stdin=rows)["score"]
+    assert found["brier"] == tn.brier([1, 0, 0, 1], [0.9, 0.2, 0.6, 0.7])
+    assert measures("-", "--labels", "no,yes", stdin=rows)["score"] == pytest.approx(found, nan_ok=True)
+    assert "'maybe'" in fails("measure", "-", "--pos-label", "maybe", stdin=rows)
 
 
-def test_hostile_names_are_text_in_a_table():
-    head = hostile("table").splitlines()[0]
-    assert "[bold]x[/bold]" in head
-    assert r"\x1b[31mred" in head
-    assert r"line\nbreak" in head
-    assert r"\u202eback" in head
+def test_scores_out_of_range_are_named_and_placed(measures, fails):
+    message = fails("measure", "-", stdin="y,p\n0,50\n1,20\n")
+    assert message.startswith(
+        "standard input: Column 'p' must lie in [0, 1]; 2 of 2 values do not, the first is 50 at line 2."
+    )
+    assert "percentages" in message
+    logits = "y,p\n0,-1.5\n1,2\n1,0.25\n0,0.5\n"
+    assert "`--from-logits`" in fails("measure", "-", stdin=logits)
+    found = measures("-", "--from-logits", stdin=logits)["p"]
+    assert found["brier"] == tn.brier([0, 1, 1, 0], [-1.5, 2, 0.25, 0.5], from_logits=True)
+    above = "y,p\n0,0.2\n1,1.0000001\n1,0.3\n"
+    assert "`--clip-tolerance " in fails("measure", "-", stdin=above)
+    assert measures("-", "--clip-tolerance", "1e-6", stdin=above)["p"]["n"] == 3
 
 
-def test_wide_letters_keep_the_columns_straight():
-    lines = render(output(["宽", "b"], [0.5, 0.25]), "table").splitlines()
-    assert lines[0] == "measure      宽       b  meaning"
-    assert lines[2].startswith("ECE      0.5000  0.2500")
+def test_rows_that_miss_any_score_are_dropped_for_all_models(call, measures, fails):
+    rows = "y,p,q,w\n0,0.5,,1\n1,NA,0.3,1\n1,0.7,0.8,1\n0,0.2,0.1,1\n,0.2,0.1,1\n1,0.4,0.4,\n1,0.5,0.6,2\n"
+    asked = ["-", "--prob", "p", "--prob", "q", "--weight", "w", "--missing", "drop"]
+    found = measures(*asked, stdin=rows)
+    for name, scores in (("p", [0.7, 0.2, 0.5]), ("q", [0.8, 0.1, 0.6])):
+        assert found[name]["n"] == 3
+        assert found[name]["brier"] == pytest.approx(tn.brier([1, 0, 1], scores, sample_weight=[1, 1, 2]))
+    said = call("measure", *asked, "--no-intervals", stdin=rows).stderr
+    assert said.count("4 of 7 rows have a missing value and were dropped") == 1
+    assert "all 2 have a missing value" in fails("measure", "-", "--missing", "drop", stdin="y,p\n0,\n1,NA\n")
 
 
-def test_hostile_names_are_text_in_markdown():
-    head = hostile("markdown").splitlines()[0]
-    assert r"\[bold\]x\[/bold\]" in head
-    assert r"a\|b" in head
-    assert r"\<script\>" in head
-    bars = re.findall(r"(?<!\\)\|", head)
-    assert len(bars) == len(HOSTILE) + 3
+def test_measures_of_a_matrix_are_the_librarys(measures, matrix):
+    y, P = matrix
+    found = measures("x.npz", "--prob", "P", *(word for kind in KINDS for word in ("--kind", kind)))["P"]
+    expected = {"n": 300, "classes": 3, "accuracy": (P.argmax(axis=1) == y).mean()}
+    for kind in KINDS:
+        for measure in (tn.ece, tn.ace, tn.mce, tn.tce, tn.smooth_ece):
+            expected[f"{measure.__name__}_{kind.replace('-', '_')}"] = measure(y, P, kind=kind)
+    expected["squared_ece_confidence"] = tn.squared_ece(tn.tally(y, P, kind="confidence"))
+    parts = tn.corp(y, P)
+    expected |= {f"brier_{part}": getattr(parts, part) for part in ("miscalibration", "discrimination", "uncertainty")}
+    expected |= {"brier": parts.score, "log_loss": tn.log_loss(y, P)}
+    assert found == pytest.approx(expected, rel=1e-12)
+    usual = measures("x.npz", "--prob", "P")["P"]
+    assert usual.items() == {key: value for key, value in found.items() if "top_label" not in key}.items()
 
 
-def test_json_keeps_the_names_as_they_are():
-    assert [model["name"] for model in json.loads(hostile("json"))["models"]] == HOSTILE
-
-
-def test_rich_draws_hostile_names_as_text():
-    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), force_terminal=True, width=200)
-    assert _draw(output(HOSTILE, [0.5] * len(HOSTILE), source="\x1b]0;title\x07"), 200, console)
-    text = console.file.getvalue()
-    assert "[bold]x[/bold]" in text
-    assert "\x1b[31m" not in text
-    assert "\x1b]0" not in text
-
-
-def test_rich_shows_the_bin_tables_too(call, monkeypatch):
-    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=100)
-    monkeypatch.setattr(Target, "deliver", lambda _, output: drawn.append(_draw(output, 100, console)))
-    drawn = []
-    call("measure", "--demo", "--rows", "200", "--table")
-    assert drawn == [True]
-    assert "95 % interval" in console.file.getvalue()
-    assert "[0.1, 0.2)" in console.file.getvalue()
-
-
-def test_without_rich_or_without_room_the_plain_table_serves(without):
-    pytest.importorskip("rich")
-    assert not _draw(output(), 5)
-    without("rich")
-    assert not _draw(output(), 100)
-
-
-def test_a_model_may_be_called_like_a_column_of_the_table():
-    text = render(output(["measure", "meaning"], [0.5, 0.25]), "csv")
-    assert text == "measure_,measure,meaning\nn,4,4\nece,0.5,0.25\n"
-
-
-def test_long_names_lose_their_middle():
-    head = render(output(["model/with/a/very/long/path/a", "model/with/a/very/long/path/b"], [0, 0]), "table")
-    assert "ong/path/a" in head
-    assert "ong/path/b" in head
-    assert "…" in head
+def test_floors_of_a_matrix_are_those_of_the_library(measures, matrix):
+    y, P = matrix
+    found = measures("x.npz", "--prob", "P", limits=True)["P"]
+    # Floors are means over classes of one against the rest; drawn row by row, the classes are dependent.
+    of_parts = {"brier_miscalibration": (lambda t: tn.corp(t).miscalibration, "classwise")}
+    for key, (measure, kind) in (
+        of_parts.items() | {f"ece_{kind}": (tn.ece, kind) for kind in ("classwise", "confidence")}.items()
+    ):
+        of_rows = tn.noise_floor(measure, P, kind=kind, resamples=99, seed=1)
+        assert abs(found[f"{key}_floor"] - of_rows.mean) < 4 * of_rows.std * np.sqrt(2 / 99)
+    brier = tn.estimate("brier", y, P)
+    assert (found["brier_low"], found["brier_high"]) == pytest.approx((brier.low, brier.high))
 
 
 @pytest.mark.parametrize(
-    ("values", "form", "cells"),
+    ("labels", "columns", "asked"),
     [
-        ([0.25, 0.5], "fraction", ["0.2500", "0.5000"]),
-        ([0.00123, 0.5], "fraction", ["0.00123", "0.50000"]),
-        ([0.0, 0.5], "fraction", ["0.0000", "0.5000"]),
-        ([-2e-5, 0.5], "fraction", ["-0.000020", "0.500000"]),
-        ([1e-9, 0.5], "fraction", ["0.0000000010", "0.500000"]),
-        ([12.345, 100.0], "percent", ["12.3 %", "100.0 %"]),
-        ([float("nan"), float("inf")], "fraction", ["-", "inf"]),
-        ([1234567, 2], "count", ["1,234,567", "2"]),
-        ([0.000251, -0.5], "number", ["0.00025", "-0.5000"]),
+        (NAMES, ["p_cat", "p_dog", "p_ant"], ["p_*"]),
+        (NAMES, ["cat", "dog", "ant"], ["cat,dog,ant"]),
+        (NAMES, ["p_cat", "p_dog", "p_ant"], ["p_cat,p_dog,p_ant", "--labels", "cat,dog,ant"]),
+        (np.array([0, 1, 2]), ["a", "b", "c"], ["a,b,c"]),
+        (np.array([5, 7, 10]), ["p5", "p7", "p10"], ["p*"]),
+        (np.array([5, 7, 10]), ["a", "b", "c"], ["a,b,c", "--labels", "5,7,10"]),
+        (np.array([0, 1, 2]), ["p1", "p2", "p3"], ["p*"]),
+    ],
+    ids=["star", "names", "labels", "codes", "numbers", "numbers said", "codes from 1"],
+)
+@pytest.mark.all_cases
+def test_columns_find_their_classes(measures, multiclass, tmp_path, labels, columns, asked):
+    y, P = multiclass
+    order = np.random.default_rng(0).permutation(3) if asked == ["p_*"] else np.arange(3)
+    pl.DataFrame({"y": labels[y]} | {columns[k]: P[:, k] for k in order}).write_csv(tmp_path / "x.csv")
+    (found,) = measures("x.csv", "--prob-columns", *asked).values()
+    assert found["ece_confidence"] == pytest.approx(tn.ece(y, P, kind="confidence"), rel=1e-12)
+    assert found["log_loss"] == pytest.approx(tn.log_loss(y, P), rel=1e-12)
+
+
+def test_classes_that_are_not_named_are_said_or_refused(call, fails, multiclass, tmp_path):
+    y, P = multiclass
+    a, b, c = P.T
+    pl.DataFrame({"y": NAMES[y], "a": a, "b": b, "c": c}).write_csv(tmp_path / "x.csv")
+    message = fails("measure", "x.csv", "--prob-columns", "a,b,c")
+    assert "are not the names of the score columns ('a', 'b', 'c'); `--labels` must name" in message
+    pl.DataFrame({"y": y + 1, "p1": a, "p2": b, "p3": c}).write_csv(tmp_path / "x.csv")
+    result = call("measure", "x.csv", "--prob-columns", "p*", "--no-intervals")
+    assert "note: Classes are taken from the names of the columns: 1, 2, 3." in result.stderr
+    np.savez(tmp_path / "x.npz", y=np.array(["a", "b", "c"])[y], P=P, R=P.round(3), p=a)
+    result = call("measure", "x.npz", "--prob", "P", "--no-intervals")
+    assert "note: Columns of 'P' are taken to be the labels in sorted order: a, b, c." in result.stderr
+    assert "`--sum-tolerance" in fails("measure", "x.npz", "--prob", "R")
+    assert call("measure", "x.npz", "--prob", "R", "--sum-tolerance", "0.01", "--no-intervals").exit_code == 0
+    assert "measure them apart" in fails("measure", "x.npz", "--prob", "P", "--prob", "p")
+    kind = fails("measure", "x.npz", "--prob", "p", "--pos-label", "a", "--kind", "confidence")
+    assert "`--kind` is only for scores of several classes" in kind
+    assert "`--labels`" in fails("measure", "x.npz", "--prob", "P", "--pos-label", "a")
+
+
+def test_bin_tables_are_the_librarys(call, binary, matrix, tmp_path):
+    y, p, _ = binary
+    np.savez(tmp_path / "v.npz", y=y, p=p)
+    asked = ["measure", "v.npz", "--no-intervals", "--table", "--bins", "4", "--level", "0.9"]
+    (model,) = json.loads(call(*asked, "--format", "json").stdout)["models"]
+    assert model["bin_tables"]["binary"] == tn.bin_table(y, p, bins=4, level=0.9).to_dict()
+    markdown = call(*asked, "--format", "markdown").stdout
+    assert "Bins of p:" in markdown
+    assert "| bin | rows | score | rate | 90 % interval | gap | O/E | 90 % interval |" in markdown
+    y, P = matrix
+    asked = ["measure", "x.npz", "--prob", "P", "--no-intervals", "--table", "--bins", "3"]
+    (model,) = json.loads(call(*asked, "--format", "json").stdout)["models"]
+    assert model["bin_tables"]["confidence"]["n"] == tn.bin_table(y, P, kind="confidence", bins=3).n.tolist()
+    lines = list(csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout)))
+    assert [line["kind"] for line in lines] == ["classwise"] * 9 + ["confidence"] * 3
+    assert [line["label"] for line in lines] == [*"000111222", "", "", ""]
+    assert sum(int(line["n"]) for line in lines) == 4 * 300
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ([], {}),
+        (["--weight", "w", "--level", "0.9"], {"sample_weight": "w", "level": 0.9}),
+        (["--weight", "f"], {"sample_weight": "f"}),
+        (["--cluster", "g"], {"cluster": "g"}),
     ],
 )
-def test_numbers_are_written_so_that_models_compare(values, form, cells):
-    line = render(output(["a", "b"], values, form=form), "table").splitlines()[2]
-    assert re.split(r"\s{2,}", line)[1:3] == cells
+def test_limits_and_floors_are_those_of_estimate(measures, binary, tmp_path, options, rows):
+    y, p, w = binary
+    columns = {"y": y, "p": p, "w": w, "f": w / 3, "g": np.arange(400) // 4}
+    np.savez(tmp_path / "x.npz", **columns)
+    rows = {name: columns.get(value, value) if isinstance(value, str) else value for name, value in rows.items()}
+    found = measures("x.npz", *options, limits=True)["p"]
+    # Not those of ECE and ACE, which redraw labels.
+    for key in ("ece_l2", "mce", "brier", "brier_uncertainty", "log_loss", "slope", "intercept", "prevalence"):
+        one = tn.estimate(key, y, p, floor=False, seed=0, **rows)
+        assert [found[f"{key}_low"], found[f"{key}_high"]] == pytest.approx([one.low, one.high], rel=1e-9, nan_ok=True)
+        assert math.isnan(one.low) or found[f"{key}_low"] <= found[key] <= found[f"{key}_high"]
+    for key in ("ece", "mce", "brier_miscalibration"):
+        assert found[f"{key}_floor"] == pytest.approx(tn.estimate(key, y, p, seed=1, **rows).floor, rel=0.3)
 
 
-COUNTS = ("n", "n_certain", "n_certain_wrong")
+def test_options_that_would_be_ignored_are_refused(fails, tmp_path):
+    (tmp_path / "x.csv").write_text("y,p,g\n0,0.2,a\n1,0.7,b\n")
+    (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.2}\n{"y": 1, "p": 0.8}\n')
+    assert "--cluster needs all rows at once" in fails("measure", "x.csv", "--cluster", "g", "--stream")
+    assert "--cluster is for intervals" in fails("measure", "x.csv", "--cluster", "g", "--no-intervals")
+    assert "--level is for intervals" in fails("measure", "x.csv", "--level", "0.9", "--no-intervals")
+    message = fails("measure", "x.jsonl", "--separator", ";")
+    assert "`--separator` is only for CSV and TSV; x.jsonl is JSON lines. Leave it out." in message
 
 
 def test_json_is_strict_and_has_its_keys(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=[1, 0, 1], p=[0.0, 0.4, 0.9])
-    result = call("measure", "x.npz", "--format", "json")
 
     def refuse(constant):
         raise AssertionError(constant)
 
-    data = json.loads(result.stdout, parse_constant=refuse)
+    data = json.loads(call("measure", "x.npz", "--format", "json").stdout, parse_constant=refuse)
     assert list(data) == ["schema", "version", "data", "bins", "level", "models"]
     assert data["data"] == {"source": "x.npz", "label": "y", "weight": None}
     assert list(data["bins"]) == ["ece", "mce", "ace", "tce", "squared_ece"]
@@ -152,59 +282,11 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
     assert model["measures"]["log_loss"] is None
     assert "log_loss" in model["infinite"]
     assert (model["measures"]["n_certain"], model["measures"]["n_certain_wrong"]) == (1, 1)
-    ends = ("_low", "_high", "_floor")
-    measures = [key for key in model["measures"] if not key.endswith(ends)]
-    assert list(model["measures"]) == [key + end for key in measures for end in ("", *(() if key in COUNTS else ends))]
-    assert measures == [
-        "n",
-        "prevalence",
-        "ece",
-        "ece_l2",
-        "ace",
-        "mce",
-        "tce",
-        "smooth_ece",
-        "squared_ece",
-        "brier",
-        "brier_miscalibration",
-        "brier_discrimination",
-        "brier_uncertainty",
-        "log_loss",
-        "slope",
-        "intercept",
-        "n_certain",
-        "n_certain_wrong",
-        "observed_expected",
+    keys = ["n", "prevalence", *library([0, 1] * 10, np.linspace(0.1, 0.8, 20)), "n_certain", "n_certain_wrong"]
+    ends = ("", "_low", "_high", "_floor")
+    assert list(model["measures"]) == [
+        key + end for key in keys for end in (ends if key not in ("n", "n_certain", "n_certain_wrong") else ("",))
     ]
-
-
-def test_csv_of_bins_has_a_line_per_bin_and_model(call, multiclass, tmp_path):
-    y, P = multiclass
-    np.savez(tmp_path / "x.npz", y=y, P=P)
-    result = call("measure", "x.npz", "--prob", "P", "--no-intervals", "--table", "--bins", "3", "--format", "csv")
-    lines = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [line["kind"] for line in lines] == ["classwise"] * 9 + ["confidence"] * 3
-    assert [line["label"] for line in lines] == [*"000111222", "", "", ""]
-    assert sum(int(line["n"]) for line in lines) == 4 * 300
-
-
-def test_markdown_of_bins_is_a_table(call):
-    result = call("measure", "--demo", "--prob", "overconfident", "--no-intervals", "--table", "--format", "markdown")
-    assert "Bins of overconfident:" in result.stdout
-    assert "| bin | rows | score | rate | 95 % interval | gap | O/E | 95 % interval |" in result.stdout
-
-
-def test_class_names_are_text_in_bin_tables(call, tmp_path):
-    np.savez(tmp_path / "x.npz", y=["a\x1b[0m", "b|[red]"] * 5, P=[[0.3, 0.7], [0.6, 0.4]] * 5)
-    for form in ("table", "markdown", "csv"):
-        text = call(
-            "measure", "x.npz", "--prob", "P", "--no-intervals", "--table", "--bins", "2", "--format", form
-        ).stdout
-        assert "\x1b" not in text
-        assert r"\x1b" in text
-
-
-FLOORED = ("ECE", "ACE", "MCE", "TCE", "smooth ECE", "– miscalibration")
 
 
 def cells(text, name):
@@ -213,61 +295,46 @@ def cells(text, name):
     return re.split(r"\s{2,}", line)
 
 
-def test_the_tce_never_appears_without_its_floor(call, tmp_path):
-    d = tn.simulate.demo(600)
-    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob, q=d.y_prob**2, g=np.arange(600) % 2)
-    text = call("measure", "x.npz", "--prob", "p").stdout
-    assert re.split(r"\s{2,}", text.splitlines()[0]) == ["measure", "p", "95 % interval", "if calibrated", "meaning"]
-    assert all(re.fullmatch(r"[\d.]+( %)?", cells(text, name)[3]) for name in FLOORED)
-    lines = call("measure", "x.npz", "--prob", "p", "--prob", "q").stdout.splitlines()
-    for name in FLOORED:
-        (at,) = (i for i, line in enumerate(lines) if line.startswith(f"{name} "))
-        assert lines[at + 1].startswith("– if calibrated ")
-    by = ["measure", "x.npz", "--prob", "p", "--by", "g"]
-    head = call(*by).stdout.splitlines()[0]
-    assert "ECE floor" in head
-    assert ("TCE" in head) == ("TCE floor" in head)
-    assert "| TCE | TCE floor |" in call(*by, "--format", "markdown").stdout
-    assert call("tally", "x.npz", "--prob", "p", "-o", "x.tally").exit_code == 0
-    text = call("measure", "x.tally").stdout
-    assert all(float(cells(text, name)[-1]) > 0 for name in ("ECE", "TCE, %", "TCE, %, 10 bins", "– miscalibration"))
-
-
-def test_every_number_stands_beside_its_interval_or_its_floor(call):
-    text = call("measure", "--demo", "--rows", "500", "--prob", "overconfident").stdout
+def test_every_number_stands_beside_its_interval_or_its_floor(call, tmp_path):
+    asked = ["measure", "--demo", "--rows", "300", "--prob", "overconfident"]
+    text = call(*asked).stdout
     assert max(map(len, text.splitlines())) <= 80
+    assert re.split(r"\s{2,}", text.splitlines()[0])[1:4] == ["overconfident", "95 % interval", "if calibrated"]
     table, notes = text.split("\n\n")
     for line in table.splitlines()[2:]:
         name, _, interval, floor, *_ = [*re.split(r"\s{2,}", line), "", ""]
         has_floor = re.fullmatch(r"0\.\d*[1-9]\d*|[\d.]+ %", floor) is not None
         assert " to " in interval or (interval == "-" and has_floor != (name == "– discrimination")), line
     assert "MCE, TCE, smooth ECE, miscalibration: no valid interval is known; compare" in " ".join(notes.split())
-
-
-def test_the_intervals_of_three_models_stand_below_their_values(call):
-    asked = [
-        "measure",
-        "--demo",
-        "--rows",
-        "300",
-        "--prob",
-        "overconfident",
-        "--prob",
-        "recalibrated",
-        "--prob",
-        "truth",
-    ]
-    lines = call(*asked).stdout.splitlines()
+    lines = call(*asked, "--prob", "recalibrated", "--prob", "truth").stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    (at,) = (i for i, line in enumerate(lines) if line.startswith("slope "))
-    assert len(re.findall(r"[\d.]+ to [\d.]+", lines[at + 1])) == 3
-    assert lines[at + 1].startswith("– 95 % interval ")
+    below = {line.split("  ")[0]: lines[at + 1] for at, line in enumerate(lines[:-1])}
+    assert len(re.findall(r"[\d.]+ to [\d.]+", below["slope"])) == 3
+    assert below["slope"].startswith("– 95 % interval ")
+    assert all(below[name].startswith("– if calibrated ") for name in ("MCE", "TCE", "– miscalibration"))
+
+
+def test_groups_and_sums_show_the_tce_with_its_floor_only(call, tmp_path):
+    d = tn.simulate.demo(300)
+    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob, g=np.arange(300) % 2)
+    by = ["measure", "x.npz", "--prob", "p", "--by", "g"]
+    head = call(*by).stdout.splitlines()[0]
+    assert "ECE floor" in head
+    assert ("TCE" in head) == ("TCE floor" in head)
+    assert "| TCE | TCE floor |" in call(*by, "--format", "markdown").stdout
+    for bins in ("distinct", "sketch", "10"):
+        assert call("tally", "x.npz", "--prob", "p", "--bins", bins, "-o", f"{bins}.tally").exit_code == 0
+        text = call("measure", f"{bins}.tally").stdout
+        assert max(map(len, text.splitlines())) <= 80
+        if bins != "10":
+            floored = ("ECE", "TCE, %", "TCE, %, 10 bins", "– miscalibration")
+            assert all(float(cells(text, name)[-1]) > 0 for name in floored)
 
 
 def test_the_numbers_alone_are_the_same_numbers(call):
-    asked = ["measure", "--demo", "--rows", "500", "--prob", "overconfident", "--format", "json"]
-    alone, whole = (json.loads(call(*asked, *more).stdout) for more in (["--no-intervals"], []))
-    assert "level" not in alone
+    asked = ["measure", "--demo", "--rows", "300", "--prob", "overconfident", "--format", "json"]
+    alone, whole = (json.loads(call(*asked, *more).stdout) for more in (["--no-intervals"], ["--level", "0.8"]))
+    assert ("level" in alone, whole["level"]) == (False, 0.8)
     (model,) = alone["models"]
     assert not [key for key in model["measures"] if key.endswith(("_low", "_high", "_floor"))]
     assert model["measures"].items() <= whole["models"][0]["measures"].items()
@@ -276,20 +343,7 @@ def test_the_numbers_alone_are_the_same_numbers(call):
     assert "calibrated" not in text
 
 
-def test_one_level_rules_all_intervals(call):
-    asked = ["measure", "--demo", "--rows", "500", "--prob", "overconfident", "--format", "json"]
-    found = {
-        level: json.loads(call(*asked, "--level", level).stdout)["models"][0]["measures"] for level in ("0.8", "0.99")
-    }
-    for key in ("prevalence", "ece", "brier", "log_loss", "slope", "intercept", "observed_expected"):
-        low, high = f"{key}_low", f"{key}_high"
-        assert found["0.99"][low] <= found["0.8"][low] < found["0.8"][key] < found["0.8"][high] < found["0.99"][high]
-    assert "80 % interval" in call(*asked[:-2], "--level", "0.8").stdout
-
-
-def test_rows_of_a_matrix_name_their_view(call, multiclass, tmp_path):
-    y, P = multiclass
-    np.savez(tmp_path / "x.npz", y=y, P=P)
+def test_rows_of_a_matrix_name_their_view(call, matrix):
     text = call("measure", "x.npz", "--prob", "P", "--no-intervals").stdout
     for name in ("ECE (class-wise)", "ECE (confidence)", "TCE (confidence)", "Brier score (all classes)"):
         assert f"\n{name} " in text
@@ -301,29 +355,28 @@ def test_rows_of_a_matrix_name_their_view(call, multiclass, tmp_path):
 
 def test_scores_of_0_and_1_are_counted(call, tmp_path):
     np.savez(tmp_path / "x.npz", y=[1, 0, 1, 0, 1, 0], p=[0.0, 0.4, 0.9, 0.7, 0.6, 0.0])
-    result = call("measure", "x.npz")
-    (line,) = (line for line in result.stdout.splitlines() if line.startswith("scores of 0 or 1"))
-    assert line.split()[5] == "2"
+    result = call("measure", "x.npz", "--no-intervals")
+    assert cells(result.stdout, "scores of 0 or 1")[1:] == ["2", "no log-odds"]
+    assert cells(result.stdout, "– contradicted")[1] == "1"
     assert "2 of 6 scores are exactly 0 or 1. Slope and intercept leave them out" in result.stderr
     assert "1 of them contradicts its label" in result.stderr
     assert "scores of 0 or 1" not in call("measure", "--demo", "--rows", "200", "--no-intervals").stdout
 
 
-def test_notes_of_sums_fit_into_80_columns(call, tmp_path):
-    d = tn.simulate.demo(2_000)
-    np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob)
-    for bins in ("sketch", "10"):
-        assert call("tally", "x.npz", "--bins", bins, "-o", f"{bins}.tally").exit_code == 0
-        lines = call("measure", f"{bins}.tally").stdout.splitlines()
-        assert max(map(len, lines)) <= 80
-    found = json.loads(call("measure", "sketch.tally", "--format", "json").stdout)
-    assert {one["note"] for one in found["measures"] if one["key"] == "tce"} == {"from a sketch"}
-
-
-def test_options_that_would_be_ignored_are_refused(fails, tmp_path):
-    pytest.importorskip("polars").DataFrame({"y": [0, 1], "p": [0.2, 0.8]}).write_parquet(tmp_path / "x.parquet")
-    (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.2}\n{"y": 1, "p": 0.8}\n')
-    assert "--level is for intervals" in fails("measure", "x.parquet", "--level", "0.9", "--no-intervals")
-    for name, form in (("x.parquet", "Parquet"), ("x.jsonl", "JSON lines")):
-        message = fails("measure", name, "--separator", ";")
-        assert f"`--separator` is only for CSV and TSV; {name} is {form}. Leave it out." in message
+def test_numbers_are_written_so_that_models_compare(call, tmp_path):
+    """Brier scores of 1/4 and 6.4e-5 have as many decimals; long and hostile names are text."""
+    names = ["宽", "[bold]\x1b[31m a|b", "a very long name whose middle goes, as it must/b"]
+    frame = pl.DataFrame({"y": [0, 1] * 10, names[0]: [0.5] * 20, names[1]: [0.008, 0.992] * 10, names[2]: [0.5] * 20})
+    frame.write_csv(tmp_path / "x.csv")
+    asked = ["measure", "x.csv", *(word for name in names for word in ("--prob", name)), "--no-intervals"]
+    result = call(*asked)
+    text = result.stdout
+    head, *_ = text.splitlines()
+    assert "宽" in head
+    assert r"[bold]\x1b[31m a|b" in head
+    assert "…" in head
+    assert cells(text, "Brier score")[1:] == ["0.250000", "0.000064", "0.250000"]
+    markdown = call(*asked, "--format", "markdown").stdout.splitlines()[0]
+    assert r"\[bold\]" in markdown
+    assert len(re.findall(r"(?<!\\)\|", markdown)) == 6
+    assert [model["name"] for model in json.loads(call(*asked, "--format", "json").stdout)["models"]] == names

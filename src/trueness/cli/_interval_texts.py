@@ -53,7 +53,8 @@ def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = F
     reasons = [f"{join_names(names)}: {reason}" for reason, names in without.items() if reason]
     from trueness.results._estimate import INDEPENDENT_FLOOR  # not for the start of the command line
 
-    return [f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS] * bool(floors) + reasons
+    explained = f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS
+    return [explained, *reasons] if floors else reasons
 
 
 def join_names(names: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """``trueness measure``, of rows and of .tally files. docs/guide/commands.md lists the keys of the JSON object."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,17 +10,15 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.bins import rule_in_words
-from trueness._text.strings import shorten
-from trueness._text.table import Column, Table
 from trueness.cli import _sums
-from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._columns import Group, Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Dataset, open_dataset, read_rows
 from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
-from trueness.cli._writing import Output, Target
+from trueness.cli._writing import Target
 
 if TYPE_CHECKING:
-    from trueness.cli._measurements import Line, Measurements, ModelMeasures, Options
+    from trueness.cli._measurements import Measurements, Options
 
 _KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
 
@@ -56,6 +53,7 @@ def command(**options: Any) -> None:
     Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import Options, measure_all
+    from trueness.cli._measures_table import groups_output, models_output
 
     opt.check_input(only_demo=("rows", "seed"))
     if not options["tables"] and not options["intervals"] and opt.is_typed("level"):
@@ -90,7 +88,8 @@ def command(**options: Any) -> None:
                     results.append((group, measure_all(part, settings, group)))
                     report(len(results), len(groups))
     _print_remarks(results)
-    return target.deliver((_groups_output if request.by else _models_output)(results, data.source.name))
+    name = data.source.name
+    return target.deliver(groups_output(results, name) if request.by else models_output(results[0][1], name))
 
 
 def _panel(options: dict[str, Any]) -> None:
@@ -121,6 +120,7 @@ def measure(**options: Any) -> None:
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import Options, sums_lines
+    from trueness.cli._measures_table import sums_notes, sums_output
 
     target = Target.pop_from(options)
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -131,10 +131,11 @@ def measure(**options: Any) -> None:
         return _panel_of_sums(sums, total, options, target)
     settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])
     lines = sums_lines(total, settings, blocks=True)
-    source = _sums_source(sums, total, settings)
-    output = _sums_output(sums, total, lines, settings, source)
+    names = [name for name, _ in sums]
+    columns = f"labels {total.about.get('label')!r}, scores {total.about.get('prob')!r}"
+    source = f"{file_names(names)}: {total.n:,} rows; {columns}; bins: {rule_in_words(settings.bins)}."
+    output = sums_output(names, total, lines, settings, source)
     if options["each"]:
-        from trueness.cli._measures_table import sums_notes
         from trueness.cli._series import compare_files, files_output
 
         files = compare_files(sums, total, settings, lines)
@@ -152,7 +153,8 @@ def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: d
 
 
 def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":
-    from trueness.cli._measurements import measure_sums, measurements, sums_of
+    from trueness._tally.evidence import Evidence
+    from trueness.cli._measurements import measure_views, measurements, sums_of
 
     total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
     binned = any(sums.binned for sums in total.values())
@@ -166,7 +168,8 @@ def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measure
     for model in data.choice.models:
         sums = total[model.name]
         with data.about(model.name) as warned:
-            one = measure_sums(model, sums, settings)
+            views = {kind: Evidence.of_sums(part, two_columns="keep") for kind, part in sums.parts.items()}
+            one = measure_views(model, views, settings, sums.remark)
         models.append(replace(one, warnings=(*sums.warnings, *warned)))
     return measurements(data.choice, models, settings, binned=binned)
 
@@ -181,114 +184,3 @@ def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
                 about.setdefault(message, []).append(name)
         for message, names in about.items():
             print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
-
-
-def _models_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
-    """A row per measure, a column per model."""
-    from trueness.cli._measures_table import bins_table, measures_table, shown_quantities
-
-    ((_, result),) = results
-    names = [model.name for model in result.models]
-    tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
-    details = [
-        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", bins_table(table))
-        for name, kind, table in tables
-    ]
-    data = {
-        "data": _about(result, source),
-        "bins": result.bins,
-        **({} if result.level is None else {"level": result.level}),
-        "models": [_entry(model, result) for model in result.models],
-    }
-    if tables:
-        csv = _bin_lines(tables)
-    else:
-        key = _unused_key(names, "measure")
-        numbers = {model.name: model.numbers(shown_quantities(result)) for model in result.models}
-        rows = [{key: one} | {name: numbers[name][one] for name in names} for one in numbers[names[0]]]
-        csv = Table([Column(name, name) for name in (key, *names)], rows)
-    return Output(measures_table(result, source), data, details, csv)
-
-
-def _about(result: "Measurements", source: str) -> dict[str, Any]:
-    found = {"source": source, "label": result.label, "weight": result.weight}
-    return found if result.cluster is None else found | {"cluster": result.cluster}
-
-
-def _unused_key(names: Sequence[str], word: str) -> str:
-    """The word, changed if a model is called so."""
-    return word if word not in names else _unused_key(names, f"{word}_")
-
-
-def _groups_output(results: Sequence[tuple[Group, "Measurements"]], source: str) -> Output:
-    """A row per group and model, a column per measure."""
-    from trueness.cli._measures_table import groups_table
-
-    first = results[0][1]
-    rows = [
-        {**group.entry(), "model": model.name, **model.numbers(one.quantities)}
-        for group, one in results
-        for model in one.models
-    ]
-    columns = [column._replace(title=column.key) for column in group_columns(["by"])]
-    numbers = first.models[0].numbers(first.quantities)
-    csv = Table([*columns, *(Column(key, key) for key in ("model", *numbers))], rows)
-    data = {
-        "data": _about(first, source),
-        "bins": first.bins,
-        **({} if first.level is None else {"level": first.level}),
-        "groups": [{**group.entry(), "models": [_entry(m, one) for m in one.models]} for group, one in results],
-    }
-    return Output(groups_table(results, source), data, csv=csv)
-
-
-def _bin_lines(tables: Sequence[tuple[str, str, "tn.BinTable"]]) -> Table:
-    """The bins of all models with every digit, one line per bin."""
-    keys = list(dict.fromkeys(key for *_, table in tables for key in table.columns()))
-    keys.sort(key=lambda key: key != "label")
-    rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
-    return Table([Column(key, key) for key in ("model", "kind", *keys)], rows)
-
-
-def _entry(model: "ModelMeasures", result: "Measurements") -> dict[str, Any]:
-    """One model as JSON has it."""
-    values = model.numbers(result.quantities)
-    entry: dict[str, Any] = {
-        "name": model.name,
-        "columns": list(model.columns),
-        "classes": None if model.classes is None else list(model.classes),
-        "measures": values,
-        "infinite": [key for key, value in values.items() if math.isinf(value)],
-    }
-    if model.estimates:
-        entry["methods"] = {key: one.method for key, one in model.estimates.items() if one.method}
-        entry["notes"] = {key: one.note for key, one in model.estimates.items() if one.note}
-    if model.tables:
-        entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
-    return entry
-
-
-def _sums_source(sums: Sequence[SumsFile], total: "tn.Accumulator", options: "Options") -> str:
-    names = file_names([name for name, _ in sums])
-    columns = f"labels {total.about.get('label')!r}, scores {total.about.get('prob')!r}"
-    return f"{names}: {total.n:,} rows; {columns}; bins: {rule_in_words(options.bins)}."
-
-
-def _sums_output(
-    sums: Sequence[SumsFile], total: "tn.Accumulator", lines: Sequence["Line"], options: "Options", source: str
-) -> Output:
-    """A row per measure and group."""
-    from trueness.cli._measurements import group_name, lines_data
-    from trueness.cli._measures_table import sums_table
-
-    entries = lines_data(lines, options.intervals)
-    data = {
-        "data": {"sources": [name for name, _ in sums], **total.about, "by": total.by},
-        "kept": total.bins,
-        "bins": rule_in_words(options.bins),
-        **({"level": options.level} if options.intervals else {}),
-        "measures": entries,
-    }
-    keys = [key for key in entries[0] if key != "group" or total.by]
-    csv = Table([Column(key, key) for key in keys], [one | {"group": group_name(one["group"])} for one in entries])
-    return Output(sums_table(lines, total, options, source), data, csv=csv)

@@ -1,13 +1,15 @@
-"""The measures that ``trueness measure`` computes, of rows and of sums. The tables are in ``_measure``."""
+"""The numbers of ``trueness measure``, of rows and of sums. Their tables are in ``_measures_table``."""
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 import trueness as tn
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.bins import rule_in_words
@@ -16,7 +18,9 @@ from trueness.cli._interval_texts import with_limits
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import Rows, dropped_message, sort_values
 from trueness.cli._sums import ModelSums
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, quietly
+from trueness.infer._catalogue import MEASURES, Measure
+from trueness.infer._estimate import estimates_of, value_of
 from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
@@ -24,47 +28,43 @@ _ORDINARY_BINS = 10
 _IMPORTANCE = (
     "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance."
 )
-
-
 _SCORES_LOST = "This measure needs every distinct score; bins do not keep them."
+FROM_SKETCH = "from a sketch"
+LIMITS = ("low", "high", "floor")
+CERTAIN = ("n_certain", "n_certain_wrong")
+"""Shown only if there are scores of exactly 0 or 1."""
 
 
 class Quantity(NamedTuple):
-    """One measure: its key in JSON and CSV, its name, its meaning, how it is written, how it is computed."""
+    """One line of a table: a measure of one view, or a count."""
 
     key: str
+    """In JSON and CSV."""
     name: str
-    meaning: str
-    form: Literal["count", "fraction", "percent", "number"] = "fraction"
-    function: Any = None
-    """A function of the sums and of :meth:`arguments`."""
-    bins: Literal["own", "mass", ""] = ""
-    """Its bins, if any: those of the options, or as many of equal mass."""
-    norm: str = ""
-    scores: bool = False
-    """Whether it needs them: the sums of bins do not suffice."""
+    meaning: str = ""
+    unit: Literal["count", "fraction", "percent", "number"] = "count"
+    ask: Any = None
+    """The measure as `estimates_of` takes it; None for a count."""
+    view: str = "binary"
+    scores: bool = True
+    """Whether it needs every distinct score."""
     part: bool = False
     """Whether it is a part of the measure above it."""
-    kind: str = "binary"
-    """The kind of the sums."""
     ideal: float = math.nan
-    """Its value for a calibrated model, if that does not depend on the scores."""
 
-    @property
-    def uncertain(self) -> bool:
-        """Whether it varies by chance, and so has limits."""
-        return self.form != "count" and self.key != "weight"
+    @classmethod
+    def of(cls, one: Measure, options: "Options", view: str = "binary", *, binned: bool = False) -> "Quantity":
+        """A measure of the catalogue, in the bins of the options."""
+        bins: BinRule | None = {"own": options.bins, "mass": options.mass}.get(one.bins)
+        if one.key == "squared_ece" and binned:
+            bins = options.bins
+        ask: Any = one.key if bins is None else partial(one.function, **one.preset, bins=bins)
+        key = f"brier_{one.key}" if one.part else one.key
+        return cls(key, one.short or one.name, one.brief, one.unit, ask, view, one.scores, one.part, one.ideal)
 
-    def arguments(self, options: "Options") -> dict[str, Any]:
-        """The arguments of its function besides the sums."""
-        bins = {"bins": options.bins if self.bins == "own" else options.mass} if self.bins else {}
-        return bins | ({"norm": self.norm} if self.norm else {})
-
-    def of_kind(self, kind: str) -> "Quantity":
-        """The measure of one kind of sums, of several; its name says which."""
-        view = "class-wise" if kind == "classwise" else kind
-        name = self.name if self.part else f"{self.name} ({view})"
-        return self._replace(key=f"{self.key}_{kind.replace('-', '_')}", name=name, kind=kind)
+    def named(self, words: str, key: str = "") -> "Quantity":
+        """The same, whose name says of what; a part is below the measure that says so."""
+        return self._replace(key=self.key + key, name=self.name if self.part else f"{self.name} ({words})")
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,11 @@ class Options:
     def of_matrix(self) -> tuple[Kind, ...]:
         """The kinds to measure of a matrix."""
         return self.kinds or ("classwise", "confidence")
+
+    @property
+    def summed(self) -> tuple[Kind, ...]:
+        """The kinds whose sums are needed for a matrix: those, and what is said of all classes and of accuracy."""
+        return tuple(dict.fromkeys(("classwise", "confidence", *self.of_matrix)))
 
 
 @dataclass(frozen=True)
@@ -139,244 +144,124 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     results = []
     for model in rows.choice.models:
         with rows.about(model, group=group) as warned:
-            sums = sums_of(rows, model, options)
-            one = measure_sums(model, sums, options, _sources(rows, model, sums))
-        results.append(replace(one, warnings=(*dropped, *warned)))
+            one = rows.arguments(model)
+            check_kinds(rows, model, options)
+            read = Evidence.of(one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=rows.cluster)
+            kinds = () if read.view == "binary" else options.summed
+            views = {"binary": read} if not kinds else {kind: replace(read, view=kind, memory={}) for kind in kinds}
+            found = measure_views(model, views, options, one.remark)
+        results.append(replace(found, warnings=(*dropped, *warned)))
     return measurements(rows.choice, results, options)
+
+
+def check_kinds(rows: Rows, model: Model, options: Options) -> None:
+    """Refuse views of one column of scores."""
+    if options.kinds and not rows.is_matrix(model):
+        raise InputError("--kind", "is only for scores of several classes (a matrix)", "these are one column of scores")
+
+
+def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
+    """Tally the rows of one model, once for each kind that is measured."""
+    one = rows.arguments(model)
+    check_kinds(rows, model, options)
+    if not rows.is_matrix(model):
+        return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
+    settings: dict[str, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in options.summed}
+    return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
 
 
 def measurements(
     choice: Choice, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
 ) -> Measurements:
     """The measures of all models with their description."""
-    quantities = _quantities(options, models[0].classes is not None, choice.weight is not None)
-    squared = any(quantity.function is tn.squared_ece for quantity in quantities)
-    bins = _bins(options, squared, binned)
+    quantities = tuple(_quantities(options, models[0].classes is not None, choice.weight is not None))
+    own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
+    bins = {"ece": own, "mce": own} | ({} if binned else {"ace": mass, "tce": blocks})
+    if any(q.key.startswith("squared_ece") for q in quantities):
+        bins["squared_ece"] = own if binned else "n^0.4 bins of equal width"
     level = options.level if options.intervals else None
     return Measurements(quantities, tuple(models), choice.label, choice.weight, bins, level, choice.cluster)
 
 
-def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
-    """Tally the rows of one model, once for each kind that is measured."""
-    one = rows.arguments(model)
-    if not rows.is_matrix(model):
-        if options.kinds:
-            demand = "is only for scores of several classes (a matrix)"
-            raise InputError("--kind", demand, "these are one column of scores")
-        return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
-    kinds: tuple[Kind, ...] = ("classwise", "confidence", *options.of_matrix)
-    settings: dict[str, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in kinds}
-    return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
-
-
-def measure_sums(
-    model: Model, sums: ModelSums, options: Options, sources: "Mapping[str, _Source] | None" = None
+def measure_views(
+    model: Model, views: Mapping[str, Evidence], options: Options, remark: str | None = None
 ) -> ModelMeasures:
-    """Every measure of one model; limits come from `sources`, if the rows are known, else from the sums."""
-    matrix = "binary" not in sums.parts
-    kinds: tuple[str, ...] = options.of_matrix if matrix else ("binary",)
-    t = sums.parts["classwise" if matrix else "binary"]
-    quantities = _quantities(options, matrix, weighted=True)
-    values = {q.key: _value(q, sums.parts[q.kind], options) for q in quantities}
-    estimates = {}
-    if options.intervals:
-        sources = sources or {kind: _Source(part) for kind, part in sums.parts.items()}
-        estimates = _estimates(quantities, sources, options, binned=sums.binned)
-    tabled = kinds if options.tables else ()
-    tables = {kind: tn.bin_table(sums.parts[kind], bins=options.bins, level=options.level) for kind in tabled}
-    remarks = filter(None, [sums.remark, "" if _whole_weights(t) else _IMPORTANCE])
-    return ModelMeasures(model.name, model.columns, t.classes, values, tables, tuple(remarks), estimates=estimates)
+    """Every measure of one model, by the views of its rows or sums."""
+    whole = views["classwise" if "classwise" in views else "binary"]
+    matrix, binned = whole.view != "binary", isinstance(whole.sums, Binned)
+    quantities = tuple(_quantities(options, matrix, weighted=True, binned=binned))
+    counts = _counts(whole)
+    values = {q.key: counts[q.key] if q.ask is None else _value(q, views[q.view]) for q in quantities}
+    estimates = _estimates(quantities, views, options) if options.intervals else {}
+    tabled = (options.of_matrix if matrix else ("binary",)) if options.tables else ()
+    tables = {kind: tn.bin_table(views[kind].sums, bins=options.bins, level=options.level) for kind in tabled}
+    remarks = filter(None, [remark, "" if whole.whole else _IMPORTANCE])
+    classes = whole.classes if matrix else None
+    return ModelMeasures(model.name, model.columns, classes, values, tables, tuple(remarks), estimates=estimates)
 
 
-def _event_rate(t: Any) -> float:
-    total = t.parts[0].totals
-    return float(total.events / total.weight)
-
-
-def _certain(t: Any) -> float:
-    return sum(inside_cells(part).certain for part in _distinct(t).parts)
-
-
-def _contradicted(t: Any) -> float:
-    return sum(inside_cells(part).wrong for part in _distinct(t).parts)
-
-
-def _distinct(t: Any) -> tn.Tally:
-    if isinstance(t, Binned):
-        raise InputError("", "This measure needs every distinct score", "bins do not keep them")
-    return t.as_tally() if isinstance(t, tn.Sketch) else t
-
-
-def _corp(part: str, meaning: str) -> Quantity:
-    def value(t: Any) -> float:
-        return float(getattr(tn.corp(t), part))
-
-    return Quantity(f"brier_{part}", part, meaning, function=value, scores=True, part=True)
-
-
-def _distance(method: Literal["ks", "kuiper"], name: str) -> Quantity:
-    def value(t: Any) -> float:
-        return tn.calibration_test(t, method=method).statistic
-
-    return Quantity(method, name, "", function=value, scores=True)
-
-
-_TABLE = {
-    quantity.key: quantity
-    for quantity in (
-        Quantity("n", "rows", "", "count", lambda t: t.n),
-        Quantity("weight", "weight", "in total", "number", lambda t: t.weight),
-        Quantity("prevalence", "prevalence", "share of events", function=_event_rate),
-        Quantity("classes", "classes", "", "count", lambda t: len(t.classes)),
-        Quantity("accuracy", "accuracy", "top label right", function=_event_rate, kind="confidence"),
-        Quantity("ece", "ECE", "mean gap", function=tn.ece, bins="own"),
-        Quantity("ece_l2", "ECE, l2", "quadratic mean", function=tn.ece, bins="own", norm="l2"),
-        Quantity("ace", "ACE", "equal-mass bins", function=tn.ace, bins="mass", scores=True),
-        Quantity("mce", "MCE", "largest gap", function=tn.mce, bins="own"),
-        Quantity("tce", "TCE", "scores rejected", "percent", tn.tce, scores=True),
-        Quantity("tce_equal_mass", "TCE", "", "percent", tn.tce, bins="mass", scores=True),
-        Quantity("smooth_ece", "smooth ECE", "without bins", function=tn.smooth_ece, scores=True),
-        Quantity("squared_ece", "squared ECE", "debiased", function=tn.squared_ece, bins="own", ideal=0),
-        _distance("ks", "KS distance"),
-        _distance("kuiper", "Kuiper distance"),
-        Quantity("brier", "Brier score", "squared error", function=tn.brier),
-        _corp("miscalibration", "0 at best"),
-        _corp("discrimination", "is subtracted"),
-        _corp("uncertainty", "of prevalence"),
-        Quantity("log_loss", "log loss", "-log-likelihood", function=tn.log_loss, scores=True),
-        Quantity("slope", "slope", "< 1: extreme", "number", tn.calibration_slope, scores=True, ideal=1),
-        Quantity("intercept", "intercept", "at slope 1", "number", tn.calibration_intercept, scores=True, ideal=0),
-        Quantity("n_certain", "scores of 0 or 1", "no log-odds", "count", _certain, scores=True),
-        Quantity("n_certain_wrong", "contradicted", "by their label", "count", _contradicted, scores=True, part=True),
-        Quantity("observed_expected", "observed/expected", "> 1: too low", "number", tn.observed_expected, ideal=1),
+def _counts(evidence: Evidence) -> dict[str, float]:
+    """What is counted, not measured: rows, weight, classes and scores of 0 or 1."""
+    found = {"n": evidence.sums.n, "weight": evidence.sums.weight, "classes": len(evidence.classes or ())}
+    inside = [inside_cells(part) for part in evidence.tally.parts] if evidence.tally is not None else None
+    certain, wrong = (
+        math.nan if inside is None else sum(getattr(x, key) for x in inside) for key in ("certain", "wrong")
     )
-}
-_ERRORS = ("ece", "ace", "mce", "tce", "smooth_ece")
-_PARTS = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
-_OF_VECTOR = (
-    *("prevalence", "ece", "ece_l2", "ace", "mce", "tce", "smooth_ece", "squared_ece", "brier", *_PARTS, "log_loss"),
-    *("slope", "intercept", "n_certain", "n_certain_wrong", "observed_expected"),
-)
-_OF_SUMS = (
-    *("prevalence", "ece", "ece_l2", "mce", "ace", "tce", "tce_equal_mass", "smooth_ece", "brier", *_PARTS[:2]),
-    *("log_loss", "squared_ece", "ks", "kuiper", "slope", "intercept", "n_certain", "n_certain_wrong"),
-    "observed_expected",
-)
-CERTAIN = ("n_certain", "n_certain_wrong")
-"""Shown only if there are scores of exactly 0 or 1."""
-_OF_EVENTS = ("prevalence", "slope", "intercept", *CERTAIN, "observed_expected")
+    return {**found, "n_certain": certain, "n_certain_wrong": wrong}
 
 
-def _quantities(options: Options, matrix: bool, weighted: bool) -> tuple[Quantity, ...]:
-    """The measures of a vector or a matrix of scores."""
-    counts = ("n", "weight") if weighted else ("n",)
-    table = _TABLE | {"n": _TABLE["n"]._replace(meaning="of positive weight")} if weighted else _TABLE
-    if not matrix:
-        return tuple(table[key] for key in (*counts, *_OF_VECTOR))
-    whole = {key: q._replace(kind="classwise") for key, q in table.items()}
-    return (
-        *(whole[key] for key in (*counts, "classes")),
-        table["accuracy"],
-        *(
-            table[key].of_kind(kind)
-            for kind in options.of_matrix
-            for key in (*_ERRORS, *(("squared_ece",) if kind == "confidence" else ()))
-        ),
-        *(whole[key]._replace(name=f"{whole[key].name} (all classes)") for key in ("brier",)),
-        *(whole[key] for key in _PARTS),
-        *(whole[key]._replace(name=f"{whole[key].name} (all classes)") for key in ("log_loss",)),
-    )
-
-
-def _value(quantity: Quantity, t: tn.Tally | Binned, options: Options) -> float:
-    binned, whole = isinstance(t, Binned), _whole_weights(t)
-    if (binned and quantity.scores) or (quantity.function is tn.tce and not whole):
+def _value(q: Quantity, evidence: Evidence) -> float:
+    """The value; nan if these sums or weights do not allow one."""
+    lost = isinstance(evidence.sums, Binned) and q.scores
+    if lost or (q.unit == "percent" and not evidence.whole):
         return math.nan
-    arguments = quantity.arguments(options)
-    if quantity.function is tn.squared_ece:
-        arguments["weight_type"] = "frequency" if whole else "importance"
-        arguments["bins"] = options.bins if binned else None
-    value: float = quantity.function(t, **arguments)
-    return value
+    return value_of(q.ask, evidence)
 
 
-class _Source(NamedTuple):
-    """The sums of one kind, and the rows where sums do not suffice for limits."""
+def _quantities(options: Options, matrix: bool, weighted: bool, *, binned: bool = False) -> Iterator[Quantity]:
+    """The lines for a vector or a matrix of scores."""
+    yield Quantity("n", "rows", "of positive weight" if weighted else "")
+    if weighted:
+        yield Quantity("weight", "weight", "in total", "number")
+    if not matrix:
+        yield from (Quantity.of(one, options, binned=binned) for one in _shown("rows"))
+        yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
+        yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
+        return
+    yield Quantity("classes", "classes")
+    yield Quantity.of(MEASURES["accuracy"], options, "confidence")
+    for kind in options.of_matrix:
+        words = "class-wise" if kind == "classwise" else kind
+        for one in _shown("matrix"):
+            if one.view in ("classwise", kind):
+                yield Quantity.of(one, options, kind, binned=binned).named(words, f"_{kind.replace('-', '_')}")
+    yield from (Quantity.of(one, options, "classwise").named("all classes") for one in _shown("classes"))
 
-    sums: Any
-    y_true: Any = None
-    y_prob: Any = None
-    options: Mapping[str, Any] = {}
 
-    @property
-    def needs_rows(self) -> bool:
-        """Whether all limits come from the rows: those in clusters, or with weights that are not whole numbers."""
-        return self.y_true is not None and (self.options["cluster"] is not None or not _whole_weights(self.sums))
-
-
-def _sources(rows: Rows, model: Model, sums: ModelSums) -> dict[str, _Source]:
-    one = rows.arguments(model)
-    options = {"cluster": rows.cluster, **one.rows}
-    views = {kind: {} if kind == "binary" else {"kind": kind} for kind in sums.parts}
-    return {kind: _Source(t, one.y_true, one.y_prob, {**options, **views[kind]}) for kind, t in sums.parts.items()}
+def _shown(where: str) -> Iterator[Measure]:
+    return (one for one in MEASURES.values() if where in one.shown.split())
 
 
 def _estimates(
-    quantities: Iterable[Quantity], sources: Mapping[str, _Source], options: Options, *, binned: bool = False
+    quantities: Iterable[Quantity], views: Mapping[str, Evidence], options: Options
 ) -> dict[str, tn.Estimate]:
-    """The limits and the noise floors of all measures."""
-    from trueness.infer._estimate import estimates
-
-    settings: dict[str, Any] = {"level": options.level, "seed": 0, "floor": options.floors}
+    """The limits and the noise floors of all measures, whose values have been warned about."""
     found: dict[str, tn.Estimate] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # the measures themselves give them
-        for kind, source in sources.items():
-            named = {q.key: _as_measure(q, options, binned) for q in quantities if q.kind == kind and q.uncertain}
-            rows = named if source.needs_rows else {}
-            if kind == "classwise" and source.y_true is not None:  # whose sums do not keep the scores of a row together
-                rows = rows or {key: named[key] for key in ("brier",) if key in named}
-            if rows:
-                found |= estimates(rows, source.y_true, source.y_prob, **settings, **source.options)
-            rest = {key: one for key, one in named.items() if key not in rows}
-            if rest:
-                found |= estimates(rest, source.sums, **settings)
+    for view, evidence in views.items():
+        asked = {q.key: q.ask for q in quantities if q.view == view and q.ask is not None}
+        parts = [(asked, evidence)]
+        if view == "classwise" and evidence.rows is not None and evidence.whole and not evidence.dependent:
+            # Floors of sums take a fraction of the time; but sums do not keep the scores of a row together.
+            rest = {key: one for key, one in asked.items() if key != "brier"}
+            parts = [({"brier": "brier"}, evidence), (rest, Evidence.of_sums(evidence.sums, two_columns="keep"))]
+        for each, data in parts:
+            settings: Any = {"level": options.level, "floor": options.floors, "rng": np.random.default_rng(0)}
+            found |= quietly(estimates_of, each, data, **settings)
     return found
-
-
-def _as_measure(q: Quantity, options: Options, binned: bool) -> Any:
-    """A measure as `estimates` takes it: its name, or a function with its bins."""
-    arguments = q.arguments(options)
-    if q.function is tn.squared_ece and not binned:
-        arguments = {}
-    key = q.key.removesuffix(f"_{q.kind.replace('-', '_')}")
-    return partial(q.function, **arguments) if arguments else key
-
-
-def _whole_weights(t: tn.Tally | Binned) -> bool:
-    return all(part.whole for part in t.parts)
-
-
-def _bins(options: Options, squared: bool, binned: bool) -> dict[str, str]:
-    own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
-    named = {"ece": own, "mce": own} | ({} if binned else {"ace": mass, "tce": blocks})
-    return named | ({"squared_ece": own if binned else "n^0.4 bins of equal width"} if squared else {})
 
 
 Line = dict[str, Any]
 """A measure of one group: group, key, name, value, low, high, floor, estimate and note."""
-
-
-def _sums_quantities(options: Options, kind: str, blocks: bool) -> Iterator[Quantity]:
-    names = {"tce": "TCE, %", "tce_equal_mass": f"TCE, %, {options.mass.n} bins"}
-    view = {"binary": "", "classwise": " (class-wise)"}.get(kind, f" ({kind})")
-    for key in _OF_SUMS:
-        of_one = key in ("squared_ece", "ks", "kuiper") and kind not in ("binary", "confidence")
-        of_events = key in _OF_EVENTS and kind != "binary"
-        if not of_one and not of_events and (key != "tce" or blocks):
-            quantity = _TABLE[key]
-            name = f"– {quantity.name}" if quantity.part else f"{names.get(key, quantity.name)}{view}"
-            yield quantity._replace(name=name, kind=kind)
 
 
 def sums_lines(total: tn.Accumulator, options: Options, where: str = "", *, blocks: bool = False) -> list[Line]:
@@ -393,36 +278,56 @@ def sums_lines(total: tn.Accumulator, options: Options, where: str = "", *, bloc
 
 
 def _lines_of(sums: Any, options: Options, group: Any, where: str, blocks: bool) -> list[Line]:
+    evidence = Evidence.of_sums(sums, two_columns="keep")
     lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
-    quantities = tuple(_sums_quantities(options, sums.kind, blocks))
     with reword_messages(wording()) as warned:
-        lines += [_line(one, sums, options) for one in quantities]
-        known = [one for one, line in zip(quantities, lines[1:], strict=True) if "value" in line]
-        found = _estimates(known, {sums.kind: _Source(sums)}, options, binned=True) if options.intervals else {}
+        quantities = tuple(_sums_quantities(options, evidence, blocks))
+        lines += [_line(q, evidence) for q in quantities]
+        known = [q for q, line in zip(quantities, lines[1:], strict=True) if "value" in line]
+        found = _estimates(known, {evidence.view: evidence}, options) if options.intervals else {}
         for line in lines:
             if line["key"] in found:
                 line |= {name: getattr(found[line["key"]], name) for name in LIMITS} | {"estimate": found[line["key"]]}
-        lines = [line for line in lines if line.get("value") or line["key"] not in CERTAIN]
+        counts = _counts(evidence) if evidence.view == "binary" else {}
+        names = {"n_certain": "scores of 0 or 1", "n_certain_wrong": "– contradicted"}
+        lines += [
+            {"key": key, "name": names[key], "value": counts[key], "note": ""}
+            for key in CERTAIN
+            if counts.get(key, 0) > 0
+        ]
     warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
     return [{"group": group} | line for line in lines]
 
 
-def _line(one: Quantity, sums: Any, options: Options) -> Line:
+def _sums_quantities(options: Options, evidence: Evidence, blocks: bool) -> Iterator[Quantity]:
+    view = evidence.view
+    words = {"binary": "", "classwise": " (class-wise)"}.get(view, f" ({view})")
+    for one in MEASURES.values():
+        of_events = "events" in one.shown.split() and view == "binary"
+        of_one = one.view != "confidence" or view in ("binary", "confidence")
+        if not of_events and not ("sums" in one.shown.split() and of_one):
+            continue
+        q = Quantity.of(one, options, view, binned=True)
+        if one.key == "tce":
+            if blocks:
+                yield q._replace(name=f"TCE, %{words}")
+            mass = partial(tn.tce, bins=options.mass)
+            yield q._replace(key="tce_equal_mass", name=f"TCE, %, {options.mass.n} bins{words}", ask=mass)
+        else:
+            yield q._replace(name=f"– {q.name}" if q.part else f"{q.name}{words}")
+
+
+def _line(q: Quantity, evidence: Evidence) -> Line:
     """The value of a measure and the note that it is from a sketch, or why there is none."""
-    line: Line = {"key": one.key, "name": one.name}
-    arguments = one.arguments(options)
+    line: Line = {"key": q.key, "name": q.name}
     try:
-        value = one.function(sums, **arguments)
+        value = value_of(q.ask, evidence)
     except InputError as reason:
-        if isinstance(sums, Binned) and one.scores:  # not the bins that it asks for, which the user did not name
+        if isinstance(evidence.sums, Binned) and q.scores:  # not the bins that it asks for, which the user did not name
             return line | {"note": _SCORES_LOST}
         return line | {"note": reason.but(remedy="", context="").render(wording())}
-    sketched = isinstance(sums, tn.Sketch) and one.function is not _event_rate
+    sketched = isinstance(evidence.sums, tn.Sketch) and q.key != "prevalence"
     return line | {"value": value, "note": FROM_SKETCH if sketched else ""}
-
-
-LIMITS = ("low", "high", "floor")
-FROM_SKETCH = "from a sketch"
 
 
 def lines_data(lines: Iterable[Line], intervals: bool) -> list[Line]:

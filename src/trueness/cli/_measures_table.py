@@ -1,4 +1,4 @@
-"""The tables of ``trueness measure``: every number with its interval, or with its value for a calibrated model."""
+"""The tables and files of ``trueness measure``: every number with its interval, or with its value if calibrated."""
 
 import math
 import re
@@ -6,15 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import trueness as tn
-from trueness._text.bins import bin_name
+from trueness._text.bins import bin_name, rule_in_words
 from trueness._text.numbers import common_decimals, level_percent, ratio, span
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns
 from trueness.cli._interval_texts import Texts, join_names, limits_notes
-from trueness.cli._measurements import CERTAIN, Line, Measurements, ModelMeasures, Options, Quantity, group_name
+from trueness.cli._measurements import (
+    CERTAIN,
+    Line,
+    Measurements,
+    ModelMeasures,
+    Options,
+    Quantity,
+    group_name,
+    lines_data,
+)
+from trueness.cli._writing import Output
+from trueness.infer._catalogue import MEASURES
 
-_BINNED = {"ece": "ECE", "mce": "MCE", "ace": "ACE", "tce": "TCE", "squared_ece": "squared ECE"}
 _OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected")
 """Measures that a table of groups shows; CSV and JSON have all."""
 _ALWAYS = ("n", "ece", "observed_expected")
@@ -32,7 +42,7 @@ _SKETCH = (
 
 def _texts(q: Quantity, values: Iterable[float]) -> Texts:
     """With decimals that suit the values of all models."""
-    return Texts(q.form, common_decimals(list(values)) if q.form == "fraction" else 4)
+    return Texts(q.unit, common_decimals(list(values)) if q.unit == "fraction" else 4)
 
 
 def measures_table(result: Measurements, source: str) -> Table:
@@ -51,7 +61,7 @@ def measures_table(result: Measurements, source: str) -> Table:
     columns.append(Column("meaning", "meaning", optional=True))
     shown = shown_quantities(result)
     rows = [row for q in shown for row in _measure_rows(q, result.models, title, beside)]
-    ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.form == "number"]
+    ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.unit == "number"]
     more = [f"Calibrated: {', '.join(ideals)}."] if ideals and number > 1 and title else []
     return Table(columns, rows, [*_notes(result, source, shown), *more])
 
@@ -99,7 +109,7 @@ def _notes(result: Measurements, source: str, shown: Iterable[Quantity]) -> list
     weight += "" if result.cluster is None else f", clusters {result.cluster!r}"
     measures: dict[str, list[str]] = {}
     for key, words in result.bins.items():
-        measures.setdefault(words, []).append(_BINNED[key])
+        measures.setdefault(words, []).append(MEASURES[key].name)
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
     found = [(q.name, one.estimates[q.key]) for q in shown for one in result.models if q.key in one.estimates]
     remarks = limits_notes(found, clustered=result.cluster is not None)
@@ -189,3 +199,87 @@ def _sums_row(line: Line) -> dict[str, Any]:
         row["interval"] = texts.interval(line["low"], line["high"])
         row |= {} if math.isnan(line["floor"]) else {"floor": texts.value(line["floor"])}
     return row
+
+
+def models_output(result: Measurements, source: str) -> Output:
+    """A row per measure, a column per model."""
+    names = [model.name for model in result.models]
+    tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
+    details = [
+        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", bins_table(table))
+        for name, kind, table in tables
+    ]
+    if tables:
+        csv = _bin_lines(tables)
+    else:
+        key = "measure"
+        while key in names:  # a model may be called so
+            key += "_"
+        numbers = {model.name: model.numbers(shown_quantities(result)) for model in result.models}
+        rows = [{key: one} | {name: numbers[name][one] for name in names} for one in numbers[names[0]]]
+        csv = Table([Column(name, name) for name in (key, *names)], rows)
+    data = _about(result, source) | {"models": [_entry(model, result) for model in result.models]}
+    return Output(measures_table(result, source), data, details, csv)
+
+
+def groups_output(results: Sequence[tuple[Group, Measurements]], source: str) -> Output:
+    """A row per group and model, a column per measure."""
+    first = results[0][1]
+    rows = [
+        {**group.entry(), "model": model.name, **model.numbers(one.quantities)}
+        for group, one in results
+        for model in one.models
+    ]
+    columns = [column._replace(title=column.key) for column in group_columns(["by"])]
+    numbers = first.models[0].numbers(first.quantities)
+    csv = Table([*columns, *(Column(key, key) for key in ("model", *numbers))], rows)
+    groups = [{**group.entry(), "models": [_entry(m, one) for m in one.models]} for group, one in results]
+    return Output(groups_table(results, source), _about(first, source) | {"groups": groups}, csv=csv)
+
+
+def _about(result: Measurements, source: str) -> dict[str, Any]:
+    data = {"source": source, "label": result.label, "weight": result.weight}
+    data |= {} if result.cluster is None else {"cluster": result.cluster}
+    return {"data": data, "bins": result.bins, **({} if result.level is None else {"level": result.level})}
+
+
+def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
+    """One model as JSON has it."""
+    values = model.numbers(result.quantities)
+    entry: dict[str, Any] = {
+        "name": model.name,
+        "columns": list(model.columns),
+        "classes": None if model.classes is None else list(model.classes),
+        "measures": values,
+        "infinite": [key for key, value in values.items() if math.isinf(value)],
+    }
+    for words, key in (("methods", "method"), ("notes", "note")) if model.estimates else ():
+        entry[words] = {name: text for name, one in model.estimates.items() if (text := getattr(one, key))}
+    if model.tables:
+        entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
+    return entry
+
+
+def _bin_lines(tables: Sequence[tuple[str, str, tn.BinTable]]) -> Table:
+    """The bins of all models with every digit, one line per bin."""
+    keys = list(dict.fromkeys(key for *_, table in tables for key in table.columns()))
+    keys.sort(key=lambda key: key != "label")
+    rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
+    return Table([Column(key, key) for key in ("model", "kind", *keys)], rows)
+
+
+def sums_output(
+    names: Sequence[str], total: tn.Accumulator, lines: Sequence[Line], options: Options, source: str
+) -> Output:
+    """A row per measure and group."""
+    entries = lines_data(lines, options.intervals)
+    data = {
+        "data": {"sources": list(names), **total.about, "by": total.by},
+        "kept": total.bins,
+        "bins": rule_in_words(options.bins),
+        **({"level": options.level} if options.intervals else {}),
+        "measures": entries,
+    }
+    keys = [key for key in entries[0] if key != "group" or total.by]
+    csv = Table([Column(key, key) for key in keys], [one | {"group": group_name(one["group"])} for one in entries])
+    return Output(sums_table(lines, total, options, source), data, csv=csv)

@@ -50,13 +50,12 @@ def check_options(target: Target, *, tripod: bool) -> None:
 
 def panels_of_rows(rows: "Rows", level: float) -> Iterator[ModelPanel]:
     """The panel of each model and group."""
-    panel: Any = tn.panel
     parts = [(group, part, model) for group, part in rows.groups() for model in rows.choice.models]
     with progress_bar("Making the panel") as report:
         for i, (group, part, model) in enumerate(parts):
             with part.about(model, group=group) as warned:
                 one = part.arguments(model)
-                found = panel(one.y_true, one.y_prob, level=level, cluster=part.cluster, seed=0, **one.rows)
+                found = tn.panel(one.y_true, one.y_prob, level=level, cluster=part.cluster, seed=0, **one.rows)
             warning(*warned, about=group.name(model.name))
             report(i + 1, len(parts))
             yield ModelPanel(group, model.name, found)
@@ -120,8 +119,8 @@ def _lines(one: ModelPanel) -> Iterator[dict[str, Any]]:
     columns, texts = one.panel.columns(), Texts("number")
     for values in zip(*columns.values(), strict=True):
         line = dict(zip(columns, values, strict=True))
-        test = line["key"] not in one.panel.names
-        floor, ideal = line["floor"], line["ideal"]
+        floor, ideal = (None if math.isnan(line[key]) else line[key] for key in ("floor", "ideal"))
+        reference = number(floor) if floor is not None else "" if ideal is None else f"{ideal:g}"
         yield {
             **one.group.entry(),
             "model": one.model,
@@ -129,16 +128,10 @@ def _lines(one: ModelPanel) -> Iterator[dict[str, Any]]:
             "key": Cell(line["key"], line["measure"]),
             "value": texts.value(line["value"]),
             "interval": texts.interval(line["low"], line["high"]),
-            "floor": Cell(None if math.isnan(floor) else floor, _reference(floor, ideal)),
+            "floor": Cell(floor, reference),
             "floor_high": None if math.isnan(line["floor_high"]) else texts.value(line["floor_high"]),
-            "shown": not test,
+            "shown": line["key"] in one.panel.names,
         }
-
-
-def _reference(floor: float, ideal: float) -> str:
-    if not math.isnan(floor):
-        return number(floor)
-    return "" if math.isnan(ideal) else f"{ideal:g}"
 
 
 def _tests(one: ModelPanel, *, alone: bool) -> str:

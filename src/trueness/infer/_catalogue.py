@@ -58,8 +58,11 @@ class Measure(NamedTuple):
     """Whether it is a part of the measure above it."""
     summed: bool = False
     """Whether it is summed over classes, not averaged."""
+    short: str = ""
+    """Its name where room is scarce."""
     shown: str = ""
-    """Where it is listed: `trueness measure` of 'rows', of the views of a 'matrix', of 'sums'; 'report'."""
+    """Where it is listed: by `trueness measure` for 'rows', each view of a 'matrix', all 'classes' of a matrix, for
+    'sums', for sums of 'events' only; in the 'report'."""
 
 
 def _corp(part: str) -> Callable[..., float]:
@@ -90,7 +93,7 @@ def _free_intercept(sums: Any) -> float:
 _TABLE = (
     Measure("prevalence", "prevalence", "Share of events.", "share of events", "share of events",
             _event_rate("prevalence", ("binary",), "one event per row", "'accuracy' is for the top class."),
-            of_one(rate_limits, bins=True), better="", scores=False, shown="rows sums report"),
+            of_one(rate_limits, bins=True), better="", scores=False, shown="rows events report"),
     Measure("accuracy", "accuracy", "Share of rows whose top class is the label.", "share of correct top labels",
             "top label right",
             _event_rate("accuracy", ("confidence", "top-label"), "the top class of each row",
@@ -120,38 +123,38 @@ _TABLE = (
             of.squared_ece, squared_limits, ideal=0, scores=False, view="confidence", shown="rows matrix sums"),
     Measure("ks", "KS distance", "Largest |mean of label − score| over all scores up to one.",
             "largest gap of cumulative sums", "cumulative gap",
-            _distance("ks"), biased, "pooled", shown="sums"),
+            _distance("ks"), biased, "pooled", view="confidence", shown="sums"),
     Measure("kuiper", "Kuiper distance", "Largest |mean of label − score| over all ranges of scores.",
             "largest gap of any range of scores", "gap of a range",
-            _distance("kuiper"), biased, "pooled", shown="sums"),
+            _distance("kuiper"), biased, "pooled", view="confidence", shown="sums"),
     Measure("brier", "Brier score", "Mean of (score − label)².", "mean squared error", "squared error",
-            of.brier, loss_limits("brier"), scores=False, shown="rows sums report"),
+            of.brier, loss_limits("brier"), scores=False, shown="rows classes sums report"),
     # Not pooled: pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 % too low
     Measure("miscalibration", "miscalibration", "Score minus that of the isotonic recalibration (CORP).",
             "gap to isotonic regression fitted on these rows", "0 at best",
-            _corp("miscalibration"), biased, "drawn", part=True, summed=True, shown="rows sums report"),
+            _corp("miscalibration"), biased, "drawn", part=True, summed=True, shown="rows classes sums report"),
     Measure("discrimination", "discrimination",
             "Score of the event rate minus that of the isotonic recalibration (CORP).", "gain over the base rate",
             "is subtracted",
-            _corp("discrimination"), discrimination_limits, better="more", part=True, shown="rows sums report"),
+            _corp("discrimination"), discrimination_limits, better="more", part=True, shown="rows classes sums report"),
     Measure("uncertainty", "uncertainty", "Score of the event rate, for the Brier score r(1 − r).",
             "Brier score of the base rate", "of prevalence",
-            _corp("uncertainty"), uncertainty_limits, better="", part=True, shown="rows report"),
+            _corp("uncertainty"), uncertainty_limits, better="", part=True, shown="rows classes report"),
     Measure("scaled_brier", "scaled Brier score", "1 − Brier score / r(1 − r), with event rate r.",
             "1 − Brier score / UNC: 1 at best, 0 for the base rate", "1 at best",
             of.scaled_brier, scaled_brier_limits, better="more", scores=False, shown="report"),
     Measure("log_loss", "log loss", "Mean of −log(probability of the label), in nats.",
             "negative log-likelihood, in nats", "-log-likelihood",
-            of.log_loss, loss_limits("log"), shown="rows sums report"),
+            of.log_loss, loss_limits("log"), shown="rows classes sums report"),
     Measure("slope", "slope", "Slope of the logistic regression of labels on the logits of the scores.",
             "below 1: too extreme; above 1: not extreme enough", "< 1: extreme",
             of.calibration_slope, of_line(slope_limits), ideal=1, unit="number", better="",
-            shown="rows sums report"),
+            shown="rows events report"),
     Measure("intercept", "calibration in the large",
             "Intercept of the logistic regression of labels on the logits of the scores, the slope being 1.",
             "intercept at slope 1; below 0: too high on average", "at slope 1",
-            of.calibration_intercept, of_line(intercept_limits), ideal=0, unit="number", better="",
-            shown="rows sums report"),
+            of.calibration_intercept, of_line(intercept_limits), ideal=0, unit="number", better="", short="intercept",
+            shown="rows events report"),
     Measure("free_intercept", "intercept (free slope)",
             "Intercept of the logistic regression of labels on the logits of the scores, beside the slope.",
             "of the same fit as the slope", "beside the slope",
@@ -159,7 +162,7 @@ _TABLE = (
     Measure("observed_expected", "observed/expected", "Observed events divided by the sum of the scores.",
             "below 1: scores too high on average", "> 1: too low",
             of.observed_expected, of_one(ratio_limits, bins=True), ideal=1, unit="number", better="", scores=False,
-            shown="rows sums report"),
+            shown="rows events report"),
     Measure("auc", "AUC", "Probability that an event has a higher score than a non-event.",
             "for orientation: discrimination, not calibration", "discrimination",
             of.auc, of_one(auc_limits), better="more", shown="report"),

@@ -178,6 +178,11 @@ def estimate_of(
     return _answers({"": _question(measure, options)}, evidence, checked_level(level), rng, floor=floor)[""]
 
 
+def value_of(measure: str | Callable[..., float], evidence: Evidence) -> float:
+    """The value alone of one measure of rows or sums that have been read."""
+    return _question(measure, {}).value(evidence)
+
+
 def estimates(
     names: Iterable[str] | Mapping[str, str | Callable[..., float]],
     y_true: ArrayLike,
