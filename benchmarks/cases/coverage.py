@@ -36,9 +36,9 @@ import trueness as tn
 from cases._hard_scenarios import HardData, hard_scenarios
 from trueness import simulate
 from trueness.infer import ece_interval
-from trueness.infer.interval._score_interval import untested_set
-from trueness.infer.test._exact_test import required_draws
+from trueness.infer.interval._score_interval import DefaultParts
 from trueness.infer.test._omnibus import omnibus_test
+from trueness.infer.test._pair_tests import required_draws
 from trueness_papers.dirichlet import with_true_errors
 from trueness_papers.distortions import Bump, Oscillation, Steps
 from trueness_papers.sun import sun_setting
@@ -229,8 +229,8 @@ def score_in_default_cells(
 ) -> tuple[float, float, float, int]:
     """Coverage, length, power and 1; only the coverage if zero was not tested."""
     (cells,), alpha = tn.tally(y, p).parts, round(1 - LEVEL, 12)
-    found = untested_set(cells, alpha)
-    low, high = found.ends
+    found = DefaultParts.of_cells(cells)
+    low, high = found.at(alpha).region[:2]
     rejected = found.rejected
     if tested or low > truth:
         rejected = rejected or omnibus_test(cells, required_draws(alpha), rng).pvalue <= alpha

@@ -16,8 +16,8 @@ import trueness as tn
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
-from trueness.infer.test._exact_test import PairStatistic
 from trueness.infer.test._omnibus import omnibus_power
+from trueness.infer.test._pair_tests import PairStatistic
 
 SINGLE = ("exact", "t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
 ALPHA = 0.05

@@ -12,7 +12,7 @@ from scipy import special
 from trueness._numerics.pairs import pair_sums
 from trueness._tally.binned_scores import of_matrix
 from trueness._tally.rows_or_sums import as_sample
-from trueness.infer.test._exact_test import PairStatistic
+from trueness.infer.test._pair_tests import PairStatistic
 from trueness.typing import Floats
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table

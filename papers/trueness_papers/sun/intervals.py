@@ -10,11 +10,12 @@ from trueness._tally.binned_scores import BinnedScores, of_matrix
 from trueness._tally.rows_or_sums import as_sample
 from trueness.infer import ece_interval
 from trueness.infer.interval._analytic import analytic_region, zero_threshold
-from trueness.infer.interval._hulc import adaptive_hulc, hulc
 from trueness.infer.interval._resampling import (
     RowKinds,
+    adaptive_hulc,
     bootstrap_squared_ece,
     centred_interval,
+    hulc,
     percentile_interval,
     politis_romano,
     subsampling,

@@ -1,4 +1,4 @@
-"""Confidence sets for the calibration error: laws, by hand, against plain transcriptions, by enumeration."""
+"""Confidence sets for the calibration error: laws, defaults and messages of all methods."""
 
 import itertools
 import math
@@ -15,6 +15,7 @@ from trueness import simulate
 from trueness.infer import ece_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+METHODS = pytest.mark.parametrize("method", ["score", "analytic"])
 
 
 def asked(*args, **options):
@@ -27,24 +28,26 @@ def asked(*args, **options):
         return None
 
 
-METHODS = pytest.mark.parametrize("method", ["score", "analytic"])
-
-
 @METHODS
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(pairs=rows, cut=st.integers(0, 40), seed=st.integers(0, 99))
 def test_a_tally_in_any_order_and_split_gives_the_same_bits(method, pairs, cut, seed):
     y, p = arrays(pairs)
     order = np.random.default_rng(seed).permutation(y.size)
     cut %= y.size
     merged = tn.tally(y[:cut], p[:cut]) + tn.tally(y[cut:], p[cut:])
-    found = asked(y, p, bins=3, method=method, seed=seed)
-    assert asked(merged, bins=3, method=method, seed=seed) == found
-    assert asked(y[order], p[order], bins=3, method=method, seed=seed) == found
+    options = {"bins": 3, "method": method, "seed": seed, "squared": True}
+    found = asked(y, p, **options)
+    assert asked(merged, **options) == asked(y[order], p[order], **options) == found
+    if found is not None:
+        assert found.estimate == pytest.approx(tn.squared_ece(y, p, bins=3), abs=1e-12)
+        assert found.low <= max(found.estimate, 0) + 1e-15
+        assert max(found.estimate, 0) <= found.high + 1e-15
+        assert ece_interval(y, p, **options | {"squared": False}) == found.root()
 
 
 @METHODS
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=weighted_rows())
 def test_a_whole_number_weight_repeats_the_row(method, data):
     y, p, w = data
@@ -72,21 +75,6 @@ def test_a_whole_number_weight_repeats_the_row_of_a_matrix(method):
 
 
 @METHODS
-@settings(max_examples=40)
-@given(pairs=rows)
-def test_the_estimate_is_the_squared_error_and_lies_within(method, pairs):
-    y, p = arrays(pairs)
-    found = asked(y, p, bins=3, method=method, squared=True, seed=0)
-    if found is None:
-        return
-    assert found.estimate == pytest.approx(tn.squared_ece(y, p, bins=3), abs=1e-12)
-    assert found.low <= max(found.estimate, 0) + 1e-15
-    assert max(found.estimate, 0) <= found.high + 1e-15
-    rooted = ece_interval(y, p, bins=3, method=method, seed=0)
-    assert rooted == found.root()
-
-
-@METHODS
 def test_the_confidence_of_two_classes_is_that_of_a_tally_of_confidences(method):
     d = simulate.multiclass(400, 2, distortion=simulate.Temperature(2), seed=2)
     tally = tn.tally(d.y_true, d.y_prob, kind="confidence")
@@ -107,36 +95,40 @@ def test_two_columns_are_the_binary_problem_of_the_second_unless_asked_otherwise
     assert ece_interval(d.y_true.tolist(), d.y_prob.tolist(), seed=4) == found
 
 
-def test_the_same_seed_gives_the_same_set_and_a_generator_moves_on():
-    d = simulate.multiclass(120, 3, seed=3)
-    first = ece_interval(d.y_true, d.y_prob, k=3, seed=7)
-    assert first == ece_interval(d.y_true, d.y_prob, k=3, seed=7)
-    assert first == ece_interval(d.y_true, d.y_prob, k=3, seed=np.random.default_rng(7))
-
-
-def test_a_higher_level_gives_a_larger_set():
-    d = simulate.binary(400, distortion=simulate.Logit(slope=0.4), seed=2)
+def test_wrong_scores_are_rejected_and_a_higher_level_gives_a_larger_set():
+    d = simulate.binary(3000, distortion=simulate.Logit(slope=0.4), seed=1)
     for method in ("score", "analytic"):
-        sets = [ece_interval(d.y_true, d.y_prob, method=method, level=level, seed=0) for level in (0.6, 0.8, 0.9, 0.99)]
+        sets = [ece_interval(d.y_true, d.y_prob, method=method, level=level, seed=0) for level in (0.6, 0.9, 0.99)]
         assert all(a.hull[0] >= b.hull[0] and a.high <= b.high for a, b in itertools.pairwise(sets))
+        assert not sets[-1].includes_zero
+        assert d.true_ece("l2") in sets[-1]
+
+
+def test_the_lower_end_is_zero_when_zero_is_not_rejected():
+    d = simulate.binary(300, seed=1)
+    found = ece_interval(d.y_true, d.y_prob, seed=0)
+    assert (found.includes_zero, found.low, found.low_closed, found.is_interval) == (True, 0.0, True, True)
+    assert found.bins == "MassAndWidth(mass=10, width=10): 18 bins with rows"
 
 
 def test_the_result_names_its_bins():
-    d = simulate.binary(1000, seed=1)
-    assert ece_interval(d.y_true, d.y_prob, seed=0).bins == "MassAndWidth(mass=16, width=16): 31 bins with rows"
+    d, e = simulate.binary(1000, seed=1), simulate.multiclass(1000, 4, seed=1)
     assert ece_interval(d.y_true, d.y_prob, method="analytic").bins.startswith("EqualWidth(n=16)")
-    e = simulate.multiclass(1000, 4, seed=1)
     assert ece_interval(e.y_true, e.y_prob, k=2, seed=0).bins.startswith("cubes, 10 cells per axis: ")
-    assert ece_interval(e.y_true, e.y_prob, k=4, bins=3, seed=0).bins.startswith(
-        "simplices of equal volume, 3 per edge"
-    )
+    simplices = ece_interval(e.y_true, e.y_prob, k=4, bins=3, seed=0).bins
+    assert simplices.startswith("simplices of equal volume, 3 per edge")
 
 
-def test_a_score_of_one_counts():
-    y, p = [0, 1, 1, 0], [1.0, 1.0, 1.0, 0.97]
-    found = ece_interval(y, p, bins=20, method="analytic", squared=True)
-    assert found.n == 4
-    assert found.estimate == pytest.approx(tn.squared_ece(y, p, bins=20))
+def test_defaults_are_written_out():
+    d = simulate.binary(200, distortion=simulate.Logit(slope=0.4), seed=2)
+    default, written = {"seed": 0}, {"level": 0.95, "method": "score", "squared": False, "weight_type": "frequency"}
+    assert ece_interval(d.y_true, d.y_prob, **default) == ece_interval(d.y_true, d.y_prob, **default, **written)
+    for method in ("bootstrap", "subsampling", "adaptive-hulc"):
+        options = {"method": method, "bins": 5, "seed": np.random.default_rng(0)}
+        drawn = ece_interval(d.y_true, d.y_prob, **options)
+        assert drawn == ece_interval(d.y_true, d.y_prob, resamples=500, **options | default)
+        assert drawn.n == 200
+    assert ece_interval(d.y_true, d.y_prob, bins=5, **default) == ece_interval(d.y_true, d.y_prob, bins=5, k=1, seed=0)
 
 
 @pytest.mark.all_cases
@@ -144,28 +136,23 @@ def test_a_score_of_one_counts():
     ("options", "message"),
     [
         ({"level": 0.5}, "`level` must lie strictly between 0.5 and 1; got 0.5"),
-        ({"level": 1}, "`level` must lie"),
         ({"level": True}, "`level` must lie"),
         ({"method": "magic"}, "`method` must be"),
-        ({"seed": -1}, "`seed` must be"),
         ({"seed": "a"}, "`seed` must be"),
         ({"squared": 1}, "`squared` must be True or False"),
         ({"support": "all"}, "`support` must be 'published' or 'reachable'"),
-        ({"support": "reachable"}, "`support` is only for `method='analytic'`"),
         ({"k": 2}, "`k` must be None or 1 for a vector"),
         ({"k": 1.0}, "`k` must be a whole number"),
-        ({"bins": tn.Isotonic()}, "must not depend on the labels"),
         ({"bins": tn.BlockIsotonic()}, "must not depend on the labels"),
         ({"bins": tn.EqualMass(3), "method": "analytic"}, "cells of equal volume for `method='analytic'`"),
-        ({"bins": tn.Edges([0, 0.5, 1]), "method": "analytic"}, "cells of equal volume"),
         ({"sample_weight": [0.5, 1, 1, 1]}, "must be whole numbers"),
         ({"sample_weight": [0.5, 1, 1, 1], "method": "analytic"}, "must be whole numbers"),
-        ({"bins": 1000}, "No bin holds two rows"),
-        ({"bins": 1000, "method": "hulc"}, "No bin holds two rows"),
+        ({"bins": 1000}, r"No bin holds two rows, .*; 4 rows are in as many bins\. Use fewer `bins`"),
         ({"smoothness": 0.5}, "`smoothness` is not for `method='score'` with k = 1"),
         ({"smoothness": 2, "method": "analytic"}, r"`smoothness` must lie in \(0, 1\]; got 2"),
-        ({"smoothness": 0, "method": "analytic"}, r"`smoothness` must lie in \(0, 1\]; got 0"),
         ({"smoothness": 0.5, "method": "analytic", "bins": 3}, "`smoothness` sets the default number of bins"),
+        ({"level": 1 - 0.9e-9, "method": "analytic"}, "`level` must be at most 1 - 1e-09"),
+        ({"level": 0.99991}, r"`level` must be at most 0\.9999 for `method='score'`"),
     ],
 )
 def test_bad_arguments_are_named(options, message):
@@ -173,13 +160,15 @@ def test_bad_arguments_are_named(options, message):
         ece_interval([0, 1, 0, 1], [0.1, 0.2, 0.7, 0.8], **options)
 
 
-def test_other_views_of_a_matrix_are_refused():
+def test_other_views_of_a_matrix_and_single_rows_are_refused():
     d = simulate.multiclass(30, 3, seed=0)
     for kind in ("classwise", "top-label"):
         with pytest.raises(tn.InputError, match="`kind` must be 'confidence'"):
             ece_interval(d.y_true, d.y_prob, kind=kind)
         with pytest.raises(tn.InputError, match="`kind` must be 'confidence'"):
             ece_interval(tn.tally(d.y_true, d.y_prob, kind=kind), method="analytic")
+    with pytest.raises(tn.InputError, match="No bin holds two rows, so the error cannot be estimated; 1 rows are"):
+        ece_interval([1], [0.4])
 
 
 @pytest.mark.filterwarnings("error::trueness.TruenessWarning")
@@ -187,6 +176,7 @@ def test_rows_that_are_mostly_alone_are_a_warning():
     p = [0.01, 0.011, 0.3, 0.5, 0.7, 0.9]
     with pytest.warns(tn.FewRowsWarning, match="4 of 6 rows are alone in their bin"):
         ece_interval([0, 1, 0, 1, 0, 1], p, bins=6, seed=0)
+    assert ece_interval([0, 1, 0, 1], [*p[:2], 0.5, 0.9], bins=6, seed=0).n == 4  # half is not most
 
 
 def test_cells_of_one_row_have_the_set_of_algorithm_1():
@@ -198,23 +188,18 @@ def test_cells_of_one_row_have_the_set_of_algorithm_1():
     assert (found.estimate, found.low, found.includes_zero) == (0, 0, True)
     assert found.high == pytest.approx(1.6448536269514722 * s, rel=1e-12)
     assert "No bin holds two rows" in found.note
-    P = simulate.multiclass(6, 4, seed=0)
-    for k in (2, 4):
-        several = ece_interval(P.y_true, P.y_prob, k=k, bins=500, method="analytic", squared=True)
-        assert (several.estimate, several.includes_zero) == (0, True)
 
 
 def test_smoothness_sets_the_default_cells():
     d, many = simulate.binary(300, seed=0), simulate.multiclass(300, 4, seed=0)
-    for s in (1.0, 0.5, 0.1):
+    for s in (1.0, 0.3):
         bins = round(300 ** (2 / (4 * s + 1)))
         for options in ({"method": "analytic"}, {"method": "hulc", "seed": 1}):
             rough = ece_interval(d.y_true, d.y_prob, smoothness=s, **options)
             assert rough == ece_interval(d.y_true, d.y_prob, bins=bins, **options)
-        assert tn.squared_ece(d.y_true, d.y_prob, smoothness=s) == tn.squared_ece(d.y_true, d.y_prob, bins=bins)
-        importance = {"weight_type": "importance", "sample_weight": np.linspace(1, 2, 300)}
-        rough = tn.squared_ece(d.y_true, d.y_prob, smoothness=s, **importance)
-        assert rough == tn.squared_ece(d.y_true, d.y_prob, bins=bins, **importance)
+        for weights in ({}, {"weight_type": "importance", "sample_weight": np.linspace(1, 2, 300)}):
+            rough = tn.squared_ece(d.y_true, d.y_prob, smoothness=s, **weights)
+            assert rough == tn.squared_ece(d.y_true, d.y_prob, bins=bins, **weights)
         for k, free in {2: 2, 4: 3}.items():
             bins = round(300 ** (2 / (4 * s + free)))
             several = tn.squared_ece(many.y_true, many.y_prob, k=k, smoothness=s)
@@ -223,62 +208,21 @@ def test_smoothness_sets_the_default_cells():
             assert rough == ece_interval(many.y_true, many.y_prob, k=k, bins=bins, method="analytic")
 
 
-@pytest.mark.parametrize("score", [1e-93, 1e-160, 1e-200, 5e-324])
-@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("score", [1e-93, 1e-200, 5e-324])
 def test_residuals_whose_squares_vanish_give_the_exact_limit(score):
-    found = tn.ece_interval([0, 0, 0, 0], [score] * 4, seed=0)
+    found = ece_interval([0, 0, 0, 0], [score] * 4, seed=0)
     assert (found.includes_zero, found.low) == (True, 0)
     assert found.high == pytest.approx(1 - 0.025**0.25)  # none of four
-    among_others = tn.ece_interval([0] * 4 + [1, 0, 1] * 9, [score] * 4 + [0.6] * 27, bins=2, seed=0)
+    among_others = ece_interval([0] * 4 + [1, 0, 1] * 9, [score] * 4 + [0.6] * 27, bins=2, seed=0)
     assert among_others.high < 0.4
 
 
-@pytest.mark.parametrize("squared", [False, True])
-def test_no_error_is_larger_than_one(squared):
-    assert ece_interval([0, 1], [0.4, 0.4], seed=0, squared=squared).high == 1
-
-
-def test_the_squared_error_of_several_scores_is_at_most_2():
-    """One-hot scores with all probability on the wrong class are at a squared distance of 2 from the labels."""
+def test_no_error_is_larger_than_one_and_that_of_several_scores_than_two():
+    for squared in (False, True):
+        assert ece_interval([0, 1], [0.4, 0.4], seed=0, squared=squared).high == 1
     y = np.arange(30) % 3
     found = ece_interval(y, np.eye(3)[(y + 1) % 3], k=3, bins=2, squared=True, seed=0)
-    assert found.estimate == pytest.approx(2)
-    assert found.high == 2
-
-
-def test_defaults_are_written_out():
-    d = simulate.binary(200, distortion=simulate.Logit(slope=0.4), seed=2)
-    default = ece_interval(d.y_true, d.y_prob, seed=0)
-    assert default == ece_interval(
-        d.y_true, d.y_prob, seed=0, level=0.95, method="score", squared=False, weight_type="frequency"
-    )
-    for method in ("bootstrap", "subsampling", "adaptive-hulc"):
-        options = {"method": method, "bins": 5, "seed": 0}
-        drawn = ece_interval(d.y_true, d.y_prob, **options)
-        assert drawn == ece_interval(d.y_true, d.y_prob, resamples=500, **options)
-        assert drawn.n == 200
-    k1 = ece_interval(d.y_true, d.y_prob, bins=5, seed=0)
-    assert k1 == ece_interval(d.y_true, d.y_prob, bins=5, k=1, seed=0)
-
-
-@pytest.mark.parametrize("method", ["bootstrap", "basic-bootstrap", "centred-bootstrap"])
-def test_bootstraps_draw_rows_up_to_2000_and_the_sums_of_bins_beyond(method):
-    d = simulate.binary(2001, distortion=simulate.Logit(slope=0.4), seed=2)
-    options = {"method": method, "bins": 5, "resamples": 20, "seed": 0}
-    binned = ece_interval(tn.binned(d.y_true, d.y_prob, bins=5), **options)
-    assert ece_interval(d.y_true, d.y_prob, **options) == binned
-    y, p = d.y_true[1:], d.y_prob[1:]
-    assert ece_interval(y, p, **options).high != ece_interval(tn.binned(y, p, bins=5), **options).high
-
-
-@pytest.mark.parametrize("method", ["subsampling", "politis-romano", "hulc", "adaptive-hulc"])
-def test_methods_that_split_rows_do_so_for_any_number(method):
-    d = simulate.binary(2001, distortion=simulate.Logit(slope=0.4), seed=2)
-    options = {"method": method, "bins": 5, "seed": 0, **({} if method == "hulc" else {"resamples": 20})}
-    found = ece_interval(d.y_true, d.y_prob, squared=True, **options)
-    assert found.estimate == pytest.approx(tn.squared_ece(d.y_true, d.y_prob, bins=5))
-    with pytest.raises(tn.InputError, match="every distinct score"):
-        ece_interval(tn.binned(d.y_true, d.y_prob, bins=5), **options)
+    assert (found.estimate, found.high) == (pytest.approx(2), 2)
 
 
 def test_resampled_sets_do_not_go_below_0():
@@ -291,100 +235,24 @@ def test_resampled_sets_do_not_go_below_0():
     assert not far.includes_zero
 
 
-def test_levels_are_above_one_half_and_at_most_1_less_1e_9():
+def test_levels_up_to_their_limits_are_accepted():
     y, p = [0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3]
     for level in (0.5000001, 1 - 1e-9):
         assert ece_interval(y, p, level=level, method="analytic", bins=2).level == level
-    with pytest.raises(tn.InputError, match="`level` must be at most 1 - 1e-09"):
-        ece_interval(y, p, level=1 - 0.9e-9, method="analytic", bins=2)
     assert ece_interval(y, p, level=0.9999, bins=2, seed=0).level == 0.9999
-    with pytest.raises(tn.InputError, match=r"`level` must be at most 0\.9999 for"):
-        ece_interval(y, p, level=0.99991, bins=2, seed=0)
-
-
-def test_clusters_in_given_bins_leave_out_pairs_of_one_cluster():
-    """T = (1/n) Σ_b N (S² − Σ_g S_g²) / (N² − Σ_g N_g²), as documented."""
-    rng = np.random.default_rng(0)
-    p, cluster = rng.random(90), rng.integers(0, 30, 90)
-    y = (rng.random(90) < 0.3).astype(int)
-    found = ece_interval(y, p, bins=3, cluster=cluster, squared=True, seed=0)
-    value = 0.0
-    for b in range(3):
-        some = np.minimum((3 * p).astype(int), 2) == b
-        sums, sizes = np.bincount(cluster[some], (y - p)[some]), np.bincount(cluster[some])
-        value += some.sum() * (sums.sum() ** 2 - sums @ sums) / (some.sum() ** 2 - sizes @ sizes) / 90
-    assert found.estimate == pytest.approx(value)
-    assert (found.n, found.bins) == (90, "EqualWidth(n=3): 3 bins")
-
-
-def test_a_level_that_no_number_of_draws_can_keep_is_refused():
-    with pytest.raises(tn.InputError, match=r"`level` must be at most 0.9999 for `method='score'`.*got 0.9999999"):
-        ece_interval([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], level=0.9999999)
-    assert ece_interval([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], level=0.9999999, method="analytic", bins=2).level < 1
 
 
 def test_small_numbers_are_printed_with_their_digits():
-    y = [1] * 40 + [0] * 19_960
-    printed = str(ece_interval(y, [0.004] * 20_000, level=0.9, squared=True, seed=0))
+    printed = str(ece_interval([1] * 40 + [0] * 19_960, [0.004] * 20_000, level=0.9, squared=True, seed=0))
     assert "[2.23e-06, 6.72e-06]" in printed
     assert "0.0000" not in printed
 
 
-def coverage(make, runs, *, k=1, **options):
-    """Share of sets that hold the truth, and of those without zero."""
-    truth = make(0).true_squared_ece(k=k)
-    held = refuted = 0
-    for seed in range(runs):
-        d = make(seed)
-        found = ece_interval(d.y_true, d.y_prob, k=k, level=0.9, squared=True, seed=seed + 10**6, **options)
-        held += truth in found
-        refuted += not found.includes_zero
-    return held / runs, refuted / runs
-
-
-def error(p, runs):
-    """Four standard errors."""
-    return 4 * math.sqrt(p * (1 - p) / runs)
-
-
-LAWS = {
-    "uniform": {},
-    "rare": {"scores": simulate.Beta(0.3, 60)},
-    "confident": {"scores": simulate.Beta(12, 0.25)},
-    "very confident": {"scores": simulate.Beta(50, 1)},
-    "two digits": {"scores": simulate.Discrete(np.arange(101) / 100)},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [50, 400])
-@pytest.mark.parametrize("law", LAWS)
-def test_the_score_interval_covers_zero_for_calibrated_scores(law, n):
-    runs = 600
-    held, _ = coverage(lambda seed: simulate.binary(n, seed=seed, **LAWS[law]), runs)
-    assert held > 0.9 - error(0.9, runs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [50, 400])
-@pytest.mark.parametrize("law", LAWS)
-def test_the_score_interval_covers_an_error(law, n):
-    runs = 400
-    distortion = simulate.Logit(shift=1.0 if law == "rare" else -0.8)
-    held, _ = coverage(lambda seed: simulate.binary(n, distortion=distortion, seed=seed, **LAWS[law]), runs)
-    assert held > 0.88 - error(0.88, runs)
-
-
 @pytest.mark.slow
 def test_equal_mass_has_more_power_than_equal_width_for_confident_scores():
-    make = lambda seed: simulate.binary(  # noqa: E731
-        400, scores=simulate.Beta(12, 0.25), distortion=simulate.Logit(shift=-1), seed=seed
-    )
-    _, mass = coverage(make, 200)
-    _, width = coverage(make, 200, method="analytic")
-    assert mass > width + 0.2
-
-
-def test_one_row_has_no_interval():
-    with pytest.raises(tn.InputError, match="No bin holds two rows, so the error cannot be estimated; 1 rows are"):
-        ece_interval([1], [0.4])
+    power = dict.fromkeys(("score", "analytic"), 0)
+    for seed in range(200):
+        d = simulate.binary(400, scores=simulate.Beta(12, 0.25), distortion=simulate.Logit(shift=-1), seed=seed)
+        for method in power:
+            power[method] += not ece_interval(d.y_true, d.y_prob, method=method, level=0.9, seed=0).includes_zero
+    assert power["score"] > power["analytic"] + 40

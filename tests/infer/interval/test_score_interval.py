@@ -1,70 +1,108 @@
-"""The score interval."""
-
-import itertools
+"""The score interval, against its definition row by row; default cells, few events, coverage."""
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 import trueness as tn
-from trueness import FewClustersWarning, InputError, simulate
+from trueness import simulate
 from trueness.infer import ece_interval
-from trueness.infer._clustered_rows import clustered_rows
-from trueness.infer.interval._residuals import residuals_in
-from trueness.infer.interval._score_interval import (
-    DefaultParts,
-    Partitions,
-    label_variance,
-    score_ends,
-    sign_variance,
-    upper_limit,
-)
-from trueness.infer.test._clustered_tests import pair_statistic
 
-Z05, Z10 = 1.6448536269514722, 1.2815515655446004
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
-@pytest.mark.parametrize("statistic", [-0.01, 0.0, 0.001, 0.02, 0.3])
-@pytest.mark.parametrize("unevenness", [0.0, 1.0, 60.0])
-def test_score_ends_are_the_values_that_are_not_rejected(statistic, unevenness):
-    n, tau, noise, z = 100, 0.004, 0.2, Z05
-    low, high = score_ends(statistic, tau**2, noise, unevenness, n, z)
-    leading = max(0.2, 1 - z * z * unevenness / n)
-    theta = np.linspace(0, 4, 400_001)
-
-    def kept(t):
-        # (T − θ)² ≤ z² (τ² + 4 R₁ θ/n + R₂ θ²/n), with the coefficient of θ² kept away from zero
-        return leading * theta**2 - 2 * t * theta + t * t <= z * z * (tau**2 + 4 * noise * theta / n)
-
-    inside = theta[kept(max(statistic, 0))]
-    assert high == pytest.approx(inside.max(), abs=2e-5)
-    assert low == pytest.approx(theta[kept(statistic)].min() if statistic > 0 else 0, abs=2e-5)
+def score_ends(statistic, null, noise, unevenness, n, level):
+    """(T − θ)² ≤ z² (τ² + 4 R₁ θ/n + R₂ θ²/n) on a grid, with the coefficient of θ² kept away from zero."""
+    z = student.ppf((1 + level) / 2, 30)
+    leading, theta = max(0.2, 1 - z * z * unevenness / n), np.linspace(0, 1, 1_000_001)
+    spread = z * z * (null + 4 * noise * theta / n)
+    low, high = (leading * theta**2 - 2 * t * theta + t * t <= spread for t in (statistic, max(statistic, 0)))
+    return theta[low].min() if statistic > 0 and low.any() else 0.0, theta[high].max()
 
 
-def test_the_lower_end_is_zero_when_zero_is_not_rejected():
-    d = simulate.binary(300, seed=1)
-    found = ece_interval(d.y_true, d.y_prob, seed=0)
-    assert (found.includes_zero, found.low, found.low_closed, found.is_interval) == (True, 0.0, True, True)
-    assert found.bins == "MassAndWidth(mass=10, width=10): 18 bins with rows"
+def slow_ends(y, p, b, level):
+    """The ends for independent rows in bins `b`."""
+    u, v, n = y - p, p * (1 - p), y.size
+    size = np.bincount(b)
+    filled = size > 0
+    mean = np.bincount(b, u)[filled] / size[filled]
+    parts = [(u[b == k], v[b == k]) for k in np.flatnonzero(filled)]
+    size, squares = size[filled], mean**2
+    variance = np.array([part.var(ddof=1) if part.size > 1 else 0.0 for part, _ in parts])
+    statistic = sum((part.sum() ** 2 - (part**2).sum()) / (part.size - 1) for part, _ in parts if part.size > 1) / n
+    null = sum(2 * (q.sum() ** 2 - (q**2).sum()) / (q.size - 1) ** 2 for _, q in parts if q.size > 1) / n**2
+    along = (size * squares * variance).sum() / (size * squares).sum()
+    noise = max(along, (u**2).mean() - statistic)
+    unevenness = (size / n * squares**2).sum() / (size / n @ squares) ** 2 - 1
+    return statistic, *score_ends(statistic, null, noise, unevenness, n, level)
 
 
-def test_wrong_scores_are_rejected_and_the_truth_is_covered():
-    d = simulate.binary(3000, distortion=simulate.Logit(slope=0.4), seed=1)
-    for method in ("score", "analytic"):
-        found = ece_interval(d.y_true, d.y_prob, method=method, seed=0)
-        assert not found.includes_zero
-        assert d.true_ece("l2") in found
-        assert found.low < found.estimate < found.high
+@pytest.mark.parametrize(("slope", "level"), [(0.3, 0.9), (0.2, 0.8), (1.0, 0.95)])
+def test_the_set_in_given_bins_has_the_ends_of_its_definition(slope, level):
+    d = simulate.binary(400, distortion=simulate.Logit(slope=slope), seed=2)
+    y, p = d.y_true, d.y_prob
+    found = ece_interval(y, p, bins=4, level=level, squared=True, seed=0)
+    statistic, low, high = slow_ends(y, p, np.minimum((p * 4).astype(int), 3), level)
+    assert found.estimate == pytest.approx(statistic)
+    assert (found.low, found.high) == pytest.approx((0 if found.includes_zero else low, high), abs=2e-6)
+    assert found.includes_zero == (slope == 1)
 
 
-def ask(y, p, w, **options):
-    return ece_interval(
-        y, p, sample_weight=w, weight_type="importance", squared=True, **({"seed": 3, "bins": 5} | options)
+def slow_clustered_ends(y, p, w, b, cluster, level):
+    """The same for rows in clusters: every sum of the docstrings, with loops."""
+    u, w, n = y - p, w / w.mean(), y.size
+    names, bins = np.unique(cluster), np.unique(b)
+    at = {(k, g): (b == k) & (cluster == g) for k in bins for g in names}
+    S, N, V = (
+        np.array([[part[at[k, g]].sum() for g in names] for k in bins]) for part in (w * u, w, w * w * p * (1 - p))
     )
+    size, pairs = N.sum(axis=1), N.sum(axis=1) ** 2 - (N**2).sum(axis=1)
+    c = np.where(pairs > 1e-12, size / w.sum() / np.maximum(pairs, 1e-12), 0)
+    statistic = c @ (S.sum(axis=1) ** 2 - (S**2).sum(axis=1))
+    kernel = S.T @ (c[:, None] * S)
+    signs = 2 * ((kernel**2).sum() - (np.diag(kernel) ** 2).sum())
+    labels = 2 * (c**2 @ (V.sum(axis=1) ** 2 - (V**2).sum(axis=1)))
+    own = len({(k, g) for k, g in zip(b, cluster, strict=True)}) == n
+    error, rest = np.empty(n), np.empty(n)
+    for i in range(n):
+        same, others = b == b[i], (b == b[i]) & (cluster != cluster[i])
+        error[i] = np.average(u[same], weights=w[same])
+        rest[i] = u[i] - (np.average(u[others], weights=w[others]) if others.any() else 0)
+        rest[i] *= w[i] * (np.sqrt(1 - w[i] / w[same].sum()) if own else 1)
+    along = [(error * rest)[cluster == g].sum() ** 2 for g in names]
+    noise = max(sum(along) / (w * error**2).sum(), sum(rest[some].sum() ** 2 for some in at.values()) / n)
+    square = np.average(error**2, weights=w)
+    unevenness = sum((w * (error**2 - square))[cluster == g].sum() ** 2 for g in names) / (n * square**2)
+    return statistic, *score_ends(statistic, max(signs, labels), noise, unevenness, n, level)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("clusters", "level"), [(6, 0.8), (12, 0.95), (None, 0.95)])
+def test_the_set_of_clusters_has_the_ends_of_its_definition(weighted, clusters, level):
+    n = 60 if clusters else 36
+    rng = np.random.default_rng(clusters or 200)
+    p = rng.uniform(0.05, 0.95, n)
+    y = (rng.random(n) < p**3).astype(int)
+    cluster = rng.integers(0, clusters, n) if clusters else np.arange(n)
+    w = rng.uniform(0.3, 3, n) if weighted else np.ones(n)
+    weights = {"sample_weight": w, "weight_type": "importance"} if weighted else {}
+    found = ece_interval(y, p, cluster=cluster, bins=3, squared=True, level=level, seed=0, **weights)
+    statistic, low, high = slow_clustered_ends(y, p, w, np.minimum((p * 3).astype(int), 2), cluster, level)
+    assert found.estimate == pytest.approx(statistic)
+    assert found.high == pytest.approx(high, abs=2e-6)
+    assert found.low == pytest.approx(0 if found.includes_zero else low, abs=2e-6)
+
+
+def test_rows_without_any_error_have_the_noise_of_their_labels():
+    y, p = np.tile([0, 1], 30), np.full(60, 0.5)  # the mean residual is exactly 0
+    found = ece_interval(y, p, cluster=np.arange(60), bins=1, squared=True, level=0.9, seed=0)
+    null = 2 * 60 * 59 * 0.25**2 / (60 * 59) ** 2  # all products of two rows are ±1/4
+    assert found.high == pytest.approx(score_ends(found.estimate, null, 0.25 * 60 / 59, 0.0, 60, 0.9)[1], abs=2e-6)
 
 
 def rows(n=300, seed=0):
@@ -73,74 +111,38 @@ def rows(n=300, seed=0):
     return d.y_true, d.y_prob, rng.lognormal(0, 1, n)
 
 
-def test_the_estimate_is_the_weighted_mean_over_pairs():
-    y, p, w = rows(40)
-    u, b = y - p, np.minimum((p * 4).astype(int), 3)
-    total = 0.0
-    for bin_ in range(4):
-        at = np.flatnonzero(b == bin_)
-        pairs = [(i, j) for i in at for j in at if i != j]
-        products = sum(w[i] * w[j] * u[i] * u[j] for i, j in pairs)
-        total += w[at].sum() * products / sum(w[i] * w[j] for i, j in pairs)
-    found = ask(y, p, w, bins=4).estimate
-    assert found == pytest.approx(total / w.sum(), abs=1e-14)
-    assert found == pytest.approx(tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=4), abs=1e-14)
+def weighted(y, p, w, **options):
+    how = {"seed": 3, "bins": 5, "sample_weight": w, "weight_type": "importance"}
+    return ece_interval(y, p, squared=True, **(how | options))
 
 
-def test_the_variance_over_labels_is_that_over_all_labels():
-    y, p, w = rows(8)
-    with pytest.warns(FewClustersWarning, match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight"):
-        found = clustered_rows(y, p, None, {"sample_weight": w}, importance=True)
-    residuals = residuals_in(found, tn.EqualWidth(2))
-    every = np.array(list(itertools.product([0, 1], repeat=8))).T
-    wild = pair_statistic(residuals, found.p)
-    chance = np.prod(np.where(every == 1, wild.p[:, None], 1 - wild.p[:, None]), axis=0)
-    values = wild.of_labels(every)
-    assert chance @ values == pytest.approx(0, abs=1e-15)
-    assert chance @ values**2 == pytest.approx(label_variance(residuals, found.p), rel=1e-10)
+def same_numbers(one, other):
+    assert (one.estimate, one.low, one.high) == pytest.approx((other.estimate, other.low, other.high), rel=1e-9)
+    assert one.includes_zero == other.includes_zero
 
 
-def test_the_unit_of_the_weights_and_the_order_of_rows_change_nothing():
+def test_neither_unit_nor_order_nor_weights_of_zero_change_a_weighted_set():
     y, p, w = rows()
-    order = np.random.default_rng(1).permutation(y.size)
-    assert ask(y[order], p[order], w[order]) == ask(y, p, w)
-    found = ask(y, p, w)
+    order, found = np.random.default_rng(1).permutation(y.size), weighted(y, p, w)
+    assert weighted(y[order], p[order], w[order]) == found
     for unit in (3, 1e-4):
-        scaled = ask(y, p, unit * w)
-        assert (scaled.includes_zero, scaled.note) == (found.includes_zero, found.note)
-        assert (scaled.estimate, scaled.low, scaled.high) == pytest.approx((found.estimate, found.low, found.high))
-
-
-def test_a_row_of_weight_zero_is_left_out():
-    y, p, w = rows()
-    w[::3] = 0
-    kept = w > 0
-    assert ask(y, p, w) == ask(y[kept], p[kept], w[kept])
-
-
-def test_equal_weights_are_rows_in_clusters_of_their_own():
-    y, p, _ = rows()
-    plain = ece_interval(y, p, cluster=np.arange(y.size), squared=True, seed=3, bins=5)
-    found = ask(y, p, np.full(y.size, 0.5))
-    assert (found.estimate, found.low, found.high) == pytest.approx((plain.estimate, plain.low, plain.high), rel=1e-12)
-
-
-@pytest.mark.parametrize("unit", [0.3, 3.7])
-def test_the_mean_weight_is_one_row_where_events_are_few(unit):
-    p, y = np.linspace(0.02, 0.4, 80), np.arange(80) >= 79
-    w = np.random.default_rng(0).lognormal(0, 0.3, 80)
-    found, scaled = ask(y, p, w, bins=None), ask(y, p, unit * w, bins=None)
-    assert found.note == scaled.note == f"Exact binomial limits: one class has {w[-1] / w.mean():.6g} of 80 rows."
-    assert (found.estimate, found.low, found.high) == pytest.approx(
-        (scaled.estimate, scaled.low, scaled.high), rel=1e-9
+        same_numbers(weighted(y, p, unit * w), found)
+    some = np.where(np.arange(y.size) % 3, w, 0)
+    assert weighted(y, p, some) == weighted(y[some > 0], p[some > 0], some[some > 0])
+    same_numbers(
+        weighted(y, p, np.full(y.size, 0.5)), ece_interval(y, p, cluster=np.arange(300), squared=True, seed=3, bins=5)
     )
+    assert weighted(y, p, w, cluster=np.arange(300)) == found
+    assert weighted(y, p, w, cluster=np.arange(300) // 3).high != found.high
+    expected = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=5)
+    assert found.estimate == pytest.approx(expected, abs=1e-14)
 
 
-def test_clusters_may_have_weights():
-    y, p, w = rows()
-    alone = ask(y, p, w, cluster=np.arange(y.size))
-    assert alone == ask(y, p, w)
-    assert ask(y, p, w, cluster=np.arange(y.size) // 3).high != alone.high
+@pytest.mark.filterwarnings("error::trueness.TruenessWarning")
+def test_few_rows_by_weight_are_a_warning():
+    y, p, w = rows(8)
+    with pytest.warns(tn.FewClustersWarning, match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight"):
+        weighted(y, p, w, bins=1)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +154,140 @@ def test_clusters_may_have_weights():
     ],
 )
 def test_options_that_conflict_with_importance_weights_are_refused(options, message):
-    y, p, w = rows()
-    with pytest.raises(InputError, match=message):
-        ece_interval(y, p, **({"sample_weight": w, "weight_type": "importance"} | options))
-
-
-def test_sums_are_refused_with_importance_weights():
-    with pytest.raises(InputError, match="needs labels and scores; a Tally holds only sums"):
+    with pytest.raises(tn.InputError, match=message):
+        weighted(*rows(), **options)
+    with pytest.raises(tn.InputError, match="needs labels and scores; a Tally holds only sums"):
         ece_interval(tn.tally([0, 1], [0.2, 0.6]), weight_type="importance")
+
+
+# ---- default cells
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("n", "coarse", "fine"), [(2, 1, 1), (8, 4, 4), (10, 5, 5), (60, 5, 14), (300, 10, 41), (5000, 30, 254)]
+)
+def test_the_default_set_has_the_lower_end_of_coarse_and_the_upper_end_of_fine_cells(n, coarse, fine):
+    p = (np.arange(n) + 0.5) / n
+    y = (np.random.default_rng(n).random(n) < 0.9 - 0.8 * p).astype(int)  # the wrong way round
+    found = ece_interval(y, p, level=0.8, seed=0)
+    assert found.bins.startswith(f"MassAndWidth(mass={coarse}, width={coarse})")
+    rules = tn.MassAndWidth(coarse, coarse), tn.MassAndWidth(fine, coarse)
+    low, high = (ece_interval(y, p, bins=rule, level=0.8, seed=0) for rule in rules)
+    if n >= 60:  # labels are not few, and calibration is refuted
+        assert (found.low, found.estimate) == pytest.approx((low.low, low.estimate), rel=1e-12)
+        assert (found.high, found.finer) == pytest.approx((high.high, high.estimate), rel=1e-12)
+
+
+def test_scores_that_are_repeated_and_few_are_cells_of_their_own():
+    for size in (9, 30, 31, 59):
+        for repeats in (1, 2, 9):
+            p = np.repeat((np.arange(size) + 0.5) / size, repeats)
+            mass = max(1, min(max(5, round(p.size**0.4)), p.size // 2))
+            found = ece_interval(np.arange(p.size) % 2, p, seed=0).bins
+            few = size <= 2 * tn.MassAndWidth(mass, mass).group(tn.tally(p > 0.5, p).parts[0]).edges.size - 2
+            assert found.startswith("Distinct()") == (repeats > 1 and few), (size, repeats)
+    p = np.random.default_rng(0).integers(0, 21, 1000) / 20
+    found = ece_interval(np.random.default_rng(1).random(1000) < p, p, seed=0)
+    assert (found.bins, found.finer) == ("Distinct(): 21 bins with rows", found.estimate)
+
+
+def test_errors_of_both_signs_do_not_cancel_in_bimodal_scores():
+    """Gaussian naive Bayes: equal-mass cells joined the scores between, and the set contained zero."""
+    x, y = load_breast_cancer(return_X_y=True)
+    train, test, known, unknown = train_test_split(x, y, test_size=0.5, random_state=0)
+    found = ece_interval(unknown, GaussianNB().fit(train, known).predict_proba(test)[:, 1], seed=0)
+    assert not found.includes_zero
+    assert found.estimate == pytest.approx(0.13, abs=0.01)
+    assert found.low > 0.05
+
+
+# ---- few events
+
+
+def limits_by_hand(y, p, b, alpha):
+    """The exact limits, row by row: the rarer class, or the less probable label of each bin if that is rarer."""
+    n, of_bin = y.size, [np.flatnonzero(b == k) for k in np.unique(b)]
+    unlikely = np.empty(n, int)
+    for some in of_bin:
+        unlikely[some] = 0 if p[some].mean() > 0.5 else 1
+    surprises, events = (y == unlikely).sum(), y.sum()
+    rarer = unlikely if surprises < min(events, n - events) else np.full(n, int(events <= n / 2))
+    score, count = np.where(rarer == 1, p, 1 - p), (y == rarer).sum()
+    low = beta.ppf(alpha / 2, count, n - count + 1) if count else 0.0
+    high = beta.isf(alpha / 2, count + 1, n - count)
+    reach = max(max(min(1, n * high / some.size) - 2 * score[some].mean(), 0) for some in of_bin)
+    away = max(low - score.mean(), score.mean() - high, 0)
+    return away**2, (score**2).mean() + high * reach, count
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("p", "events"),
+    [
+        ([0.01, 0.02, 0.05, 0.1], [0, 0, 1, 1]),
+        ([0.9, 0.95, 0.97, 0.99], [19, 20, 20, 20]),
+        ([0.01, 0.03, 0.98, 0.99], [0, 1, 19, 20]),  # confident and right
+        ([0.01, 0.03, 0.98, 0.99], [20, 19, 1, 0]),  # and wrong: the labels are not few
+        ([0.6, 0.7, 0.8, 0.9], [0, 0, 0, 0]),
+        ([0.1, 0.2, 0.3, 0.4], [20, 20, 20, 20]),
+        ([0.2, 0.3, 0.5, 0.55], [0, 0, 1, 20]),  # at one half the event is the surprise
+        ([0.1, 0.2, 0.3, 0.4], [0, 0, 1, 2]),  # three are not few
+    ],
+)
+def test_fewer_than_three_rows_of_the_rarer_label_have_exact_limits(p, events):
+    p, y = np.repeat(p, 20), np.concatenate([np.arange(20) < k for k in events]).astype(int)
+    for edges in ([0, 1], [0, 0.25, 0.75, 1], [0, 0.025, 0.15, 0.6, 0.96, 1]):
+        b = np.searchsorted(edges[1:-1], p, side="right")
+        found = ece_interval(y, p, bins=edges, level=0.9, squared=True, seed=0)
+        exact_low, exact_high, rarer = limits_by_hand(y, p, b, 0.1)
+        statistic, low, high = slow_ends(y, p, b, 0.9)
+        assert bool(found.note) == (rarer < 3)
+        if rarer < 3:
+            low, high = exact_low, exact_high if rarer == 0 else max(high, exact_high)
+        low, high = min(low, max(statistic, 0)), max(high, statistic)
+        assert found.high == pytest.approx(high, abs=2e-6)
+        assert found.low == pytest.approx(0 if found.includes_zero else low, abs=2e-6)
+
+
+@pytest.mark.parametrize(("y", "p"), [([1] * 25, 1.0), ([0] * 60, 1e-4), ([1] * 60, 1 - 1e-4)])
+def test_rows_of_one_class_with_one_score_have_the_clopper_pearson_limit(y, p):
+    found = ece_interval(y, [p] * len(y), level=0.9, seed=0)
+    assert (found.includes_zero, found.low) == (True, 0)
+    limit = binomtest(0, len(y)).proportion_ci(0.9).high
+    assert found.high == pytest.approx(limit - min(p, 1 - p), abs=1e-12)
+    assert found.note == f"Exact binomial limits: one class has 0 of {len(y)} rows."
+    if p == 1:
+        assert found.high == pytest.approx(0.1129, abs=1e-4)  # as documented
+
+
+@pytest.mark.parametrize("bins", [None, 2, 10, tn.Distinct()])
+def test_confident_scores_that_are_always_right_have_exact_limits(bins):
+    """Half the rows 0, half 1: rates of 2.4 % in one half are possible, as (1 - 0.0122)^300 = 0.025."""
+    y = np.repeat([0, 1], 150)
+    found = ece_interval(y, y.astype(float), bins=bins, seed=0)
+    assert found.includes_zero
+    assert found.high == pytest.approx(0.0173, abs=1e-4)
+    assert found.note == "Exact binomial limits: 0 of 300 labels are the less probable one."
+
+
+def test_one_class_that_contradicts_its_scores_is_rejected_with_exact_limits():
+    found = ece_interval([0] * 60, [0.9] * 60, seed=0)
+    assert not found.includes_zero
+    assert (found.low, found.high) == pytest.approx((0.9 - binomtest(0, 60).proportion_ci(0.95).high, 0.9))
+
+
+def test_dependent_and_weighted_rows_count_as_fewer():
+    y, p = np.zeros(60, int), np.full(60, 1e-4)
+    found = ece_interval(y, p, cluster=np.arange(60) // 2, seed=0)
+    assert found.high == pytest.approx(binomtest(0, 30).proportion_ci(0.95).high - 1e-4)
+    p, y, w = np.linspace(0.02, 0.4, 80), np.arange(80) >= 79, np.random.default_rng(0).lognormal(0, 0.3, 80)
+    found = weighted(y, p, w, bins=None)
+    assert found.note == f"Exact binomial limits: one class has {w[-1] / w.mean():.6g} of 80 rows."
+    same_numbers(weighted(y, p, 3.7 * w, bins=None), found)
+
+
+# ---- coverage
 
 
 @pytest.mark.slow
@@ -178,263 +306,59 @@ def test_the_set_covers_the_error_of_the_population(how, slope):
         }[how]
         kept = rng.random(4 * n) < chance
         w = rng.lognormal(0, 0.7, kept.sum()) if how == "chance" else 1 / chance[kept]
-        found = ask(d.y_true[kept], d.y_prob[kept], w, level=0.9, seed=rng, bins=None)
+        found = weighted(d.y_true[kept], d.y_prob[kept], w, level=0.9, seed=rng, bins=None)
         hits += d.true_squared_ece() in found
     # A method that covered 0.87 would fail in one of some thousand such tests.
     assert hits >= binom.ppf(2e-4, runs, 0.87)
     assert hits <= binom.isf(2e-4, runs, 0.97)
 
 
-def bump(share, height, seed=7):
+def bump(law, n, rng, share=0.03, height=0.35):
     """Scores of a Beta law, and the truth: too high or too low by `height` over a share of the rows."""
-
-    def make(law, n, rng):
-        low, high = np.quantile(np.random.default_rng(seed).beta(*law, 100_000), [0.7 - share / 2, 0.7 + share / 2])
-        p = rng.beta(*law, n)
-        return p, p + np.where(high < 0.6, 1, -1) * height * ((low <= p) & (p <= high))
-
-    return make
+    low, high = np.quantile(np.random.default_rng(7).beta(*law, 100_000), [0.7 - share / 2, 0.7 + share / 2])
+    p = rng.beta(*law, n)
+    return p, p + np.where(high < 0.6, 1, -1) * height * ((low <= p) & (p <= high))
 
 
-def coverage(make, n, runs):
-    """The share of sets at level 0.9 that contain the l2 error."""
-    p, truth = make(200_000, np.random.default_rng(1))
-    error, hits = float(np.sqrt(np.mean((truth - p) ** 2))), 0
+def one_value_off(_, n, rng):
+    p = rng.integers(0, 21, n) / 20
+    return p, np.where(p == 0.8, 0.55, p)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "law", "n"),
+    [(bump, (1, 1), 1500), (bump, (0.3, 3), 6000), (bump, (20, 1), 400), (one_value_off, None, 1000)],
+)
+def test_local_errors_are_covered(make, law, n):
+    """Equal-mass cells alone covered 0.75, 0.26, 0.55 and 0.74."""
+    p, truth = make(law, 200_000, np.random.default_rng(1))
+    error, hits, runs = float(np.sqrt(np.mean((truth - p) ** 2))), 0, 150
     for i in range(runs):
         rng = np.random.default_rng([2, i])
-        p, truth = make(n, rng)
+        p, truth = make(law, n, rng)
         hits += error in ece_interval((rng.random(n) < truth).astype(int), p, level=0.9, seed=i)
-    return hits / runs
+    assert hits / runs >= 0.88 - 3 * (0.1 / runs) ** 0.5
+
+
+LAWS = {
+    "uniform": {},
+    "rare": {"scores": simulate.Beta(0.3, 60)},
+    "confident": {"scores": simulate.Beta(12, 0.25)},
+    "very confident": {"scores": simulate.Beta(50, 1)},
+    "two digits": {"scores": simulate.Discrete(np.arange(101) / 100)},
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "n"), [((1, 1), 1500), ((0.3, 3), 6000), ((20, 1), 400)])
-def test_a_bump_of_three_percent_is_covered(law, n):
-    """Equal-mass cells alone covered 0.75, 0.26 and 0.55."""
-    runs = 150
-    assert coverage(lambda size, rng: bump(0.03, 0.35)(law, size, rng), n, runs) >= 0.88 - 3 * (0.1 / runs) ** 0.5
-
-
-@pytest.mark.slow
-def test_one_value_off_among_verbal_confidences_is_covered():
-    """Equal-mass cells covered 0.74."""
-
-    def make(n, rng):
-        p = rng.integers(0, 21, n) / 20
-        return p, np.where(p == 0.8, 0.55, p)
-
-    assert coverage(make, 1000, 200) >= 0.88 - 3 * (0.1 / 200) ** 0.5
-
-
-def test_scores_of_few_values_are_their_own_cells():
-    rng = np.random.default_rng(0)
-    p = rng.integers(0, 21, 1000) / 20
-    found = ece_interval(rng.random(1000) < p, p, seed=0)
-    assert found.bins == "Distinct(): 21 bins with rows"
-    assert found.finer == found.estimate
-
-
-def test_errors_of_both_signs_do_not_cancel_in_bimodal_scores():
-    """Gaussian naive Bayes: equal-mass cells joined the scores between, and the set contained zero."""
-    x, y = load_breast_cancer(return_X_y=True)
-    train, test, known, unknown = train_test_split(x, y, test_size=0.5, random_state=0)
-    p = GaussianNB().fit(train, known).predict_proba(test)[:, 1]
-    found = ece_interval(unknown, p, seed=0)
-    assert not found.includes_zero
-    assert found.estimate == pytest.approx(0.13, abs=0.01)
-    assert found.low > 0.05
-
-
-def some_clusters(n=36, clusters=6, seed=0, *, weighted=False):
-    rng = np.random.default_rng(seed)
-    p = rng.uniform(0.05, 0.95, n)
-    y = (rng.random(n) < np.sqrt(p)).astype(int)
-    cluster = np.sort(rng.integers(0, clusters, n))
-    weights = {"sample_weight": rng.uniform(0.3, 3, n)} if weighted else {}
-    return clustered_rows(y, p, cluster, weights, importance=weighted)
-
-
-def by_bin(found, rule_bins):
-    """Residuals, weights, bins and clusters of the rows, as arrays."""
-    w = np.ones(found.n) if found.weight is None else found.weight
-    return found.u, w, np.minimum((found.p * rule_bins).astype(int), rule_bins - 1), found.cluster
-
-
-def coefficients(w, b, cluster):
-    """The factor of products of different clusters in each bin."""
-    result = {}
-    for bin_ in set(b.tolist()):
-        sizes = np.array([w[(b == bin_) & (cluster == g)].sum() for g in set(cluster.tolist())])
-        pairs = sizes.sum() ** 2 - (sizes**2).sum()
-        result[bin_] = sizes.sum() / w.sum() / pairs if pairs > 1e-12 else 0.0
-    return result
-
-
-@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.all_cases
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_variance_over_signs_is_that_over_all_signs(weighted):
-    found = some_clusters(weighted=weighted)
-    u, w, b, cluster = by_bin(found, 4)
-    factor = coefficients(w, b, cluster)
-    names = sorted(set(cluster.tolist()))
-    sums = {k: np.array([(w * u)[(b == k) & (cluster == g)].sum() for g in names]) for k in factor}
-    signs = [np.array(s) for s in itertools.product([-1, 1], repeat=len(names))]
-    values = [sum(c * ((s @ sums[k]) ** 2 - (sums[k] ** 2).sum()) for k, c in factor.items()) for s in signs]
-    assert sign_variance(residuals_in(found, tn.EqualWidth(4))) == pytest.approx(np.var(values), rel=1e-9)
-
-
-def slow_noise(u, w, b, cluster):
-    """R₁ by its docstring, row by row."""
-    w = w / w.mean()
-    along, error, rest = {}, np.empty(u.size), np.empty(u.size)
-    own = len(set(zip(b.tolist(), cluster.tolist(), strict=True))) == u.size
-    for i in range(u.size):
-        same, others = b == b[i], (b == b[i]) & (cluster != cluster[i])
-        error[i] = np.average(u[same], weights=w[same])
-        rest[i] = u[i] - (np.average(u[others], weights=w[others]) if others.any() else 0)
-        rest[i] *= w[i] * (np.sqrt(1 - w[i] / w[same].sum()) if own else 1)
-        along[cluster[i]] = along.get(cluster[i], 0) + error[i] * rest[i]
-    groups = {}
-    for i in range(u.size):
-        groups[cluster[i], b[i]] = groups.get((cluster[i], b[i]), 0) + rest[i]
-    first = sum(v**2 for v in along.values()) / (w * error**2).sum()
-    return max(first, sum(v**2 for v in groups.values()) / u.size)
-
-
-def slow_unevenness(u, w, b, cluster):
-    w = w / w.mean()
-    square = np.array([np.average(u[b == k], weights=w[b == k]) ** 2 for k in b])
-    mean = np.average(square, weights=w)
-    sums = [(w * (square - mean))[cluster == g].sum() for g in set(cluster.tolist())]
-    return sum(v**2 for v in sums) / (u.size * mean**2)
-
-
-@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.all_cases
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("clusters", [6, 12, 200])
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_set_of_clusters_has_the_ends_of_its_definition(weighted, clusters, level):
-    n = 60 if clusters < 200 else 36
-    rng = np.random.default_rng(clusters)
-    p = rng.uniform(0.05, 0.95, n)
-    y = (rng.random(n) < p**3).astype(int)
-    cluster = rng.integers(0, clusters, n) if clusters < 200 else np.arange(n)
-    options = {"sample_weight": rng.uniform(0.3, 3, n)} if weighted else {}
-    kind = {"weight_type": "importance"} if weighted else {}
-    rows = clustered_rows(y, p, cluster, options, importance=weighted)
-    u, w, b, names = by_bin(rows, 3)
-    residuals = residuals_in(rows, tn.EqualWidth(3))
-    null = max(sign_variance(residuals), label_variance(residuals, rows.p))
-    z = student.ppf(1 - (1 - level) / 2, 30)
-    estimate = residuals.estimate
-    low, high = score_ends(estimate, null, slow_noise(u, w, b, names), slow_unevenness(u, w, b, names), n, z)
-    found = ece_interval(y, p, cluster=cluster, bins=3, squared=True, level=level, seed=0, **options, **kind)
-    assert found.high == pytest.approx(high, rel=1e-9)
-    assert found.low == pytest.approx(0 if found.includes_zero else low, rel=1e-9)
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize(
-    ("n", "coarse", "fine"), [(1, 1, 1), (2, 1, 1), (8, 4, 4), (10, 5, 5), (60, 5, 14), (300, 10, 41), (5000, 30, 254)]
-)
-def test_default_cells_are_powers_of_the_rows(n, coarse, fine):
-    cells = tn.tally(np.arange(n) % 2, (np.arange(n) + 0.5) / n).parts[0]
-    expected = tn.MassAndWidth(coarse, coarse), tn.MassAndWidth(fine, coarse), tn.EqualMass(coarse)
-    assert Partitions.of(cells, n) == expected
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize(("repeats", "distinct"), [(1, False), (2, True), (50, True)])
-def test_scores_that_are_repeated_and_few_are_cells_of_their_own(repeats, distinct):
-    p = np.repeat(np.linspace(0.1, 0.9, 9), repeats)
-    rules = Partitions.of(tn.tally(np.arange(p.size) % 2, p).parts[0], p.size)
-    assert [isinstance(rule, tn.Distinct) for rule in rules] == [distinct] * 3
-
-
-def test_twice_as_many_scores_as_cells_are_cells_of_their_own_and_more_are_not():
-    for size in range(20, 60):
-        p = np.repeat((np.arange(size) + 0.5) / size, 10)
-        cells = tn.tally(np.arange(p.size) % 2, p).parts[0]
-        mass = max(5, round(p.size**0.4))
-        cut = tn.MassAndWidth(mass, mass).group(cells).edges.size - 1
-        assert isinstance(Partitions.of(cells, p.size).coarse, tn.Distinct) == (size <= 2 * cut)
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_default_set_has_the_lower_end_of_coarse_and_the_upper_end_of_fine_cells(level):
-    d = simulate.binary(800, distortion=simulate.Logit(slope=0.3), seed=2)
-    y, p = d.y_true, d.y_prob
-    rules = Partitions.of(tn.tally(y, p).parts[0], 800)
-    found = ece_interval(y, p, level=level, seed=0)
-    coarse, fine = (ece_interval(y, p, bins=rule, level=level, seed=0) for rule in rules[:2])
-    assert not found.includes_zero
-    assert (found.low, found.estimate) == pytest.approx((coarse.low, coarse.estimate), rel=1e-12)
-    assert (found.high, found.finer) == pytest.approx((fine.high, fine.estimate), rel=1e-12)
-
-
-def test_the_ends_of_given_cells_use_students_quantile_with_30_degrees_of_freedom():
-    d = simulate.binary(400, distortion=simulate.Logit(slope=0.3), seed=2)
-    u, b = d.y_true - d.y_prob, np.minimum((d.y_prob * 4).astype(int), 3)
-    n = np.bincount(b)
-    mean = np.bincount(b, u) / n
-    share, squares = n / 400, mean**2
-    variance = np.array([u[b == k].var(ddof=1) for k in range(4)])
-    statistic = (n * (mean**2 - variance / n)).sum() / 400
-    v = d.y_prob * (1 - d.y_prob)
-    null = sum(2 * (v[b == k].sum() ** 2 - (v[b == k] ** 2).sum()) / (n[k] - 1) ** 2 for k in range(4)) / 400**2
-    noise = max((n * squares * variance).sum() / (n * squares).sum(), (u**2).mean() - statistic)
-    unevenness = (share * squares**2).sum() / (share @ squares) ** 2 - 1
-    found = ece_interval(d.y_true, d.y_prob, bins=4, level=0.9, squared=True, seed=0)
-    low, high = score_ends(statistic, null, noise, unevenness, 400, student.ppf(0.95, 30))
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
-
-
-@pytest.mark.all_cases
-@pytest.mark.parametrize("alpha", [0.02, 0.05, 0.1])
-@pytest.mark.parametrize("events", [1, 2, 60])
-def test_the_one_sided_limit_is_the_end_of_a_set_of_twice_its_error_rate(events, alpha):
-    p = np.linspace(0.02, 0.4, 200)
-    y = np.arange(200) >= 200 - events
-    parts = DefaultParts.of_cells(tn.tally(y, p).parts[0])
-    found = ece_interval(y, p, level=1 - 2 * alpha, squared=True, seed=0)
-    assert upper_limit(parts)(alpha) == pytest.approx(found.high, rel=1e-12)
-    assert bool(found.note) == (events < 3)
-
-
-@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-def test_notes_say_which_label_is_rare():
-    p = np.linspace(0.02, 0.4, 1200)
-    y = np.arange(1200) >= 1198
-    assert ece_interval(y, p, seed=0).note == "Exact binomial limits: one class has 2 of 1,200 rows."
-    p, y = np.tile([0.03, 0.97], 100), np.tile([0, 1], 100)
-    y[0] = 1
-    assert ece_interval(y, p, seed=0).note == "Exact binomial limits: 1 of 200 labels are the less probable one."
-    assert (
-        ece_interval(y, p, bins=2, seed=0).note == "Exact binomial limits: 1 of 200 labels are the less probable one."
-    )
-    y[[2, 4]] = 1
-    assert ece_interval(y, p, seed=0).note == ece_interval(y, p, bins=2, seed=0).note == ""
-
-
-def test_exact_limits_replace_the_lower_end_and_raise_the_upper_one():
-    p, y = np.full(100, 0.3), np.zeros(100, dtype=int)
-    for rare in (1, 2):
-        y[:rare] = 1
-        found = ece_interval(y, p, bins=1, squared=True, level=0.9, seed=0)
-        rate_high = binomtest(rare, 100).proportion_ci(0.9).high
-        statistic = tn.squared_ece(y, p, bins=1)
-        exact = 0.3**2 + rate_high * max(0, rate_high - 0.6)
-        assert found.low == pytest.approx(min((0.3 - rate_high) ** 2, statistic))
-        assert found.high >= exact
-        assert found.estimate == pytest.approx(statistic)
-
-
-def test_rows_without_any_error_have_the_noise_of_their_labels():
-    y, p = np.tile([0, 1], 30), np.full(60, 0.5)  # the mean residual is exactly 0
-    found = ece_interval(y, p, cluster=np.arange(60), bins=1, squared=True, level=0.9, seed=0)
-    null = 2 * 60 * 59 * 0.25**2 / (60 * 59) ** 2  # all products of two rows are ±1/4
-    high = score_ends(found.estimate, null, 0.25 * 60 / 59, 0.0, 60, student.ppf(0.95, 30))[1]
-    assert found.high == pytest.approx(high, rel=1e-9)
+@pytest.mark.parametrize(("n", "runs"), [(50, 600), (400, 400)])
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("law", LAWS)
+def test_zero_and_other_errors_are_covered(law, wrong, n, runs):
+    shift = {"distortion": simulate.Logit(shift=1.0 if law == "rare" else -0.8)} if wrong else {}
+    truth, least = simulate.binary(n, seed=0, **shift, **LAWS[law]).true_ece("l2"), 0.88 if wrong else 0.9
+    held = 0
+    for seed in range(runs):
+        d = simulate.binary(n, seed=seed, **shift, **LAWS[law])
+        held += truth in ece_interval(d.y_true, d.y_prob, level=0.9, seed=seed + 10**6)
+    assert held / runs > least - 4 * np.sqrt(least * (1 - least) / runs)

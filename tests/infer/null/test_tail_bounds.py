@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 import trueness as tn
 from trueness._tally.cells import Cells
-from trueness.infer.null._tail_bounds import _bound_of_direction, _bounds_of_cells, tail_bound
+from trueness.infer.test._omnibus import _bound_of_direction, _bounds_of_cells, tail_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 WHOLE = np.zeros(1, dtype=np.int64)

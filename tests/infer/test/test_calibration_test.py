@@ -15,9 +15,8 @@ from strategies import arrays, rows, weighted_rows
 import trueness as tn
 from trueness._tally.binned_scores import of_cells
 from trueness.infer import calibration_test
-from trueness.infer.test._calibration_test import _METHODS
-from trueness.infer.test._exact_test import exact_pvalue
-from trueness.infer.test._t_cal import number_of_resolutions
+from trueness.infer.test._calibration_test import _METHODS, pvalue_of_cells
+from trueness.infer.test._pair_tests import exact_pvalue, number_of_resolutions
 
 METHODS = tuple(_METHODS)
 
@@ -391,7 +390,7 @@ def test_many_scores_take_a_faster_way_to_the_same_cox_statistic(monkeypatch):
     p = np.concatenate([rng.beta(1, 9, 3_000), [0.0, 1.0]])
     y = (rng.random(p.size) < p).astype(int)
     slow = tn.calibration_test(y, p, method="cox")
-    monkeypatch.setattr("trueness.infer.test._spiegelhalter_cox._BLOCK", 100)
+    monkeypatch.setattr("trueness.infer.test._classical_tests._BLOCK", 100)
     fast = tn.calibration_test(y, p, method="cox")
     assert (fast.statistic, fast.pvalue) == pytest.approx((slow.statistic, slow.pvalue), rel=1e-9)
     assert tn.calibration_test([*y, 1], [*p, 0.0], method="cox").statistic == np.inf

@@ -9,7 +9,7 @@ import pytest
 import trueness as tn
 from trueness._numerics.pairs import null_moments, pair_sums
 from trueness._tally.binned_scores import of_cells, of_matrix
-from trueness.infer.test._exact_test import (
+from trueness.infer.test._pair_tests import (
     PairStatistic,
     _log_chance,
     exact_pvalue,

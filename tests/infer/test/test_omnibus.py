@@ -10,9 +10,9 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import ks_2samp
 
 import trueness as tn
-from trueness.infer.null._tail_bounds import MANY_DIRECTIONS, tail_bound
 from trueness.infer.test import _omnibus as _omnibus
 from trueness.infer.test._omnibus import (
+    MANY_DIRECTIONS,
     OmnibusTest,
     _proven_bound,
     combination,
@@ -23,6 +23,7 @@ from trueness.infer.test._omnibus import (
     omnibus_power,
     omnibus_test,
     ranks,
+    tail_bound,
 )
 from trueness.infer.test._omnibus_statistics import NAMES, WORDS, Statistics, entries_of_rows, evidence
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import trueness as tn
-from trueness.infer.test import _spiegelhalter_cox as _spiegelhalter_cox
+from trueness.infer.test import _classical_tests as _spiegelhalter_cox
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

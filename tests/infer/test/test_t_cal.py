@@ -11,7 +11,7 @@ from strategies import arrays, rows
 import trueness as tn
 from trueness._tally.cells import Cells
 from trueness.infer import calibration_test
-from trueness.infer.test._t_cal import NestedPairs, _partitions, number_of_resolutions
+from trueness.infer.test._pair_tests import NestedPairs, _partitions, number_of_resolutions
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
 

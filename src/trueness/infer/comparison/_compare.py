@@ -35,7 +35,7 @@ from trueness.infer.comparison._paired_bootstrap import (
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
-from trueness.infer.test._exact_test import score_test_bins
+from trueness.infer.test._pair_tests import score_test_bins
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 

@@ -22,7 +22,7 @@ from trueness.infer.group._segments import segments_of
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
 from trueness.infer.plan._detection_power import detection_power
 from trueness.infer.test._calibration_test import test_of
-from trueness.infer.test._exact_test import required_draws
+from trueness.infer.test._pair_tests import required_draws
 from trueness.measure._slope import InsideCells, inside_cells
 from trueness.results import Estimate, Interval, PriorShift, Segments, Significance, Verdict
 from trueness.results._segments import ClassRow

@@ -20,29 +20,29 @@ from trueness._tally.binned_scores import (
     of_matrix,
 )
 from trueness._tally.bins import Bins
-from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer.interval._analytic import Region, analytic_region, sums_of_bins, zero_threshold
-from trueness.infer.interval._hulc import adaptive_hulc, hulc
 from trueness.infer.interval._resampling import (
     RowKinds,
+    adaptive_hulc,
     basic_interval,
     bootstrap,
     centred_interval,
+    hulc,
     percentile_interval,
     politis_romano,
     subsampling,
 )
-from trueness.infer.interval._residuals import check_pairs, residuals_in
+from trueness.infer.interval._residuals import check_pairs
 from trueness.infer.interval._score_interval import (
     ScoreSet,
-    clustered_region,
     default_clustered_set,
     default_score_set,
+    given_clustered_set,
     given_score_set,
 )
 from trueness.results import Interval
@@ -153,6 +153,8 @@ def ece_interval(
 
     Notes
     -----
+    ``docs/evidence/coverage.md`` has the coverage of all methods in more than a hundred scenarios.
+
     All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the error of cells, the
     squared difference of event rate and mean score. Errors that change sign within a cell cancel, so that this target
     may lie below the error of the scores themselves; `finer` of the result, the estimate in finer cells, shows how much
@@ -160,8 +162,7 @@ def ece_interval(
 
     'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
     cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
-    too small with few rows. At level 0.9 it covers down to 0.76 for concentrated confidences with the paper's bins, and
-    down to 0.44 for rare events with the default ones. If no cell has two rows, :math:`T` is 0 whatever the labels;
+    too small with few rows. If no cell has two rows, :math:`T` is 0 whatever the labels;
     its formulas still give a set, which comes with a warning, and the other methods refuse such cells.
 
     'score' takes all :math:`\theta \ge 0` with
@@ -186,9 +187,6 @@ def ece_interval(
     n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
     0.9: the score may be too high by as much.
 
-    At level 0.9 ``docs/evidence/coverage.md`` has the coverage in more than a hundred scenarios (benchmark
-    ``coverage``).
-
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
 
@@ -196,12 +194,8 @@ def ece_interval(
 
     The set excludes zero if T is large both among its values for random signs of the residuals of each cluster and
     among those for labels drawn from the scores; :math:`\tau^2` is the larger of the two variances, and :math:`R_1` and
-    :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. At
-    level 0.9, for 100 clusters of 1 to 10 rows with correlated labels, it covers between 0.86 and 0.98; treating
-    uniform scores as independent rows covers 0.80 if they are calibrated and 0.68 to 0.73 if not. With 5 to 80
-    clusters, or one that contains half of the rows, it covers 0.84 to 1.00 (benchmark ``clusters``), with long
-    sets. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
-    :class:`FewClustersWarning`.
+    :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. Below
+    20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`FewClustersWarning`.
 
     **Importance weights** give the error of the population that the weights restore, by the weighted :math:`T` of
     :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs of :math:`T`, because
@@ -211,9 +205,8 @@ def ece_interval(
 
     **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw the sums of bins:
     rows and events from their exact distribution and, given these, the sum of the scores from the normal distribution
-    with the mean and variance of drawn rows. The resampling methods do not keep their level close to zero: for two
-    classes, 1,000 rows and a calibrated model, at level 0.9 the percentile bootstrap covers about 0.1, the centred
-    bootstrap and subsampling nearly always; HulC stays near its level, with long sets.
+    with the mean and variance of drawn rows. The resampling methods do not keep their level close to zero, where the
+    percentile bootstrap almost never covers.
 
     For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are floats, so another
     order of the rows changes results by rounding and, with 'score', the labels drawn for a seed.
@@ -267,22 +260,22 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.
         _check_clustered(question, "cluster" if evidence.dependent else "weight_type='importance'")
     if question.k == 1:
         evidence.require_one("the interval of a matrix, or `k` more than 1")
-    estimate = _METHODS[question.method](evidence, question, rng)
+    found = _METHODS[question.method](evidence, question, rng)
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
     most = 1.0 if question.k == 1 else 2.0
     interval = Interval(
-        estimate=estimate.statistic,
-        low=min(estimate.region.low, most),
-        high=min(estimate.region.high, most),
+        estimate=found.estimate,
+        low=min(found.region.low, most),
+        high=min(found.region.high, most),
         level=question.level,
         method=question.method,
-        n=estimate.n,
-        low_closed=estimate.region.low_closed,
-        includes_zero=estimate.region.includes_zero,
-        bins=estimate.bins,
+        n=found.n,
+        low_closed=found.region.low_closed,
+        includes_zero=found.region.includes_zero,
+        bins=found.bins,
         squared=True,
-        finer=estimate.finer,
-        note=" ".join(filter(None, [estimate.note, evidence.note])),
+        finer=found.finer,
+        note=" ".join(filter(None, [found.note, evidence.note])),
     )
     return interval if squared else interval.root()
 
@@ -334,17 +327,6 @@ def _question(
     return _Question(k, bins, level, method, smoothness, _checked_resamples(method, resamples), support)
 
 
-class _Estimate(NamedTuple):
-    """The squared error, its confidence set, and the rows and bins behind them."""
-
-    statistic: float
-    region: Region
-    n: int
-    bins: str
-    finer: float | None = None
-    note: str = ""
-
-
 def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
     """The cells of several scores per row."""
     if evidence.view not in ("binary", "confidence"):
@@ -352,40 +334,28 @@ def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
     return of_matrix(evidence.matrix, question.k, question.per_axis, question.smoothness)
 
 
-def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) -> _Estimate:
+def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) -> ScoreSet:
     if question.k > 1:
         return _given_cells(_top_k_scores(evidence, question), question, rng)
     rule = question.rule()
     if evidence.dependent or evidence.importance:
-        return _clustered_score(evidence.clustered, rule, question, rng)
+        rows = evidence.clustered
+        if rule is None:
+            return default_clustered_set(rows, question.alpha, rng)
+        return given_clustered_set(rows, rule, question.alpha, rng)
     tally = evidence.tally_in(rule)
     if rule is not None:
         return _given_cells(of_cells(tally.parts[0], rule, _classes(tally)), question, rng)
     if tally.weight < 2:
         check_pairs(1, 1, "two rows")
-    return _of_set(default_score_set(tally.parts[0], question.alpha, rng), int(tally.weight))
+    return default_score_set(tally.parts[0], question.alpha, rng)
 
 
-def _given_cells(scores: BinnedScores, question: _Question, rng: np.random.Generator) -> _Estimate:
-    sums = _pair_sums(scores)
-    return _of_set(given_score_set(scores, sums, question.alpha, rng), int(sums.total))
+def _given_cells(scores: BinnedScores, question: _Question, rng: np.random.Generator) -> ScoreSet:
+    return given_score_set(scores, _pair_sums(scores), question.alpha, rng)
 
 
-def _of_set(found: ScoreSet, n: int) -> _Estimate:
-    return _Estimate(found.estimate, found.region, n, found.bins, found.finer, found.note)
-
-
-def _clustered_score(
-    rows: ClusteredRows, rule: BinRule | None, question: _Question, rng: np.random.Generator
-) -> _Estimate:
-    if rule is None:
-        return _of_set(default_clustered_set(rows, question.alpha, rng), rows.n)
-    residuals = residuals_in(rows, rule)
-    region = clustered_region(rows, residuals, question.alpha, rng)
-    return _Estimate(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
-
-
-def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator) -> _Estimate:  # noqa: ARG001  # one form for all methods
+def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator) -> ScoreSet:  # noqa: ARG001  # one form for all methods
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
@@ -404,10 +374,10 @@ def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator)
         _require_pairs(sums)
     threshold = zero_threshold(sums.total, question.alpha, cells, classes, question.k, question.support)
     region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, question.alpha)
-    return _Estimate(sums.statistic, region, int(sums.total), bins, note=note)
+    return ScoreSet(sums.statistic, region, int(sums.total), bins, note=note)
 
 
-def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generator) -> _Estimate:
+def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generator) -> ScoreSet:
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
     else:
@@ -418,12 +388,12 @@ def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generato
             sums = sums_of_bins(part)
             _require_pairs(sums)
             region = _resampled_region(part, question, rng)
-            return _Estimate(sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size))
+            return ScoreSet(sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size))
         tally = evidence.tally_in(rule)
         scores = of_cells(tally.parts[0], rule, _classes(tally))
     pairs = _pair_sums(scores)
     region = _resampled_region(RowKinds(scores), question, rng)
-    return _Estimate(pairs.statistic, region, int(pairs.total), scores.bins)
+    return ScoreSet(pairs.statistic, region, int(pairs.total), scores.bins)
 
 
 def _resampled_region(sums: RowKinds | Bins, question: _Question, rng: np.random.Generator) -> Region:
@@ -433,7 +403,7 @@ def _resampled_region(sums: RowKinds | Bins, question: _Question, rng: np.random
     return Region(max(0.0, low), max(0.0, high), True, low <= 0)
 
 
-_METHODS: Final[Mapping[str, Callable[[Evidence, _Question, np.random.Generator], _Estimate]]] = {
+_METHODS: Final[Mapping[str, Callable[[Evidence, _Question, np.random.Generator], ScoreSet]]] = {
     "score": _score,
     "analytic": _analytic,
     **dict.fromkeys(RESAMPLING, _resampling),

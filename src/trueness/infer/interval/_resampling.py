@@ -7,15 +7,20 @@ The debiased squared error of a resample is not centred at that of the sample, b
 with itself. Hence three bootstrap intervals; near zero the percentile interval almost never covers. Subsampling scales
 the spread of estimates from b rows by √(b/n).
 
+If an estimate falls below the truth as often as above, all of B independent estimates lie on one side of the truth with
+probability 2 · 2⁻ᴮ; otherwise their hull covers it. This needs neither a variance nor a limiting distribution (HulC).
+
 References: Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics, 1979; Politis, Romano,
 "Large sample confidence regions based on subsamples under minimal assumptions", Annals of Statistics, 1994; Sun,
-Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025.
+Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025;
+Kuchibhotla, Balakrishnan, Wasserman, "The HulC: confidence regions from convex hulls", Journal of the Royal Statistical
+Society B, 2024.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -107,55 +112,33 @@ class RowKinds:
         return pair_mean(n, np.stack([bin_sums(u) for u in self.u.T], axis=-1), bin_sums(self.square))
 
 
-class BinSums(NamedTuple):
-    """Sums of resamples, each of shape (resamples, bins)."""
-
-    n: Ints
-    """Rows."""
-    events: Ints
-    """Σy."""
-    sum_score: Floats
-    """Σp."""
-    sum_square: Floats
-    """Σp²."""
-    sum_event_score: Floats
-    """Σyp."""
-
-    def squared_ece(self) -> Floats:
-        """The debiased squared error of each resample."""
-        squares = self.events - 2 * self.sum_event_score + self.sum_square
-        return pair_mean(self.n, (self.events - self.sum_score)[..., np.newaxis], squares)
-
-
-def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Iterator[BinSums]:
-    r"""Bootstrap resamples of rows known only by their sums with second moments, in batches.
+def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Floats:
+    r"""The debiased squared error of bootstrap resamples of rows known only by their sums with second moments.
 
     For m rows of one bin and label, whose scores have mean :math:`\mu` and variance :math:`\sigma^2` in the sample,
     Σp is drawn from the normal distribution with mean :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
     :math:`2\mu\Sigma p - m\mu^2 + m\sigma^2`, which replaces Σ(p − μ)² by its mean. The debiased squared error of a
     resample then has the same mean as with rows.
     """
+    remedy = "Pass a Tally, or labels and scores."
     if bins.table is None:
-        raise InputError(
-            "sample_weight",
-            "must be whole numbers that sum to less than 2³⁵ to resample rows",
-            "bins of weighted rows do not hold counts",
-            remedy="Pass a Tally, or labels and scores.",
-        )
+        demand = "must be whole numbers that sum to less than 2³⁵ to resample rows"
+        raise InputError("sample_weight", demand, "bins of weighted rows do not hold counts", remedy=remedy)
     if not bins.moments:
-        raise InputError(
-            "", "These bins were made without second moments", remedy="Pass a Tally, or labels and scores."
-        )
+        raise InputError("", "These bins were made without second moments", remedy=remedy)
     table = bins.table[np.flatnonzero(bins.weight > 0)]
     n = table[..., 0]
     safe = np.maximum(n, 1)
     mean = (table[..., 1] * _HIGH_UNIT + table[..., 2] * _LOW_UNIT) / safe
     variance = np.maximum((table[..., 3] * _HIGH_UNIT + table[..., 4] * _LOW_UNIT) / safe - mean**2, 0.0)
+    values = []
     for batch in _batch_sizes(resamples, n.size):
         m = rng.multinomial(int(n.sum()), (n / n.sum()).ravel(), batch).reshape(batch, *n.shape)
         score = m * mean + np.sqrt(m * variance) * rng.standard_normal(m.shape)
         square = 2 * mean * score + m * (variance - mean**2)
-        yield BinSums(m.sum(axis=2), m[..., 1], score.sum(axis=2), square.sum(axis=2), score[..., 1])
+        events, excess = m[..., 1], (m[..., 1] - score.sum(axis=2))[..., np.newaxis]
+        values.append(pair_mean(m.sum(axis=2), excess, events - 2 * score[..., 1] + square.sum(axis=2)))
+    return np.concatenate(values)
 
 
 def _batch_sizes(resamples: int, numbers: int) -> Iterator[int]:
@@ -167,7 +150,7 @@ def _batch_sizes(resamples: int, numbers: int) -> Iterator[int]:
 def bootstrap_squared_ece(sums: RowKinds | Bins, resamples: int, rng: _Generator) -> Floats:
     """The debiased squared error of bootstrap resamples, of shape (resamples,), in the bins of the whole sample."""
     if isinstance(sums, Bins):
-        return np.concatenate([batch.squared_ece() for batch in resampled_bins(sums, resamples, rng)])
+        return resampled_bins(sums, resamples, rng)
     batches = _batch_sizes(resamples, sums.count.size)
     return np.concatenate([sums.of_counts(_resample_counts(sums.count, batch, rng)) for batch in batches])
 
@@ -270,3 +253,78 @@ def _distinct_rows(n: int, size: int, samples: int, rng: _Generator) -> Ints:
         again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
         rows[again] = rng.integers(0, n, (again.size, size))
     return rows
+
+
+# The limit of NumPy's hypergeometric draws.
+_MOST_ROWS = 10**9
+
+
+def hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001  # a LimitsOf
+    """The hull of the squared errors of a few parts; ends may be negative.
+
+    The parts have nearly equal sizes and keep the bins of the whole sample. Near zero the estimate of a part is
+    skewed: its median lies below its mean, and the hull covers less often than `level`. `resamples` is not used.
+    """
+    parts = number_of_splits(level, 0.0, rng)
+    if rows.n < 2 * parts:
+        raise InputError(
+            "", f"HulC at level {level:g} needs at least {2 * parts} rows, 2 in each part", f"got {rows.n}"
+        )
+    return _hull(rows, parts, rng)
+
+
+def adaptive_hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:
+    """The hull of as many parts as the median bias of the estimate requires; ends may be negative.
+
+    The bias is the distance from 1/2 of the share of `resamples` subsamples of ⌊√n⌋ rows below the estimate. Every
+    part has at least 2 rows; if the bias requires more parts, the level is not kept.
+    """
+    n = rows.n
+    if n < 4:
+        raise InputError("", "Adaptive HulC needs at least 4 rows", f"got {n}")
+    drawn = subsamples(rows, math.isqrt(n), resamples, rng, replace=False)
+    bias = abs(float((drawn < rows.estimate).mean()) - 0.5)
+    return _hull(rows, min(number_of_splits(level, bias, rng, most=n // 2), n // 2), rng)
+
+
+def number_of_splits(level: float, bias: float, rng: np.random.Generator, *, most: int = 10**9) -> int:
+    r"""The number of parts, randomised between B − 1 and B so that the level is met exactly; at most `most`.
+
+    With the median bias Δ an estimate is below the truth with probability 1/2 ± Δ. B is the smallest number with
+    :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 − level; B − 1 is taken with probability
+    :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
+    """
+    alpha = 1 - level
+
+    def miss(parts: int) -> float:
+        return float((0.5 - bias) ** parts + (0.5 + bias) ** parts)
+
+    # The larger term alone gives a number at most one too small.
+    least = most if bias >= 0.5 else min(float(most), math.log(alpha) / math.log(0.5 + bias))
+    parts = max(2, math.floor(least))
+    while parts < most and miss(parts) > alpha:
+        parts += 1
+    if parts >= most:
+        return most
+    fewer = (alpha - miss(parts)) / (miss(parts - 1) - miss(parts))
+    return parts - 1 if rng.random() < fewer else parts
+
+
+def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
+    """Random split of rows of several kinds into parts of nearly equal size: counts of shape (parts, kinds)."""
+    n = int(count.sum())
+    if n == count.size:  # one row of each kind: a shuffled deck
+        part = rng.permutation(np.arange(n) % parts)
+        return np.asarray(part == np.arange(parts)[:, np.newaxis], dtype=np.int64)
+    if n >= _MOST_ROWS:
+        raise InputError("", "HulC splits fewer than 10⁹ rows", f"got {n:,}")
+    left, dealt = count.copy(), []
+    for remaining in range(parts, 1, -1):
+        dealt.append(rng.multivariate_hypergeometric(left, int(left.sum()) // remaining, method="marginals"))
+        left -= dealt[-1]
+    return np.stack([*dealt, left])
+
+
+def _hull(rows: RowKinds, parts: int, rng: np.random.Generator) -> tuple[float, float]:
+    estimates: Floats = rows.of_counts(split_counts(rows.count, parts, rng))
+    return float(estimates.min()), float(estimates.max())

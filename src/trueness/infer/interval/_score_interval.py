@@ -11,53 +11,81 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
-from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
+from trueness._numerics.pairs import PairSums, event_sums, null_moments, score_pair_sums
 from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import MOST_BINS, MOST_MASS_BINS, BinRule, Distinct, EqualMass, MassAndWidth
 from trueness.infer.interval._analytic import Region
-from trueness.infer.interval._few_events import FEW_EVENTS, ExactLimits, few_events_limits, has_few_events
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.test._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
-from trueness.infer.test._exact_test import out_of_reach, rejects_calibration, required_draws
 from trueness.infer.test._omnibus import omnibus_test
-from trueness.typing import Floats, Ints
+from trueness.infer.test._pair_tests import out_of_reach, rejects_calibration, required_draws
+from trueness.typing import Floats, Ints, Numbers
 
 # The smallest coefficient of θ²: below zero there would be no upper end.
 _LEAST_LEADING = 0.2
 # Powers of n: cells of equal mass of the lower end, and of equal width; cells of equal mass of the upper end.
 _COARSE, _FINE = 0.4, 0.65
 _FREEDOM = 30
+FEW_EVENTS = 3
+"""Below this number of rows with the rarer label, the spread of residuals says nothing about the error."""
+
+
+class ExactLimits(NamedTuple):
+    """Limits for the squared error, and the number of rows with the rarer label."""
+
+    low: float
+    high: float
+    rarer: float
+    surprises: bool = False
+    """Whether the rarer label is the less probable one of each bin, and not one class."""
 
 
 class ScoreSet(NamedTuple):
-    """A confidence set for the squared error, with its estimate in coarse and in fine cells."""
+    """A confidence set for the squared error, with its estimate, in coarse and perhaps in fine cells."""
 
     estimate: float
-    finer: float | None
     region: Region
+    n: int
     bins: str
+    finer: float | None = None
     note: str = ""
 
 
 class _Part(NamedTuple):
-    """The estimate in one partition, and its variance: see :func:`score_ends`."""
+    """The estimate T in one partition, and its variance."""
 
     estimate: float
     null: float
+    """τ², the variance of T for calibrated scores."""
     noise: float
+    """R₁, the variance of the labels along the error."""
     unevenness: float
+    """R₂, the relative variance of the error over rows."""
     n: float
     paired: bool
     """Whether any cell holds a pair."""
 
     def ends(self, alpha: float) -> tuple[float, float]:
-        """The ends of the score interval."""
-        return score_ends(self.estimate, self.null, self.noise, self.unevenness, self.n, _quantile(alpha))
+        r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
+
+        The upper end uses max(T, 0). z is the quantile of Student's t with 30 degrees of freedom, 3 % above the normal
+        one at α = 0.1: the spread is estimated, and with the normal quantile sets of large errors covered about 0.89 in
+        place of 0.90.
+        """
+        z2 = float(stdtrit(_FREEDOM, 1 - alpha / 2)) ** 2
+        leading = max(_LEAST_LEADING, 1 - z2 * self.unevenness / self.n)
+
+        def root(t: float, side: int) -> float:
+            half = t + 2 * z2 * self.noise / self.n
+            return (half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z2 * self.null)))) / leading
+
+        low = root(self.estimate, -1) if self.estimate > 0 else 0.0
+        return max(0.0, low), root(max(self.estimate, 0.0), 1)
 
 
 class Partitions(NamedTuple):
@@ -82,47 +110,16 @@ class Partitions(NamedTuple):
         return cls(coarse, rule(_FINE), coarse if isinstance(coarse, Distinct) else mass)
 
 
-def _quantile(alpha: float) -> float:
-    """The quantile of Student's t with 30 degrees of freedom, 3 % above the normal one at α = 0.1.
-
-    The spread is estimated, and the estimate is skewed: with the normal quantile, sets of large errors covered about
-    0.89 in place of 0.90.
-    """
-    return float(stdtrit(_FREEDOM, 1 - alpha / 2))
-
-
 def _number(n: float, power: float) -> int:
     """About n^power cells, at least five where each can hold two rows."""
     return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, MOST_MASS_BINS))
 
 
-class DefaultSet(NamedTuple):
-    """Everything about the set in the default cells, but whether it contains zero."""
-
-    estimate: float
-    finer: float
-    ends: tuple[float, float]
-    """The ends if calibration is rejected; otherwise the lower end is zero."""
-    rejected: bool
-    """Whether calibration is out of the question even before it is tested."""
-    bins: str
-    note: str
-
-    def with_zero(self, zero: bool) -> ScoreSet:
-        """The set, with or without zero."""
-        return ScoreSet(self.estimate, self.finer, _region(self.ends, zero=zero), self.bins, self.note)
-
-
 def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> ScoreSet:
     """The score set in the default cells."""
-    found = untested_set(cells, alpha)
-    zero = not found.rejected and omnibus_test(cells, required_draws(alpha), rng).pvalue > alpha
-    return found.with_zero(zero)
-
-
-def untested_set(cells: Cells, alpha: float) -> DefaultSet:
-    """The set in the default cells, before zero is tested."""
-    return DefaultParts.of_cells(cells).at(alpha)
+    parts = DefaultParts.of_cells(cells)
+    zero = not parts.rejected and omnibus_test(cells, required_draws(alpha), rng).pvalue > alpha
+    return parts.at(alpha, zero=zero)
 
 
 class DefaultParts(NamedTuple):
@@ -134,7 +131,9 @@ class DefaultParts(NamedTuple):
     first: Ints
     """The first score of each cell of the exact limits."""
     bins: str
+    n: int
     rejected: bool = False
+    """Whether calibration is out of the question even before it is tested."""
     effective: float | None = None
     """The effective number of clusters."""
     row_weight: float = 1.0
@@ -149,7 +148,8 @@ class DefaultParts(NamedTuple):
         (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
         rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, rules.exact)
         few = has_few_events(cells.score, scores.count, scores.hits[:, 0], first)
-        return cls(cells, coarse, fine, first, scores.bins, rejected, few_events=few)
+        n = int(cells.totals.weight)
+        return cls(cells, coarse, fine, first, scores.bins, n, rejected, few_events=few)
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
@@ -162,10 +162,10 @@ class DefaultParts(NamedTuple):
         effective = effective_number(rows.cluster, rows.weight)
         mean = 1.0 if rows.weight is None else float(rows.weight.mean())
         first = bin_starts(cells, rules.exact)
-        return cls(cells, *parts, first, bins, effective=effective, row_weight=mean), coarse
+        return cls(cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean), coarse
 
-    def at(self, alpha: float) -> DefaultSet:
-        """The set at level 1 − alpha."""
+    def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:
+        """The set at level 1 − alpha, with or without zero."""
         cells, coarse = self.cells, self.coarse
         fine = self.fine if self.fine.paired else coarse
         (low, high), note = (coarse.ends(alpha)[0], fine.ends(alpha)[1]), ""
@@ -177,14 +177,14 @@ class DefaultParts(NamedTuple):
             (low, high), note = _with_exact((low, high), exact, float(weight.sum()))
         # The estimate in coarse cells may exceed the upper end in fine ones by chance.
         ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
-        return DefaultSet(coarse.estimate, fine.estimate, ends, self.rejected, self.bins, note)
+        return ScoreSet(coarse.estimate, _region(ends, zero=zero), self.n, self.bins, fine.estimate, note)
 
 
 def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
     """The one-sided upper limit for the squared error, by its error rate: the end of a set of twice that rate."""
     fine = parts.fine if parts.fine.paired else parts.coarse
     if parts.at(0.1).note:  # the limits are exact
-        return lambda alpha: parts.at(2 * alpha).ends[1]
+        return lambda alpha: parts.at(2 * alpha).region.high
     return lambda alpha: max(fine.ends(2 * alpha)[1], parts.coarse.estimate)
 
 
@@ -205,7 +205,7 @@ def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Gene
         pvalue = clustered_omnibus_test(rows, required_draws(alpha), rng).pvalue
     else:
         pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), rng)
-    return parts.at(alpha).with_zero(pvalue > alpha)
+    return parts.at(alpha, zero=pvalue > alpha)
 
 
 def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tuple[tuple[float, float], str]:
@@ -227,13 +227,15 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.
         (low, high), note = _with_exact(ends, exact, sums.total)
         ends = min(low, max(sums.statistic, 0.0)), max(high, sums.statistic)
     zero = not rejects_calibration(scores, sums.statistic, alpha, rng)
-    return ScoreSet(sums.statistic, None, _region(ends, zero=zero), scores.bins, note)
+    return ScoreSet(sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note)
 
 
-def clustered_region(rows: ClusteredRows, residuals: BinnedResiduals, alpha: float, rng: np.random.Generator) -> Region:
-    """The score interval for rows in clusters; it includes zero if random signs or labels do not reject calibration."""
+def given_clustered_set(rows: ClusteredRows, rule: BinRule, alpha: float, rng: np.random.Generator) -> ScoreSet:
+    """The score set in given bins for rows in clusters; zero is decided by random signs and by redrawn labels."""
+    residuals = residuals_in(rows, rule)
     pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), rng)
-    return _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
+    region = _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
+    return ScoreSet(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
 
 
 def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
@@ -245,24 +247,6 @@ def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
 def _region(ends: tuple[float, float], *, zero: bool) -> Region:
     low = 0.0 if zero else ends[0]
     return Region(low, ends[1], low > 0 or zero, zero)
-
-
-def score_ends(
-    statistic: float, null: float, noise: float, unevenness: float, n: float, z: float
-) -> tuple[float, float]:
-    r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
-
-    `null` is τ², the variance of T for calibrated scores, `noise` R₁, the variance of the labels along the error, and
-    `unevenness` R₂, the relative variance of the error over rows. The upper end uses max(T, 0).
-    """
-    leading = max(_LEAST_LEADING, 1 - z * z * unevenness / n)
-
-    def root(t: float, side: int) -> float:
-        half = t + 2 * z * z * noise / n
-        return (half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z * z * null)))) / leading
-
-    low = root(statistic, -1) if statistic > 0 else 0.0
-    return max(0.0, low), root(max(statistic, 0.0), 1)
 
 
 def sign_variance(residuals: BinnedResiduals) -> float:
@@ -329,3 +313,48 @@ def _squared_sums(group: Ints, values: Floats) -> float:
     """The sum of the squared sums of groups."""
     sums = np.bincount(group, values)
     return float((sums * sums).sum())
+
+
+def has_few_events(p: Floats, weight: Ints, hits: Ints, first: Ints) -> bool:
+    """Whether :func:`few_events_limits` has fewer than 3 rows with the rarer label; weights count rows."""
+    size, events, expected = event_sums(p, weight, hits, first)
+    surprises = np.where(2 * expected > size, size - events, events).sum()
+    return bool(min(surprises, events.sum(), (size - events).sum()) < FEW_EVENTS)
+
+
+def few_events_limits(
+    p: Floats, weight: Numbers, hits: Numbers, first: Ints, alpha: float, effective: float | None = None
+) -> ExactLimits:
+    r"""Limits from the Clopper-Pearson interval of the share of the rarer label.
+
+    The rarer label is that of the rarer class; or, in each bin, the one that its mean score makes less probable, if
+    fewer rows have that. Let :math:`p_i` be the scores as probabilities of the rarer label, and :math:`[l, u]` the
+    limits of its share, each at level α/2. The probabilities :math:`r_b` of the bins b, of N_b rows each, then have the
+    mean :math:`\sum N_b r_b / n \le u`. The error is largest if they are 0 in all bins but a few, so that
+
+    .. math:: \theta \le \frac1n \sum p_i^2 + u \max_b \, [\min(1, n u / N_b) - 2 \bar p_b]_+ ,
+
+    with equality if there is one bin. By Jensen's inequality it is at least the squared distance of the mean score from
+    [l, u]. Scores `p` have `weight` rows each, `hits` of them events; `first` is the first score of each bin, and
+    `effective` the effective number of independent rows.
+    """
+    n, events = float(weight.sum()), float(hits.sum())
+    w = weight.astype(np.float64)
+    size = np.add.reduceat(w, first)
+    above = 2 * np.add.reduceat(w * p, first) > size
+    of_bin = np.add.reduceat(hits.astype(np.float64), first)
+    surprises = float(np.where(above, size - of_bin, of_bin).sum())
+    folded = surprises < min(events, n - events)
+    if folded:
+        flipped, events = np.repeat(above, np.diff(np.append(first, p.size))), surprises
+        p = np.where(flipped, 1 - p, p)
+    elif 2 * events > n:
+        p, events = 1 - p, n - events
+    trials = n if effective is None else min(effective, n)
+    successes = events * trials / n
+    low = float(betaincinv(successes, trials - successes + 1, alpha / 2)) if successes > 0 else 0.0
+    high = float(betaincinv(successes + 1, trials - successes, 1 - alpha / 2)) if successes < trials else 1.0
+    reach = np.minimum(1, n * high / size) - 2 * np.add.reduceat(w * p, first) / size
+    mean = float(w @ p) / n
+    distance = max(0.0, low - mean, mean - high)
+    return ExactLimits(distance**2, float(w @ (p * p)) / n + high * max(0.0, float(reach.max())), events, folded)

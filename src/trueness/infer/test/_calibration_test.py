@@ -16,16 +16,14 @@ from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.interval._analytic import analytic
+from trueness.infer.test._classical_tests import cox, hosmer_lemeshow, spiegelhalter
 from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
 from trueness.infer.test._cumulative import ks, kuiper
-from trueness.infer.test._exact_test import Divisor, exact, several_scores
-from trueness.infer.test._hosmer_lemeshow import hosmer_lemeshow
 from trueness.infer.test._method import Options, Outcome, Test, require_counts, significance
 from trueness.infer.test._omnibus import omnibus
 from trueness.infer.test._omnibus_matrix import joint_outcome, matrix_outcome, parts_test
 from trueness.infer.test._omnibus_statistics import Entries, entries_of_equal_weights, entries_of_rows
-from trueness.infer.test._spiegelhalter_cox import cox, spiegelhalter
-from trueness.infer.test._t_cal import adaptive_t_cal, t_cal
+from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, several_scores, t_cal
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
 
@@ -170,6 +168,8 @@ def calibration_test(
 
     Notes
     -----
+    Levels and powers in simulations are in ``docs/evidence/coverage.md``.
+
     **Redrawn labels.** :math:`Y^*_i` is 1 with probability :math:`p_i`, and the p-value is
     :math:`(1 + \#\{T^* \ge T\}) / (R + 1)` with :math:`R` redraws: never 0, and
     :math:`P(\text{pvalue} \le \alpha) \le \alpha` for calibrated scores at any n, with equality, except for ties, if
@@ -181,26 +181,9 @@ def calibration_test(
     :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}` of each sum :math:`\sum c (y - p)` that they use is at
     most 0.2; for c = 1 and rare events this means at least 25 expected events. 'hosmer-lemeshow' redraws unless the
     variance of the events is at least 5 in every group. Weights that are not whole numbers keep the approximation, and
-    so do more than 2·10⁸ labels; `assumptions` then warns. Share of calibrated data sets of 200 rows rejected at 0.05
-    and at 0.01, for uniform scores, rare events (Beta(0.3, 60)) and scores near 1 (Beta(12, 0.25)); the standard error
-    of a share is at most 0.005:
-
-    =================  =====  =====  =====  =====  =====  =====
-    method             uniform       rare          near 1
-    -----------------  ------------  ------------  ------------
-    level              .05    .01    .05    .01    .05    .01
-    =================  =====  =====  =====  =====  =====  =====
-    'analytic'         .073   .031   .000   .000   .006   .002
-    'ks'               .045   .010   .050   .012   .052   .012
-    'kuiper'           .042   .008   .051   .015   .048   .010
-    'spiegelhalter'    .048   .008   .050   .011   .046   .013
-    'cox'              .052   .009   .054   .011   .054   .014
-    'hosmer-lemeshow'  .053   .009   .046   .008   .057   .011
-    =================  =====  =====  =====  =====  =====  =====
-
-    Without redrawing, 'cox' and 'hosmer-lemeshow' would reject up to seven times too often for rare events. 'analytic'
-    never redraws: it rejects three times too often for uniform scores, at any n, and never for rare events, because its
-    null deviation assumes that scores fill [0, 1].
+    so do more than 2·10⁸ labels; `assumptions` then warns. 'analytic' never
+    redraws: at 0.01 it rejects three times too often for uniform scores, at any n, and never for rare events, because
+    its null deviation assumes that scores fill [0, 1].
 
     **Too good to be true.** `too_good` is small if the labels agree with the scores better than independent labels
     would: the same statistics, each ranked from below, combined in the same way, with an exact level of its own.
@@ -210,25 +193,8 @@ def calibration_test(
     'exact', :math:`T` without pairs of rows of one cluster, as for :func:`trueness.ece_interval`) is compared with its
     values for random signs of the residuals y − p of each cluster, and for redrawn labels, which matter if few events
     are expected; the larger p-value is reported. No method is then exact: they need many clusters, none of which
-    dominates. Share of calibrated data sets rejected at 0.05, 100 clusters of 1 to 10 rows with correlated labels and
-    scores, uniform scores and rare events (Beta(0.3, 20)), with `cluster` and, labels redrawn, without:
-
-    ===============  ======  =====  ======  =====
-    method           uniform        rare
-    ---------------  -------------  -------------
-    cluster          given   not    given   not
-    ===============  ======  =====  ======  =====
-    'omnibus'        .055    .182   .021    .103
-    'exact'          .042    .104   .037    .096
-    'ks'             .050    .212   .033    .113
-    'kuiper'         .041    .204   .026    .108
-    'spiegelhalter'  .058    .109   .050    .110
-    ===============  ======  =====  ======  =====
-
-    The standard error of a share is about 0.007 with `cluster` and 0.012 without. With fewer clusters, or one that
-    contains half of the rows, the level is kept for scores around 1/2 but not always for rare events, where at 0.1 up
-    to 0.22 of calibrated data sets are rejected (benchmark ``clusters``). Below 20 effective clusters,
-    :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`trueness.FewClustersWarning`.
+    dominates. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
+    :class:`trueness.FewClustersWarning`: tests at 0.1 may then reject 0.22 of calibrated data sets with rare events.
 
     **Small p-values** of 'omnibus' do not stop at the floor of redrawn labels: there, and only there, the reported
     p-value may be a bound that is proven for every n. It is the smallest, times their number, of Chernoff bounds for

@@ -24,10 +24,10 @@ from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.null._certain_scores import moved_inside
 from trueness.infer.null._redrawn_labels import draw_hits, monte_carlo_pvalue
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
-from trueness.infer.test._exact_test import score_test_bins
 from trueness.infer.test._method import Options, Outcome
 from trueness.infer.test._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test
 from trueness.infer.test._omnibus_statistics import Statistics, evidence
+from trueness.infer.test._pair_tests import score_test_bins
 from trueness.typing import Floats
 
 # Numbers drawn at a time, so that they stay in the processor's cache; but at least this many draws.

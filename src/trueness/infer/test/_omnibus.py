@@ -7,11 +7,16 @@ among all R + 1 again. Under calibration all R + 1 vectors are exchangeable, so 
 rare events.
 """
 
+import math
+import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit, gammaincc, logit, xlogy
 
-from trueness._tally.cells import Cells
+from trueness._numerics.roots import bracketed_root
+from trueness._tally.cells import Cells, segment_sums
 from trueness.infer.null._certain_scores import (
     contradictions,
     contradictions_in_words,
@@ -19,7 +24,6 @@ from trueness.infer.null._certain_scores import (
     moved_inside,
     moved_scores,
 )
-from trueness.infer.null._tail_bounds import MANY_DIRECTIONS, tail_bound
 from trueness.infer.test._method import Options, Outcome
 from trueness.infer.test._omnibus_statistics import (
     FORMS,
@@ -32,7 +36,7 @@ from trueness.infer.test._omnibus_statistics import (
     evidence,
     log_odds,
 )
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
@@ -223,3 +227,67 @@ def ranks(values: Floats, among: Floats | None = None) -> Floats:
     itself = 0 if among is None else 1
     above = ordered.size - np.searchsorted(ordered, values - slack, side="left")
     return np.asarray((above + itself) / (ordered.size + itself))
+
+
+MANY_DIRECTIONS = 10**5
+"""With more distinct scores than this, directions would take longer than they are worth."""
+
+
+def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Floats]) -> float:
+    """A p-value of calibration from the sums of cells and of directions; rows are independent.
+
+    `partitions` are first cells of groups, one of them being the whole, and `directions` one number per distinct score.
+    Neither may depend on the labels.
+    """
+    bounds = [b for first in partitions for b in _bounds_of_cells(cells, first)]
+    bounds += [_bound_of_direction(cells, a) for a in directions]
+    # The smallest positive number stands for whatever is smaller: the labels are not impossible.
+    return min(1.0, max(len(bounds) * min(bounds), sys.float_info.min))
+
+
+def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
+    p, n, hits = cells.score, cells.weight.astype(np.float64), cells.events.astype(np.float64)
+    sums = (np.asarray(segment_sums(part, first), dtype=np.float64) for part in (hits, n - hits, n * p, n * (1 - p)))
+    events, others, expected, rest = sums
+    divergence = _excess(events, expected) + _excess(others, rest)
+    size = first.size
+    whole = float(gammaincc(size, max(0.0, float(divergence.sum()) - size * math.log(2))))
+    return [whole] if size == 1 else [whole, 2 * size * math.exp(-float(divergence.max()))]
+
+
+def _excess(observed: Floats, expected: Floats) -> Floats:
+    """O log(O / E); zero without events."""
+    return np.asarray(xlogy(observed, observed) - xlogy(observed, expected))
+
+
+def _bound_of_direction(cells: Cells, a: Floats) -> float:
+    """Two-sided bound on the sum of a(y − p)."""
+    p, n = cells.score, cells.weight
+    inside = (p > 0) & (p < 1) & (a != 0)
+    p, n, a = p[inside], n[inside], a[inside]
+    total = float(((cells.events[inside] - n * p) * a).sum())
+    spread = float((n * p * (1 - p) * a * a).sum())
+    if total == 0 or spread == 0:
+        return 1.0
+    a, total = a * math.copysign(1, total), abs(total)
+
+    x = logit(p)
+
+    def shortfall(log_t: float) -> float:
+        """The derivative of the exponent by t, which increases: Σ a(y − p) expected under tilted scores − observed."""
+        return float((n * a * (expit(x + math.exp(log_t) * a) - p)).sum()) - total
+
+    # The best t is near s / V for small deviations, and t a has the size of a log-odds for large ones.
+    largest = float(np.abs(a).max())
+    high = math.log(1e3 / largest)
+    low = min(math.log(total) - math.log(spread), math.log(1e-2 / largest)) - 1
+    if shortfall(high) <= 0:
+        best = high
+    else:  # any t gives a bound
+        best = bracketed_root(shortfall, low, high, xtol=1e-6) if shortfall(low) < 0 else low
+    t = math.exp(best) * a
+    # For large t, log(1 − p + p e^t) = t + log(p + (1 − p) e^−t).
+    q, size = np.where(t > 0, p, 1 - p), np.abs(t)
+    grown = np.where(t > 0, t, 0.0) + np.log(q + (1 - q) * np.exp(-size))
+    exponent = float((n * (grown - t * p)).sum()) - math.exp(best) * total
+    return math.exp(min(0.0, math.log(2) + exponent))

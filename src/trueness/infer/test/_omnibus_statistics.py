@@ -51,7 +51,7 @@ MANY = 4096
 """With more entries than this, near ties are drawn together."""
 # Scores within this of each other in the angle arcsin √p are near ties. As the angles add up to π/2, the joint
 # distribution of all drawn sums changes by about a sixth of the step times π in total variation, 0.0008 (see
-# :func:`trueness.infer.test._exact_test.null_statistics`).
+# :func:`trueness.infer.test._pair_tests.null_statistics`).
 _ANGLE = 1 / 640
 _COSINES = 12
 # The least variance: scores down to 5e-324 must not overflow its inverse.
