@@ -1,4 +1,4 @@
-"""Walks of cumulated differences."""
+"""Walks of cumulated differences, and their tests."""
 
 import json
 import math
@@ -11,9 +11,11 @@ from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
 from trueness.infer import calibration_test, cumulative_walk
-from trueness.infer.test import _cumulative as _cumulative
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+# By hand: u = 0.8, −0.3 and, for two rows of score 0.4, +0.6 − 0.4 = 0.2. Path 0.8, 0.5 at scores 0.2 and 0.3,
+# then 0.7.
+BY_HAND = ([1, 0, 1, 0], [0.2, 0.3, 0.4, 0.4])
 
 
 @settings(max_examples=40)
@@ -21,35 +23,120 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_the_extremes_of_a_walk_are_the_statistics(pairs):
     y, p = arrays(pairs)
     walk = cumulative_walk(y, p)
-    assert np.abs(walk.height).max() == pytest.approx(tn.calibration_test(y, p, method="ks").statistic, abs=1e-12)
-    assert np.ptp(walk.height) == pytest.approx(tn.calibration_test(y, p, method="kuiper").statistic, abs=1e-12)
+    ks, kuiper = (calibration_test(y, p, method=m).statistic for m in ("ks", "kuiper"))
+    assert (np.abs(walk.height).max(), np.ptp(walk.height)) == pytest.approx((ks, kuiper), abs=1e-12)
     assert walk.height[-1] == pytest.approx(np.mean(y - p), abs=1e-12)
-    assert walk.share[0] == 0
-    assert walk.share[-1] == 1
+    assert (walk.share[0], walk.share[-1]) == (0, 1)
+    assert abs(np.mean(y - p)) - 1e-14 <= ks <= kuiper + 1e-14
+    assert kuiper <= 2 * ks + 1e-14
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(sample=weighted_rows())
 def test_weight_two_is_the_row_twice(sample):
     y, p, w = sample
     times = w.astype(int)
-    weighted, repeated = (
-        cumulative_walk(y, p, sample_weight=w),
-        cumulative_walk(np.repeat(y, times), np.repeat(p, times)),
-    )
+    weighted, repeated = cumulative_walk(y, p, sample_weight=w), cumulative_walk(y.repeat(times), p.repeat(times))
     for column in ("share", "score", "height", "half"):
         np.testing.assert_allclose(getattr(weighted, column), getattr(repeated, column), atol=1e-12)
 
 
-def test_a_long_walk_keeps_its_ends_and_extremes():
-    d = tn.simulate.binary(50_000, distortion=tn.simulate.Logit(slope=0.7), seed=1)
+@pytest.mark.parametrize("n", [1_999, 2_400, 50_000])
+def test_a_long_walk_keeps_its_ends_and_the_extremes_of_each_stretch(n):
+    d = tn.simulate.binary(n, distortion=tn.simulate.Logit(slope=0.7), seed=1)
     walk = cumulative_walk(d.y_true, d.y_prob)
     order = np.argsort(d.y_prob)
-    path = np.cumsum(d.y_true[order] - d.y_prob[order]) / 50_000
-    assert walk.share.size <= 2002
-    assert walk.height.max() == pytest.approx(path.max(), abs=1e-12)
-    assert walk.height.min() == pytest.approx(min(0, path.min()), abs=1e-12)
+    path = np.append(0, np.cumsum(d.y_true[order] - d.y_prob[order]) / n)
+    if n < 2_000:
+        assert walk.height == pytest.approx(path, abs=1e-12)
+        return
+    assert walk.share.size <= 2_002
     assert (np.diff(walk.share) > 0).all()
+    step = np.rint(walk.share * n).astype(int)
+    np.testing.assert_allclose(walk.height, path[step], atol=1e-12)
+    ends = np.linspace(0, n + 1, 1_001).astype(int)
+    for a, b in zip(ends[:-1:37], ends[1::37], strict=True):
+        kept = path[step[(step >= a) & (step < b)]]
+        assert (kept.min(), kept.max()) == (path[a:b].min(), path[a:b].max())
+
+
+def brownian_motion_stays(x):
+    """The probability that Brownian motion on [0, 1] stays within ± x: the classical series."""
+    k = np.arange(200)
+    return 4 / math.pi * np.sum((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95, 0.999])
+def test_the_bands_of_a_walk_by_hand(level):
+    walk = cumulative_walk(*BY_HAND, level=level)
+    spread = np.sqrt(np.cumsum([0, 0.16, 0.21, 0.48])) / 4
+    assert walk.height == pytest.approx(np.array([0, 0.8, 0.5, 0.7]) / 4)
+    assert walk.share == pytest.approx([0, 0.25, 0.5, 1])
+    assert walk.score == pytest.approx([0.2, 0.2, 0.3, 0.4])
+    assert walk.half == pytest.approx(norm.ppf((1 + level) / 2) * spread)
+    assert brownian_motion_stays(walk.reach / spread[-1]) == pytest.approx(level)
+    assert walk.n == 4
+
+
+def test_fractional_weights_of_a_walk():
+    y, p, w = np.array([1, 0, 1]), np.array([0.2, 0.3, 0.6]), np.array([0.5, 2.5, 1.0])
+    walk = cumulative_walk(y, p, sample_weight=w, level=0.9)
+    assert walk.height[1:] == pytest.approx(np.cumsum(w * (y - p)) / 4)
+    assert walk.half[1:] == pytest.approx(norm.ppf(0.95) * np.sqrt(np.cumsum(w**2 * p * (1 - p))) / 4)
+    assert walk.share[1:] == pytest.approx(np.cumsum(w) / 4)
+    assert walk.n == 3
+
+
+@pytest.mark.parametrize("weights", [None, "fractional"])
+def test_its_tests_are_those_of_calibration_test(weights):
+    rng = np.random.default_rng(1)
+    p = rng.random(5000).round(4)
+    y = rng.random(5000) < p**1.1
+    w = None if weights is None else rng.random(5000)
+    walk = cumulative_walk(y, p, sample_weight=w)
+    assert walk.ks == calibration_test(y, p, method="ks", sample_weight=w)
+    assert walk.kuiper == calibration_test(y, p, method="kuiper", sample_weight=w)
+    assert json.loads(json.dumps(walk.to_dict()))["ks"]["method"] == "ks"
+
+
+@pytest.mark.parametrize("method", ["ks", "kuiper"])
+def test_the_path_is_scaled_by_its_null_deviation(method):
+    y, p = (np.tile(column, 100) for column in BY_HAND)
+    found = calibration_test(y, p, method=method)
+    scaled = 80 / math.sqrt(100 * (0.16 + 0.21 + 0.24 + 0.24))
+    assert found.statistic == pytest.approx(0.8 / 4)
+    assert f"Statistic / null deviation: {scaled:.4g}." in found.assumptions
+    if method == "ks":
+        assert found.pvalue == pytest.approx(1 - brownian_motion_stays(scaled), abs=1e-12)
+
+
+def test_the_path_starts_at_zero_and_ties_are_pooled():
+    for walk in (cumulative_walk([0, 0], [0.9, 0.95]), cumulative_walk([1, 1], [0.05, 0.1])):
+        assert walk.ks.statistic == walk.kuiper.statistic == pytest.approx(1.85 / 2)
+    both = cumulative_walk([1, 0, 0], [0.5, 0.6, 0.7])
+    assert (both.ks.statistic, both.kuiper.statistic) == pytest.approx((0.8 / 3, 1.3 / 3))
+    # In row order the path of three ties would be 0.5, 1, 0.5.
+    assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
+    # Swapping the classes starts it at the other end.
+    assert calibration_test([1, 0, 0], [0.2, 0.5, 0.6], method="ks").statistic == pytest.approx(0.8 / 3)
+    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(1.1 / 3)
+
+
+def test_scores_of_0_and_1_are_certain():
+    agrees, wrong = cumulative_walk([0, 1, 1], [0.0, 1.0, 1.0]), cumulative_walk([0, 1, 0], [0.0, 1.0, 1.0])
+    assert (agrees.ks.statistic, agrees.ks.pvalue, agrees.kuiper.pvalue) == (0, 1, 1)
+    assert (agrees.reach, agrees.half.tolist()) == (0, [0, 0, 0])
+    assert (wrong.ks.pvalue, wrong.kuiper.pvalue, wrong.ks.statistic) == (0, 0, pytest.approx(1 / 3))
+    assert "Statistic / null deviation: inf." in wrong.ks.assumptions
+
+
+def test_the_top_label_of_a_matrix_is_walked():
+    P = np.array([[0.8, 0.2], [0.3, 0.7]])
+    assert cumulative_walk([0, 0], P).height[-1] == pytest.approx(0.5 - 0.75)
+    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for the walk"):
+        cumulative_walk([0, 0], P, kind="classwise")
+    with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
+        cumulative_walk([0, 1], [0.2, 0.3], level=1)
 
 
 @pytest.mark.slow
@@ -65,132 +152,3 @@ def test_a_calibrated_walk_stays_within_its_bands_as_often_as_the_level_says():
     slack = 4 * np.sqrt(level * (1 - level) / runs)
     assert level - slack < inside / runs < level + slack + 0.02
     assert abs(ends / runs - level) < slack
-
-
-def test_scores_of_0_and_1_have_no_band():
-    walk = cumulative_walk([0, 1, 1], [0.0, 1.0, 1.0])
-    assert walk.reach == 0
-    assert walk.half.tolist() == [0.0, 0.0, 0.0]
-
-
-def test_the_top_label_of_a_matrix_is_walked():
-    P = np.array([[0.8, 0.2], [0.3, 0.7]])
-    assert cumulative_walk([0, 0], P).height[-1] == pytest.approx(0.5 - 0.75)
-    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for the walk"):
-        cumulative_walk([0, 0], P, kind="classwise")
-    with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
-        cumulative_walk([0, 1], [0.2, 0.3], level=1)
-
-
-def test_a_walk_can_be_written_as_plain_python():
-
-    found = json.loads(json.dumps(cumulative_walk([0, 1], [0.2, 0.3]).to_dict()))
-    assert found["ks"]["method"] == "ks"
-
-
-@pytest.mark.parametrize("weights", [None, "fractional"])
-def test_its_tests_are_those_of_calibration_test(weights):
-    rng = np.random.default_rng(1)
-    p = rng.random(5000).round(4)
-    y = rng.random(5000) < p**1.1
-    w = None if weights is None else rng.random(5000)
-    walk = cumulative_walk(y, p, sample_weight=w)
-    assert walk.ks == calibration_test(y, p, method="ks", sample_weight=w)
-    assert walk.kuiper == calibration_test(y, p, method="kuiper", sample_weight=w)
-
-
-# By hand: u = 0.8, −0.3 and, for two rows of score 0.4, +0.6 − 0.4 = 0.2. Path 0.8, 0.5 at scores 0.2 and 0.3,
-# then 0.7.
-BY_HAND = ([1, 0, 1, 0], [0.2, 0.3, 0.4, 0.4])
-
-
-@given(pairs=rows)
-def test_mean_excess_ks_and_kuiper_are_ordered(pairs):
-    y, p = arrays(pairs)
-    ks, kuiper = (calibration_test(y, p, method=m).statistic for m in ("ks", "kuiper"))
-    slack = 1e-14
-    assert abs(np.mean(y - p)) <= ks + slack
-    assert ks <= kuiper + slack
-    assert kuiper <= 2 * ks + slack
-
-
-def test_swapping_the_classes_changes_ks():
-    y, p = [1, 0, 0], [0.2, 0.5, 0.6]
-    assert calibration_test(y, p, method="ks").statistic == pytest.approx(0.8 / 3)
-    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(1.1 / 3)
-
-
-@pytest.mark.parametrize(("method", "expected"), [("ks", 0.8 / 4), ("kuiper", 0.8 / 4)])
-def test_ks_and_kuiper_are_the_extremes_of_the_path(method, expected):
-    y, p = (np.tile(column, 100) for column in BY_HAND)
-    found = calibration_test(y, p, method=method)
-    assert found.statistic == pytest.approx(expected)
-    scaled = 80 / math.sqrt(100 * (0.16 + 0.21 + 0.24 + 0.24))
-    assert f"{scaled:.4g}" in found.assumptions
-
-
-def test_the_path_starts_at_zero_and_ties_are_pooled():
-    # All below zero: −0.9, −1.8. Without C₀ = 0 Kuiper's range would be half of that.
-    assert calibration_test([0, 0], [0.9, 0.95], method="kuiper").statistic == pytest.approx(1.85 / 2)
-    # In row order the path of three ties would be 0.5, 1, 0.5.
-    assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
-
-
-def test_each_stretch_of_a_long_walk_keeps_its_lowest_and_highest_step(monkeypatch):
-    monkeypatch.setattr(_cumulative, "_STRETCHES", 4)
-    assert _cumulative._kept_steps(np.arange(1.0, 20)).tolist() == [0, 4, 5, 9, 10, 14, 15, 19]
-    peaks = np.array([9.0, 1, 2, 3, 4, 3, -2, 4, 5, 5, 5, 7, 5, 5, 6, 6, 6, 8, 7])
-    assert _cumulative._kept_steps(peaks).tolist() == [0, 1, 7, 9, 10, 12, 15, 18, 19]
-    assert _cumulative._kept_steps(np.arange(1.0, 8)).tolist() == list(range(8))
-
-
-def brownian_motion_stays(x):
-    """The probability that Brownian motion on [0, 1] stays within ± x: the classical series."""
-    k = np.arange(200)
-    return 4 / math.pi * np.sum((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8))
-
-
-@pytest.mark.parametrize("level", [0.05, 0.5, 0.95, 0.999])
-def test_the_bands_of_a_walk_by_hand(level):
-    y, p = BY_HAND
-    walk = cumulative_walk(y, p, level=level)
-    spread = np.sqrt(np.cumsum([0, 0.16, 0.21, 0.48])) / 4
-    assert walk.height == pytest.approx(np.array([0, 0.8, 0.5, 0.7]) / 4)
-    assert walk.share == pytest.approx([0, 0.25, 0.5, 1])
-    assert walk.score == pytest.approx([0.2, 0.2, 0.3, 0.4])
-    assert walk.half == pytest.approx(norm.ppf((1 + level) / 2) * spread)
-    assert brownian_motion_stays(walk.reach / spread[-1]) == pytest.approx(level)
-    assert walk.n == 4
-
-
-def test_the_statistics_of_a_short_walk_include_its_start():
-    down, up = cumulative_walk([0, 0], [0.9, 0.95]), cumulative_walk([1, 1], [0.05, 0.1])
-    for walk in (down, up):
-        assert walk.ks.statistic == walk.kuiper.statistic == pytest.approx(1.85 / 2)
-    both = cumulative_walk([1, 0, 0], [0.5, 0.6, 0.7])
-    assert both.ks.statistic == pytest.approx(0.8 / 3)
-    assert both.kuiper.statistic == pytest.approx(1.3 / 3)
-
-
-def test_scores_of_0_and_1_are_certain():
-    agrees, wrong = cumulative_walk([0, 1, 1], [0.0, 1.0, 1.0]), cumulative_walk([0, 1, 0], [0.0, 1.0, 1.0])
-    assert (agrees.ks.statistic, agrees.ks.pvalue, agrees.kuiper.pvalue) == (0, 1, 1)
-    assert (wrong.ks.pvalue, wrong.kuiper.pvalue) == (0, 0)
-    assert wrong.ks.statistic == pytest.approx(1 / 3)
-    assert "Statistic / null deviation: inf." in wrong.ks.assumptions
-
-
-def test_up_to_2000_points_of_a_walk_are_kept():
-    p = np.linspace(0.1, 0.9, 2_400)
-    y = (np.arange(p.size) % 2).astype(int)
-    assert cumulative_walk(y[:1_999], p[:1_999]).share.size == 2_000
-    assert cumulative_walk(y, p).share.size <= 2_002
-
-
-def test_fractional_weights_of_a_walk():
-    y, p, w = np.array([1, 0, 1]), np.array([0.2, 0.3, 0.6]), np.array([0.5, 2.5, 1.0])
-    walk = cumulative_walk(y, p, sample_weight=w, level=0.9)
-    assert walk.height[1:] == pytest.approx(np.cumsum(w * (y - p)) / 4)
-    assert walk.half[1:] == pytest.approx(norm.ppf(0.95) * np.sqrt(np.cumsum(w**2 * p * (1 - p))) / 4)
-    assert walk.share[1:] == pytest.approx(np.cumsum(w) / 4)
-    assert walk.n == 3
