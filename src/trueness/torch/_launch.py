@@ -29,7 +29,7 @@ _compiled: dict[tuple, Any] = {}
 
 
 def _launch(
-    kernel: Any, programs: tuple[int, int, int], arguments: tuple, constants: dict[str, Any], warps: int = 1 = 1
+    kernel: Any, programs: tuple[int, int, int], arguments: tuple, constants: dict[str, Any], warps: int = 1
 ) -> None:
     """``kernel[programs](*arguments, **constants)`` on the device of the first argument.
 

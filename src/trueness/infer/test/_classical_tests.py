@@ -1,4 +1,4 @@
-"""Classical tests: Spiegelhalter's of the Brier score, Cox's of the calibration line, Hosmer and Lemeshow's of groups."""
+"""Classical tests: Spiegelhalter's of the Brier score, Cox's of the line, Hosmer and Lemeshow's of groups."""
 
 import math
 
