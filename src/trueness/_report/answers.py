@@ -4,18 +4,15 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from trueness._report.records import (
     Answer,
-    Answers,
     Conclusion,
     Model,
-    Picture,
     Provenance,
     Remedies,
     Remedy,
-    Segments,
     Summary,
 )
 from trueness._report.remedies import PRIOR_CORRECTION
@@ -23,7 +20,6 @@ from trueness._text.numbers import level_percent, number, percent, percents, poi
 from trueness._text.strings import quoted, shorten
 from trueness.infer.group._classes import worst_class
 from trueness.results import PriorShift, Verdict
-from trueness.results._segments import ClassRow
 from trueness.results._verdict import Code
 
 _MOST_NAMES = 6
@@ -52,16 +48,15 @@ _ADVICE = {
         "Sums of bins are not enough for a test.",
     ),
 }
+_TYPICAL = "How far predictions are from the true rate: the root of the mean squared difference, corrected for chance "
+_TYPICAL += "(the l2 calibration error)."
 TERMS = {
     "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
     "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
     "confidence": "Limits computed in this way include the true value in this share of data sets.",
     "recalibration": "Replacing each prediction by one that agrees better with how often the event happens.",
     "odds": "p / (1 − p): a probability of 80 % means odds of 4 to 1.",
-    "Typically": "How far predictions are from the true rate: the root of the mean squared difference, corrected for "
-    "chance (the l2 calibration error).",
-    "typical error": "How far predictions are from the true rate: the root of the mean squared difference, corrected "
-    "for chance (the l2 calibration error).",
+    **dict.fromkeys(("Typically", "typical error"), _TYPICAL),
     "smooth error": "Predictions that are too extreme but right on average, with this typical error.",
     "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
     "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
@@ -86,28 +81,18 @@ TERMS = {
 """Terms that the page explains where they occur."""
 
 
-class Facts(NamedTuple):
-    """What is known about one model."""
-
-    name: str
-    verdict: Conclusion
-    summary: Summary
-    picture: Picture
-    segments: Segments | None
-    classes: tuple[ClassRow, ...] | None
-    remedies: Remedies | None
-    provenance: Provenance
-    top_label: bool
-    """Whether the scores are confidences in the top label."""
+def answer_questions(model: Model, provenance: Provenance, *, top_label: bool) -> dict[str, Answer]:
+    """The four questions of the first screen; `top_label`: whether the scores are confidences in the top label."""
+    return {
+        "how_far": _how_far(model),
+        "where": _where(model, top_label),
+        "cost": _cost(model),
+        "action": _action(model, provenance),
+    }
 
 
-def answer_questions(facts: Facts) -> Answers:
-    """Answer the four questions of the first screen."""
-    return Answers(_how_far(facts), _where(facts), _cost(facts), _action(facts))
-
-
-def _how_far(facts: Facts) -> Answer:
-    s = facts.summary
+def _how_far(model: Model) -> Answer:
+    s = model.summary
     found, chance = s.ece_interval, _chance(s)
     numbers: dict[str, Any] = {"ece": s.ece, "chance": chance[0], "chance_high": chance[1]}
     numbers |= {"l2": math.nan, "low": math.nan, "high": math.nan, "level": math.nan}
@@ -119,7 +104,7 @@ def _how_far(facts: Facts) -> Answer:
     question = "How far off?"
     if found is None:
         return Answer(question, f"{error} points on average", gap if math.isfinite(chance[0]) else "", numbers)
-    if facts.verdict.code == "too-good":
+    if model.verdict.code == "too-good":
         return Answer(question, "These rows cannot show it", f"Less than chance allows. {gap}", numbers)
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
@@ -145,32 +130,32 @@ def _limits(low: str, high: str) -> str:
     return f"{low} to {high}" if float(low) > 0 else f"above 0, at most {high}"
 
 
-def _where(facts: Facts) -> Answer:
-    b, at = facts.picture.bins, facts.picture.worst
+def _where(model: Model, top_label: bool) -> Answer:
+    b, at = model.picture.bins, model.picture.worst
     flagged, filled = int(b.outside.sum()) if b.band else 0, int((b.n > 0).sum())
-    segment, group = _worst_segment(facts), _group_sentence(facts)
+    segment, group = _worst_segment(model), _group_sentence(model)
     numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
     if segment is not None:
         numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
-        bad = worst_class(facts.classes)
+        bad = worst_class(model.classes)
         group_name = _segment_name(segment) if segment else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
         phrase = f"In {group_name}" if group_name else "No range stands out"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
     score, rate = float(b.score[at]), float(b.rate[at])
-    low, high = facts.picture.interval_low[at], facts.picture.interval_high[at]
+    low, high = model.picture.interval_low[at], model.picture.interval_high[at]
     edges = float(b.low_edge[at]), float(b.high_edge[at])
     numbers |= {"low_edge": edges[0], "high_edge": edges[1], "score": score, "rate": rate}
     numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at])}
     predicted, happened, *limits = percents(score, rate, low, high)
-    said, occurred = ("Confidence", "correct") if facts.top_label else ("Predicted", "happened")
+    said, occurred = ("Confidence", "correct") if top_label else ("Predicted", "happened")
     detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %)."
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
     where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
-    if facts.verdict.code in ("no-evidence", "too-few-rows"):
+    if model.verdict.code in ("no-evidence", "too-few-rows"):
         phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
     else:
         phrase = f"Worst {where}"
@@ -186,23 +171,23 @@ def _range_in_words(low: float, high: float) -> str:
     return f"between {' and '.join(percents(low, high))} %"
 
 
-def _group_sentence(facts: Facts) -> str:
+def _group_sentence(model: Model) -> str:
     """The worst flagged segment or, without one, the worst flagged class; empty if there is none."""
-    one = _worst_segment(facts)
-    if one is not None and facts.segments is not None:
-        flagged, total = len(facts.segments.flagged), len(facts.segments.rows)
+    one = _worst_segment(model)
+    if one is not None and model.segments is not None:
+        flagged, total = len(model.segments.flagged), len(model.segments.rows)
         several = f"{flagged:,} of {total:,} segments are off, most of all " if flagged > 1 else "Segment "
         return f"{several}{_segment_name(one)}: {_finding(one)}."
-    bad = worst_class(facts.classes)
+    bad = worst_class(model.classes)
     if bad is None:
         return ""
     predicted, happened = percents(bad.score, bad.share)
     return f"Class {shorten(bad.label, _LONGEST)}: predicted {predicted} %, happened {happened} %."
 
 
-def _worst_segment(facts: Facts) -> Mapping[str, Any] | None:
+def _worst_segment(model: Model) -> Mapping[str, Any] | None:
     """The flagged segment that costs most; None if none is flagged."""
-    return next(iter(facts.segments.flagged), None) if facts.segments else None
+    return next(iter(model.segments.flagged), None) if model.segments else None
 
 
 def _segment_name(one: Mapping[str, Any]) -> str:
@@ -222,19 +207,19 @@ def _finding(one: Mapping[str, Any]) -> str:
     return f"{finding} (predicted {predicted} %, happened {happened} %)"
 
 
-def _cost(facts: Facts) -> Answer:
-    question, fixes = "What does it cost?", facts.remedies
+def _cost(model: Model) -> Answer:
+    question, fixes = "What does it cost?", model.remedies
     best = _best(fixes)
     if fixes is None or best is None:
-        return _cost_of_sums(facts.summary, facts.verdict.code)
-    before, code = fixes.before.brier, facts.verdict.code
+        return _cost_of_sums(model.summary, model.verdict.code)
+    before, code = fixes.before.brier, model.verdict.code
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
     if before == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
     if code == "too-good":
         return Answer(question, "These rows cannot show it", "Try maps on new rows.", numbers)
-    if facts.summary.rate in (0, 1):
+    if model.summary.rate in (0, 1):
         return Answer(question, "Too few rows to tell", "All labels are equal: a map cannot be tried.", numbers)
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
     share = percent(min(1.0, best.gain / before))
@@ -294,34 +279,34 @@ def _best(fixes: Remedies | None) -> Remedy | None:
     return max(tried, key=preference, default=None)
 
 
-def _action(facts: Facts) -> Answer:
-    question, code, best = "What to do?", facts.verdict.code, _best(facts.remedies)
-    power = facts.summary.power
+def _action(model: Model, provenance: Provenance) -> Answer:
+    question, code, best = "What to do?", model.verdict.code, _best(model.remedies)
+    power = model.summary.power
     if code == "too-few-rows" and power is not None and power.rows_needed is not None:
-        more = max(0, power.rows_needed - facts.summary.n)
+        more = max(0, power.rows_needed - model.summary.n)
         detail = f"{_round(more)} more, to notice an error that matters. Until then, leave the scores as they are."
         return Answer(question, f"Collect about {_round(power.rows_needed)} rows", detail, {"rows": power.rows_needed})
     if code in _ADVICE:
-        command = facts.provenance.commands.get(facts.name, "") if code == "undetermined" else ""
+        command = provenance.commands.get(model.name, "") if code == "undetermined" else ""
         return Answer(question, *_ADVICE[code], {}, command)
-    segment = _worst_segment(facts)
-    if segment is not None and (facts.remedies is None or facts.remedies.best is None):
+    segment = _worst_segment(model)
+    if segment is not None and (model.remedies is None or model.remedies.best is None):
         detail = "One map for all rows cannot fix a single segment: fit a map on its rows alone."
         return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
-    shift = facts.summary.prior_shift
-    if facts.remedies is None and shift is not None and shift.detected:
+    shift = model.summary.prior_shift
+    if model.remedies is None and shift is not None and shift.detected:
         return Answer(question, _odds_advice(shift), f"It looks like {shift.factor}.", *_correction(shift))
-    if facts.remedies is None or best is None:
-        command = "" if facts.remedies is not None else facts.provenance.commands.get(facts.name, "")
+    if model.remedies is None or best is None:
+        command = "" if model.remedies is not None else provenance.commands.get(model.name, "")
         return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)
-    before, after, clear = facts.remedies.before, best, best.name == facts.remedies.best
+    before, after, clear = model.remedies.before, best, best.name == model.remedies.best
     pair, within_chance = (before.ece, after.ece), False
     if before.ece_interval is not None and after.ece_interval is not None:
         pair = before.ece_interval.estimate, after.ece_interval.estimate
         within_chance = after.ece_interval.includes_zero
-    wrong = facts.summary.n_certain_wrong
+    wrong = model.summary.n_certain_wrong
     if not clear and wrong:
-        certain = f"{facts.summary.n_certain:,.6g} rows have a score of exactly 0 or 1"
+        certain = f"{model.summary.n_certain:,.6g} rows have a score of exactly 0 or 1"
         certain += f", {wrong:,.6g} with the other label"
         return Answer(
             question, "Predict no exact 0 or 1", f"{certain}: nothing is that certain.", {"certain_wrong": wrong}
@@ -333,13 +318,13 @@ def _action(facts: Facts) -> Answer:
     detail = f"On held-out rows the {_change(before, after)}."
     if not clear:
         detail += " The gain is not clear yet: check it on new rows."
-    command = _command(best.calibrator, facts.provenance, facts.name)
+    command = _command(best.calibrator, provenance, model.name)
     numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
     phrase = f"Recalibrate with {best.name}"
     if shift is not None and best.name == PRIOR_CORRECTION:
         weight, one_line = _correction(shift)
         numbers |= weight
-        command = one_line if facts.name not in facts.provenance.commands else command
+        command = one_line if model.name not in provenance.commands else command
         phrase, detail = _odds_advice(shift), f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
     return Answer(question, phrase, detail, numbers, command)
 

@@ -2,24 +2,26 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
-from trueness._report.answers import Facts, answer_questions, conclusion, overall_conclusion
-from trueness._report.estimates import ALPHA
-from trueness._report.inference import Notes, Options, collect_warnings, comparison
-from trueness._report.panel import calibration_curve, validation_panel
+from trueness._report.answers import answer_questions, conclusion, overall_conclusion
+from trueness._report.estimates import ALPHA, calibration_curve, validation_panel
+from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.pictures import explorer, isotonic_blocks, offered
-from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Settings
+from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Segments, Settings
 from trueness._report.remedies import remedies
-from trueness._report.segments import segments
 from trueness._report.subject import Subject
 from trueness._report.summary import summarize, top_k
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
 from trueness._text.bins import rule_in_words
@@ -27,10 +29,14 @@ from trueness._text.numbers import level_percent, percent
 from trueness._version import __version__
 from trueness.errors import InputError, quietly
 from trueness.infer import reliability_bands
+from trueness.infer.comparison._compare import compare_of
 from trueness.infer.decision._verdict import Alpha, judge
 from trueness.infer.group._classes import classes_of
+from trueness.infer.group._segment_rows import of_groups
+from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison, Estimate
+from trueness.results import Segments as Tested
 from trueness.typing import Ints, Numbers
 
 _STEPS = 6
@@ -104,7 +110,7 @@ def _model(
     segmented = bool(by or groups)
     summary = summarize(data, options, notes, segmented=segmented, top_label=top_label)
     step()
-    parts, found = segments(data, by, groups, options, subject.by) if segmented else (None, None)
+    parts, found = _segments(data, by, groups, options, subject.by) if segmented else (None, None)
     step()
     fixes = None if data.rows is None else remedies(data, options, summary.prior_shift)
     if fixes is None and data.dependent:
@@ -128,12 +134,9 @@ def _model(
         classes=classes,
         top_label=top_label,
     )
-    judged = conclusion(decided, who)
-    facts = Facts(name, judged, summary, shown, parts, classes, fixes, provenance, top_label)
-    return Model(
+    model = Model(
         name=name,
-        verdict=judged,
-        answers=answer_questions(facts),
+        verdict=conclusion(decided, who),
         summary=summary,
         picture=shown,
         worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
@@ -147,6 +150,7 @@ def _model(
         explorers=_explorers(data, classes, first, level, subject),
         notes=tuple(notes.sentences),
     )
+    return replace(model, answers=answer_questions(model, provenance, top_label=top_label))
 
 
 def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
@@ -155,6 +159,41 @@ def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters |
         return None
     considered = (*_CONSIDERED, *(["classes"] if multiclass else []), *(["comparison"] if models > 1 else []))
     return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
+
+
+def _segments(
+    data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], options: Options, group_name: str = ""
+) -> tuple[Segments, Tested]:
+    """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
+    rule, level, seed, _ = options
+    alpha, rng = Alpha.of_level(level, parts=1 + (data.classwise is not None)).part, generator(seed)
+    with collect_warnings(Notes()):  # the table shows which segments are small
+        if data.rows is None:
+            found = describe_segments(of_groups([group_name], groups), level, alpha, None, rng)
+        else:
+            found = segments_of(replace(data, notes=()), by, level=level, alpha=alpha, rng=rng)
+        errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(data, by, groups, group_name)}
+    lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
+    rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
+    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
+
+
+def _segment_sums(
+    data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], name: str
+) -> Iterator[tuple[tuple[str, str], Sums]]:
+    """The sums of each segment by column and value."""
+    if data.rows is None:
+        yield from (((name, group), sums) for group, sums in groups.items())
+        return
+    sample = data.sample
+    for column in by:
+        order = np.argsort(column.code, kind="stable")
+        ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
+        for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
+            yield (
+                (column.name, value),
+                tally_of(sample.at(rows, None if sample.w is None else sample.w[rows]), "classwise"),
+            )
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
@@ -219,18 +258,14 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subjec
 def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison | None:
     if len(subject.models) < 2 or subject.source != "rows":
         return None
-    return notes.attempt("The comparison", lambda: comparison(subject.models, options, "squared_ece"))
-
-
-def _part_of_alpha(settings: Settings, subject: Subject) -> float:
-    """The probability of a false flag among all segments."""
-    return round(Alpha.of_level(settings.level, 1 + (subject.counts.classes is not None)).part, 12)
+    ask = partial(compare_of, subject.models, "squared_ece", level=options.level, rng=generator(options.seed))
+    return notes.attempt("The comparison", ask)
 
 
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
     level = level_percent(settings.level)
-    top_label = subject.top_label
+    top_label, part = subject.top_label, Alpha.of_level(settings.level, 1 + (subject.counts.classes is not None)).part
     rate = "accuracy" if top_label else "event rate"
     terms = {
         "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
@@ -261,7 +296,7 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
-        f"the adjusted p-value is at most {level_percent(_part_of_alpha(settings, subject))}. The probability that "
+        f"the adjusted p-value is at most {level_percent(round(part, 12))}. The probability that "
         "any segment of a calibrated model is flagged is no larger; the rest of 1 − level is left to the verdict on "
         "all rows.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "

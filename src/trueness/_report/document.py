@@ -120,7 +120,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
 
 
 def _answers(model: Model) -> Iterator[Piece]:
-    answers = tuple(vars(model.answers).values())
+    answers = tuple(model.answers.values())
     yield Items(tuple((one.question.removesuffix("?"), f"{one.phrase}. {one.detail}".strip()) for one in answers))
     yield from (Code(one.command) for one in answers if one.command)
 
@@ -186,15 +186,14 @@ def worst_sentence(model: Model, table: Table) -> str:
     """Which bins contribute most to the ECE."""
     if not model.worst:
         return "No bin has a gap between its rate and its mean score."
-    filled = [i for i, n in enumerate(model.picture.bins.n.tolist()) if n > 0]
-    columns = {column.key: table.texts(column) for column in table.columns if column.key in ("bin", "share")}
-    at = {b: i for i, b in enumerate(filled)}
-    bins = ", ".join(f"{columns['bin'][at[b]]} ({columns['share'][at[b]]})" for b in model.worst)
-    sentence = f"Most of the ECE comes from {bins}"
-    if not model.picture.bins.band:
+    found = model.picture.bins
+    at = {b: i for i, b in enumerate(i for i, n in enumerate(found.n) if n > 0)}
+    bins, shares = (table.texts(column) for column in table.columns if column.key in ("bin", "share"))
+    sentence = "Most of the ECE comes from " + ", ".join(f"{bins[at[b]]} ({shares[at[b]]})" for b in model.worst)
+    if not found.band:
         return f"{sentence}."
-    flagged = int(model.picture.bins.outside.sum())
-    which = f"{flagged} of {count(len(filled), 'bin')} {'is' if flagged == 1 else 'are'}" if flagged else "no bin is"
+    flagged = int(found.outside.sum())
+    which = f"{flagged} of {count(len(at), 'bin')} {'is' if flagged == 1 else 'are'}" if flagged else "no bin is"
     return f"{sentence}; {which} flagged."
 
 

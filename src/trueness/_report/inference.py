@@ -1,16 +1,12 @@
-"""Tests and confidence sets within a budget of random draws, and notes on what could not be computed."""
+"""The options of every number of a report, and notes on what could not be computed."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from trueness._input.arguments import generator
-from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule
 from trueness.errors import InputError, TruenessWarning
-from trueness.infer.comparison._compare import compare_of
-from trueness.results import Comparison
 
 Result = TypeVar("Result")
 
@@ -23,11 +19,6 @@ class Options(NamedTuple):
     seed: int
     intervals: bool = True
     """Whether every measure has its limits or noise floor, or only those that the verdict needs."""
-
-
-FLOOR_DRAWS = 999
-_LEAST_DRAWS = 39
-_DRAWN_LABELS = 2e7
 
 
 class Notes:
@@ -69,15 +60,3 @@ def collect_warnings(notes: Notes) -> Iterator[None]:
             notes.add(notes.wording.get(warning.category, str(warning.message)))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def draws_for_floor(cells: int) -> int:
-    """How often a noise floor redraws the labels: 999 times, fewer if there are many distinct scores."""
-    return max(_LEAST_DRAWS, min(FLOOR_DRAWS, int(_DRAWN_LABELS / max(1, cells))))
-
-
-def comparison(
-    models: Mapping[str, Evidence], options: Options, measure: Literal["squared_ece", "brier"]
-) -> Comparison:
-    """The differences between models of the same rows."""
-    return compare_of(models, measure, level=options.level, rng=generator(options.seed))

@@ -96,23 +96,21 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
     first, fixes = model.explorers[0], model.remedies
     tables, explained = model_tables(model, contents), set[str]()
-    tce = model.summary.estimates.get("tce")
+    floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
         "model": model,
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
         "headline": _marked_up(model.verdict.headline, explained),
         "certainty": _marked_up(model.verdict.certainty, explained),
-        "answers": [_answer(one, explained) for one in vars(model.answers).values()],
+        "answers": [_answer(one, explained) for one in model.answers.values()],
         "links": _links(f"m{i}", tables, contents),
         "overview": Markup(reliability_chart(model.picture, first)),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "chart": Markup(reliability_chart(model.picture, first)),
         "ece": number(model.picture.ece),
         "tce": percentage(model.summary.tce),
-        "tce_floor": ""
-        if tce is None or math.isnan(tce.floor)
-        else f"; of a calibrated model, about {percentage(tce.floor)}",
+        "tce_floor": "" if math.isnan(floor) else f"; of a calibrated model, about {percentage(floor)}",
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "panel_heading": panel_heading(contents),
@@ -191,13 +189,9 @@ def _meter(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
         return {"kind": kind, "left": round(100 * left / whole, 2), "width": width, "words": words}
 
     level = level_percent(n["level"]) if math.isfinite(n["level"]) else ""
+    by_chance = f"Chance alone gives an average gap of up to {points(n['chance_high'])[0]} points"
     parts = (
-        part(
-            "chance",
-            f"Chance alone gives an average gap of up to {points(n['chance_high'])[0]} points",
-            0,
-            n["chance_high"],
-        ),
+        part("chance", by_chance, 0, n["chance_high"]),
         part("limits", f"{level} confidence: {' to '.join(points(n['low'], n['high']))} points", n["low"], n["high"]),
         part("gap", f"Average gap: {points(n['ece'])[0]} points", n["ece"]),
         part("estimate", f"Typical error: {points(n['l2'])[0]} points", n["l2"]),

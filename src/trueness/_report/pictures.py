@@ -82,8 +82,8 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_
         start = np.arange(bins.size + 1)
         kind = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
         rules = {kind: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
-        axes = _whole_axes(bins), _fitted_axes(bins, bins, level)
-        return Explorer(name, **_sums(bins), rules=rules, rule=kind, bins=str(bins.size), **_axes_of(*axes), **words)
+        axes = _axes(bins, bins, level)
+        return Explorer(name, **_sums(bins), rules=rules, rule=kind, bins=str(bins.size), **axes, **words)
     groups, asked = _offered_groups(sums, rule)
     start = np.unique(np.concatenate([one.start for by_number in groups.values() for one in by_number.values()]))
     fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
@@ -92,9 +92,9 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_
         for kind, by_number in groups.items()
     }
     _add_bands(rules, groups, sums, start, level)
-    axes = _whole_axes(sums), _fitted_axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
+    axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
     number = next(iter(groups["given"])) if asked == "given" else str(rule.n_requested)
-    return Explorer(name, **_sums(fine), rules=rules, rule=asked, bins=number, **_axes_of(*axes), **words)
+    return Explorer(name, **_sums(fine), rules=rules, rule=asked, bins=number, **axes, **words)
 
 
 def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], str]:
@@ -107,7 +107,9 @@ def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Gr
     return groups | {"given": {str(asked.start.size - 1): asked}}, "given"
 
 
-def _axes_of(whole: Axes, near: Axes) -> dict[str, Any]:
+def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
+    """Axes from 0 to 1, and those that fit the scores."""
+    whole, near = _linear(sums, 0.0, 1.0), _fitted_axes(sums, tenths, level)
     fitted = near.scale != "linear" or (near.low, near.high) != (whole.low, whole.high)
     return {"whole": whole, "near": near if fitted else whole}
 
@@ -174,11 +176,6 @@ def _floats(values: Numbers) -> tuple[float, ...]:
 def _rounded(values: Floats) -> tuple[float, ...]:
     """Six decimals are enough to draw with."""
     return tuple(np.round(values, 6).tolist())
-
-
-def _whole_axes(sums: Cells | Bins) -> Axes:
-    """Linear axes from 0 to 1."""
-    return _linear(sums, 0.0, 1.0)
 
 
 def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:

@@ -107,16 +107,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The answers of the first screen, in its order."""
-
-    how_far: Answer
-    where: Answer
-    cost: Answer
-    action: Answer
-
-
-@dataclass(frozen=True)
 class Conclusion:
     """A verdict in words."""
 
@@ -347,13 +337,14 @@ class Explorer:
     """What an event does, in the words of a reader: "happens", or "right" for a top label."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """Everything about one model."""
 
     name: str
     verdict: Conclusion
-    answers: Answers
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    """The answers of the first screen, in its order."""
     summary: Summary
     picture: Picture
     worst: tuple[int, ...]

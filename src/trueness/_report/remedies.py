@@ -11,10 +11,11 @@ import numpy as np
 from trueness import recalibrate
 from trueness._input.arguments import generator
 from trueness._input.sample import Sample
-from trueness._report.inference import Notes, Options, collect_warnings, comparison
+from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.records import Guarantee, Remedies, Remedy
 from trueness._tally.evidence import Evidence
 from trueness.errors import MovedScoresWarning
+from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import brier, ece, log_loss
 from trueness.results import PriorShift
@@ -47,11 +48,6 @@ class _Task(NamedTuple):
     options: Options
     notes: Notes
 
-    @property
-    def rows(self) -> Sample:
-        """The rows as they are passed to a calibrator."""
-        return self.data.matrix
-
 
 def remedies(data: Evidence, options: Options, shift: PriorShift | None = None) -> Remedies | None:
     """The scores before and after each suitable calibrator; None if there are too few rows to split.
@@ -65,19 +61,13 @@ def remedies(data: Evidence, options: Options, shift: PriorShift | None = None) 
     if shift is not None and shift.detected:
         names = {"PriorCorrection": PRIOR_CORRECTION} | names
     notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
-    place, cluster = order_of_content(sample, data.cluster)
+    place, cluster = _order_of_content(sample, data.cluster)
     task = _subsample(_Task(replace(data.at(place), cluster=cluster), options, notes))
-    rows = task.rows
     with collect_warnings(notes):
         before = _remedy("as they are", "", task.data, task)
-    after = []
-    for name, words in names.items():
-        done = notes.attempt(
-            f"{words[0].upper()}{words[1:]}",
-            lambda name=name, words=words: _cross_fitted(words, name, task),  # type: ignore[misc]
-        )
-        if done is not None:
-            after.append(done)
+    fits = {words: partial(_cross_fitted, words, name, task) for name, words in names.items()}
+    tried = [notes.attempt(f"{words[0].upper()}{words[1:]}", fit) for words, fit in fits.items()]
+    after = [one for one in tried if one is not None]
     one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
     best = None if one_class else _best(after)
     infinite = [
@@ -90,7 +80,7 @@ def remedies(data: Evidence, options: Options, shift: PriorShift | None = None) 
         after=tuple(after),
         best=None if best is None else best.name,
         folds=_FOLDS,
-        n=int(rows.y.size),
+        n=int(task.data.matrix.y.size),
         guarantee=_guarantee(sample, options.level, notes, clustered=data.dependent),
         notes=(*notes.sentences, *infinite),
     )
@@ -130,13 +120,14 @@ def _moved_sentence(sample: Sample) -> str:
     )
 
 
-def order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
+def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
     """Rows in order of score, label and weight, within clusters numbered by content, and the cluster of each.
 
     Folds and draws then do not depend on the order in which rows were passed.
     """
     # A projection stands for a matrix. It is summed in the same order for every row, unlike a product of matrices.
-    score = rows.p if rows.p.ndim == 1 else (rows.p * _projection(rows.p.shape[1])).sum(axis=1)
+    random = np.random.default_rng(0)
+    score = rows.p if rows.p.ndim == 1 else (rows.p * random.standard_normal(rows.p.shape[1])).sum(axis=1)
     keys = [rows.y, score] if rows.w is None else [rows.w, rows.y, score]
     place = np.lexsort(keys)
     if cluster is None:
@@ -152,12 +143,8 @@ def order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, I
     return place, np.asarray(number[place])
 
 
-def _projection(n_classes: int) -> Floats:
-    return np.random.default_rng(0).standard_normal(n_classes)
-
-
 def _subsample(task: _Task) -> _Task:
-    n = task.rows.y.size
+    n = task.data.matrix.y.size
     most = _MOST_CLUSTERED if task.data.dependent else _MOST_ROWS
     if n <= most:
         return task
@@ -166,7 +153,7 @@ def _subsample(task: _Task) -> _Task:
     return task._replace(data=task.data.at(some))
 
 
-def folds_of(n: int, seed: int, cluster: Ints | None = None) -> Ints:
+def _folds(n: int, seed: int, cluster: Ints | None = None) -> Ints:
     """The fold of each row, at random: folds have equally many rows, or equally many whole clusters."""
     units = n if cluster is None else int(cluster.max()) + 1
     fold = np.random.default_rng(seed).permutation(np.arange(units) % _FOLDS)
@@ -196,8 +183,8 @@ def _scheme(rows: Sample) -> str:
 
 
 def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
-    rows, seed, cluster = task.rows, task.options.seed, task.data.cluster
-    fold = folds_of(rows.y.size, seed, cluster)
+    rows, seed, cluster = task.data.matrix, task.options.seed, task.data.cluster
+    fold = _folds(rows.y.size, seed, cluster)
     out: Floats = np.empty(rows.p.shape)
     for i in range(_FOLDS):
         test = fold == i
@@ -217,7 +204,9 @@ def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
 def _gain(after: Evidence, task: _Task) -> dict[str, Any]:
     """The reduction of the Brier score, compared row by row, with its interval."""
     models = {"before": task.data.every_class, "after": after.every_class}
-    found = task.notes.attempt("The gain of a calibrator", lambda: comparison(models, task.options, "brier"))
+    level, rng = task.options.level, generator(task.options.seed)
+    compared = partial(compare_of, models, "brier", level=level, rng=rng)
+    found = task.notes.attempt("The gain of a calibrator", compared)
     if found is None:
         return {}
     pair = found["before", "after"]

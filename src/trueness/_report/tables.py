@@ -1,9 +1,9 @@
 """The tables of a report."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series
 from trueness.results._segments import ClassRow
 
-Form: TypeAlias = Callable[[float], str]
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
 _LEVELLED = ("_interval", "confidence_set")
 # A narrow terminal omits these.
@@ -179,13 +178,8 @@ def _bins(model: Model) -> Table:
         else ""
     )
     omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted." if empty else ""
-    return Table.from_lines(
-        columns,
-        lines,
-        notes=[f"{flagged}Gap: rate − mean score. Obs./exp.: rate / mean score, with the limits of the rate.{omitted}"],
-        name="bins",
-        caption=f"Bins: {picture.words}",
-    )
+    note = f"{flagged}Gap: rate − mean score. Obs./exp.: rate / mean score, with the limits of the rate.{omitted}"
+    return Table.from_lines(columns, lines, notes=[note], name="bins", caption=f"Bins: {picture.words}")
 
 
 _MOST_SEGMENTS = 40
@@ -326,13 +320,8 @@ def _top_k(found: tuple[TopK, ...]) -> Table:
         Column("bins", "Bins"),
     )
     lines = ((one.k, one.interval.estimate, confidence_set(one.interval), one.interval.bins) for one in found)
-    return Table.from_lines(
-        columns,
-        lines,
-        notes=["The k largest scores of each row, taken jointly."],
-        name="top-k",
-        caption="The largest scores jointly",
-    )
+    note = "The k largest scores of each row, taken jointly."
+    return Table.from_lines(columns, lines, notes=[note], name="top-k", caption="The largest scores jointly")
 
 
 def _comparison(comparison: Comparison) -> Table:
