@@ -71,3 +71,15 @@ def test_a_public_function_reads_its_rows_once(name, reads):
 def test_compare_reads_the_rows_of_each_model_once(reads):
     tn.compare(Y, {"a": P, "b": P**2}, seed=0)
     assert len(reads) == 2
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_report_reads_its_rows_once(rows, reads):
+    """Each calibrator reads the rows that it is fitted on: for few rows, none is."""
+    y, p, options = ROWS[rows]
+    options = {name: values[:19] for name, values in options.items()}
+    tn.report(y[:19], p[:19], by=np.arange(19) % 2, intervals=False, **options)
+    assert len(reads) == 1
+    reads.clear()
+    tn.report(y[:19], {"a": p[:19], "b": p[::-1][:19]}, **options)
+    assert len(reads) == 2

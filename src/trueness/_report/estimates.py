@@ -20,6 +20,7 @@ from trueness.infer._panel import NAMES, panel_of_answers
 from trueness.infer.band._curve_bands import band_of_cells
 from trueness.infer.band._monotone_band import BandRuns
 from trueness.infer.limits._curve_errors import curve_errors
+from trueness.infer.null._noise_floor import noise_floor_of
 from trueness.infer.test._calibration_test import test_of
 from trueness.measure import ace, corp, ece, mce, smooth_ece, tce
 from trueness.measure._flexible_curve import curve_places
@@ -155,20 +156,20 @@ def _floor_of_rows(name: str, measure: Any, data: Evidence, options: Options, no
     """The noise floor over all classes of a matrix, or of weighted rows; None if there are very many."""
     if data.rows is None:
         return None
-    rows = data.matrix
-    draws = min(_DRAWS, int(_LABELS / rows.p.size))
-    if draws < _FEWEST_DRAWS:
-        return None
-    weights: dict[str, Any] = {"sample_weight": rows.w, "weight_type": "frequency" if data.whole else "importance"}
-    return drawn_floor(name, measure, rows.p, draws, options, notes, sum_tolerance=rows.tolerance or None, **weights)
+    draws = min(_DRAWS, int(_LABELS / data.matrix.p.size))
+    return None if draws < _FEWEST_DRAWS else drawn_floor(name, measure, data.every_class, draws, options, notes)
 
 
 def drawn_floor(
-    name: str, measure: Any, scores: Any, draws: int, options: Options, notes: Notes, **rows: Any
+    name: str, measure: Any, data: Evidence | Tally, draws: int, options: Options, notes: Notes
 ) -> NoiseFloor | None:
     """A noise floor; None, with a note, if there is none."""
-    same: Any = {"resamples": draws, "level": options.level, "seed": options.seed, "progress": False}
-    return notes.attempt(f"The noise floor of the {name}", lambda: noise_floor(measure, scores, **same, **rows))
+    ask: Any = partial(noise_floor, measure, data, seed=options.seed)
+    if isinstance(data, Evidence):
+        ask = partial(noise_floor_of, data, measure, labelled=False, rng=generator(options.seed))
+    return notes.attempt(
+        f"The noise floor of the {name}", partial(ask, resamples=draws, level=options.level, progress=False)
+    )
 
 
 def validation_panel(data: Evidence, estimates: Mapping[str, Estimate], options: Options) -> Panel | None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from trueness._input.arguments import generator
 from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates, shown_within
-from trueness._report.inference import Notes, Options, collect_warnings, draws_for_floor
+from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.records import Summary, TopK
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rules import BinRule
@@ -36,6 +37,7 @@ from trueness.results import NoiseFloor
 _PARTS = ("miscalibration", "discrimination", "uncertainty")
 _PROPER = ("brier", "log_loss")
 _MOST_K, _MOST_ROWS = 5, 200_000
+_DRAWS, _LEAST_DRAWS, _DRAWN_LABELS = 999, 39, 2e7
 
 
 def summarize(
@@ -133,11 +135,13 @@ def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) 
 
 def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:
     cells = tally.parts[0]
-    measure, draws = partial(ece, bins=options.rule), draws_for_floor(cells.size)
+    measure, most = partial(ece, bins=options.rule), int(_DRAWN_LABELS / max(1, cells.size))
+    draws = max(_LEAST_DRAWS, min(_DRAWS, most))  # fewer if there are many distinct scores
     if cells.whole or data.rows is None:
         return drawn_floor("ECE", measure, tally, draws, options, notes)
-    view = data.sample  # rows with one score may differ in weight, which a tally does not know
-    return drawn_floor("ECE", measure, view.p, draws, options, notes, sample_weight=view.w, weight_type="importance")
+    # Rows with one score may differ in weight, which a tally does not know.
+    rows = replace(data, view="binary", rows=data.sample, given=None, memory={})
+    return drawn_floor("ECE", measure, rows, draws, options, notes)
 
 
 def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[TopK, ...]:
