@@ -51,9 +51,9 @@ def library(y, p, bins=10, mass=10, **rows):
         "brier_discrimination": parts.discrimination,
         "brier_uncertainty": parts.uncertainty,
         "log_loss": tn.log_loss(y, p, **rows),
-        "slope": tn.calibration_slope(y, p, **rows),
-        "intercept": tn.calibration_intercept(y, p, **rows),
         "observed_expected": tn.observed_expected(y, p, **rows),
+        "intercept": tn.calibration_intercept(y, p, **rows),
+        "slope": tn.calibration_slope(y, p, **rows),
     }
 
 

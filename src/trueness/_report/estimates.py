@@ -12,17 +12,18 @@ from trueness._report.inference import Notes, Options
 from trueness._report.records import FlexibleCurve
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.rules import BinRule
 from trueness._tally.tally import Tally
 from trueness.infer import noise_floor
+from trueness.infer._catalogue import MEASURES
 from trueness.infer._estimate import estimates_of
 from trueness.infer._panel import NAMES, panel_of_answers
 from trueness.infer.band._curve_bands import band_of_cells
 from trueness.infer.band._monotone_band import BandRuns
-from trueness.infer.limits._curve_errors import curve_errors
+from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_errors
 from trueness.infer.null._noise_floor import noise_floor_of
 from trueness.infer.test._calibration_test import test_of
-from trueness.measure import ace, corp, ece, mce, smooth_ece, tce
+from trueness.measure import corp, ece, smooth_ece, tce
 from trueness.measure._flexible_curve import curve_places
 from trueness.results import Estimate, NoiseFloor, Panel, Significance
 from trueness.typing import Floats
@@ -31,21 +32,18 @@ ALPHA = 0.05
 """Level of the tests of the TCE."""
 VERDICT = ("slope", "intercept", "observed_expected")
 """Measures whose limits the verdict needs."""
-_CURVE = ("ici", "e50", "e90", "emax")
-_ERRORS = ("ece", "ace", "mce")
-_PROPER = ("brier", "log_loss", "miscalibration", "discrimination", "uncertainty")
-_BINARY = ("free_intercept", "scaled_brier", "auc")
+PROPER = tuple(key for key, one in MEASURES.items() if "classes" in one.shown.split())
+"""Proper scores and their parts, which are of all classes of a matrix."""
 _FEW_DRAWS, _FEWEST_DRAWS, _MANY_CELLS = 39, 19, 200_000
 _DRAWS, _LABELS = 99, 2e7
-_ORDINARY_BINS = 10
 _SHARE = 0.95
 _METHODS: tuple[Literal["spiegelhalter", "cox"], ...] = ("spiegelhalter", "cox")
 _STEP = 4  # of the 512 places of a curve, those that the page draws
 
 
-def equal_mass(rule: BinRule) -> EqualMass:
-    """The bins of the ACE."""
-    return rule if isinstance(rule, EqualMass) else EqualMass(rule.n_requested or _ORDINARY_BINS)
+def _section(*words: str) -> list[str]:
+    """The measures of some sections of the page."""
+    return [key for key, one in MEASURES.items() if set(words) & set(one.shown.split())]
 
 
 def measure_estimates(
@@ -57,10 +55,12 @@ def measure_estimates(
     """
     if not options.intervals:
         return _limits(data, VERDICT, options, notes)
-    names = ["rate", *VERDICT, "smooth_ece", "tce", *(_PROPER if data.classwise is None else ())]
-    known = ["ece"] if floor is not None else []
-    found = _limits(data, [*names, *known, *((*_BINARY, *_CURVE) if binary else ())], options, notes)
-    found |= _limits(data, [key for key in _ERRORS if key not in known], options, notes, floor=True)
+    errors = _section("errors")
+    # Floors of gaps are drawn in no time; those of other measures are drawn below, where there is time.
+    quick = [key for key in errors if MEASURES[key].floor == "gaps" and (key != "ece" or floor is None)]
+    whole = _section("line", "curve", "scores") if binary else [*VERDICT, *(PROPER if data.classwise is None else ())]
+    names = ["rate", *whole, *(key for key in errors if key not in quick)]
+    found = _limits(data, names, options, notes) | _limits(data, quick, options, notes, floor=True)
     if data.classwise is not None:
         found |= _all_classes(data, options, notes)
     floors = _floors(data, options, notes, floor)
@@ -68,7 +68,7 @@ def measure_estimates(
     if binary and data.tally is not None:
         # Fewer draws than `estimates` takes, which would be a fifth of the time of a report.
         drawn = curve_errors(data.tally.parts[0], "spline", _FEW_DRAWS, generator(options.seed)).floors
-        draws |= dict(zip(_CURVE, drawn.T, strict=True))
+        draws |= dict(zip(CURVE_ERRORS, drawn.T, strict=True))
     return found | {key: _with_floor(found[key], values) for key, values in draws.items() if key in found}
 
 
@@ -76,13 +76,13 @@ def _limits(
     data: Evidence, names: Iterable[str], options: Options, notes: Notes, *, floor: bool = False
 ) -> dict[str, Estimate]:
     """Measures of the binary problem by field, from the rows if weights or clusters require them."""
-    asked = {key: _measure(key, options.rule, data) for key in names}
+    asked = {key: asked_measure(key, options.rule, data.view) for key in names}
     return _ask(asked, data, options, notes, floor=floor)
 
 
 def _all_classes(data: Evidence, options: Options, notes: Notes) -> dict[str, Estimate]:
     """The class-wise ECE and the proper scores of a matrix."""
-    asked = {key: key for key in _PROPER} | {"ece_classwise": partial(ece, bins=options.rule)}
+    asked = {key: key for key in PROPER} | {"ece_classwise": partial(ece, bins=options.rule)}
     return _ask(asked, data.every_class, options, notes, floor=False)
 
 
@@ -93,16 +93,11 @@ def _ask(
     return notes.attempt("Intervals", lambda: estimates_of(asked, data, **same), warn=False) or {}
 
 
-def _measure(key: str, rule: BinRule, data: Evidence) -> Any:
-    """A measure as `estimates` takes it."""
-    measures: dict[str, Any] = {
-        "ece": partial(ece, bins=rule),
-        "ace": partial(ace, bins=equal_mass(rule)),
-        "mce": partial(mce, bins=rule),
-        "tce": partial(tce, alpha=ALPHA),
-        "rate": "prevalence" if data.view == "binary" else "accuracy",
-    }
-    return measures.get(key, key)
+def asked_measure(key: str, rule: BinRule, view: str = "binary") -> Any:
+    """A measure in the bins of the report, as `estimates_of` takes it."""
+    if key == "rate":
+        key = "prevalence" if view == "binary" else "accuracy"
+    return MEASURES[key].asked(rule)
 
 
 def shown_within(data: Evidence, options: Options) -> float:

@@ -8,6 +8,7 @@ from trueness._report.records import Model, Remedies, Remedy, Summary
 from trueness._report.remedies import AUTOMATIC
 from trueness._text.numbers import confidence_set, level_percent, number, p_value, percentage, signed, span
 from trueness._text.table import Cell, Column, Table
+from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
 from trueness.results import Estimate, Interval
 from trueness.results._estimate import INDEPENDENT_FLOOR
@@ -81,6 +82,16 @@ def _line(s: Summary, key: str, measure: str, meaning: str, ideal: str = "", for
     return _Line(key, measure, form(value), interval, _floor(found, form) or ideal, meaning)
 
 
+def _listed(s: Summary, section: str, view: str = "") -> Iterator[_Line]:
+    """The measures of the catalogue in one section that are known, as it describes them."""
+    for one in MEASURES.values():
+        if section in one.shown.split() and (one.key in s.estimates or hasattr(s, one.key)):
+            short = _SHORT.get(one.key)
+            name = f"– {one.name} ({short})" if short else f"{one.name[0].upper()}{one.name[1:]}{view}"
+            ideal = "" if math.isnan(one.ideal) else f"{one.ideal:g}"
+            yield _line(s, one.key, name, one.meaning, ideal, _FORMS[one.unit])
+
+
 def _is_limited(found: Estimate) -> bool:
     return found.bounded and (math.isfinite(found.low) or math.isfinite(found.high))
 
@@ -97,29 +108,31 @@ def _thousandths(value: float) -> str:
     return number(value, 3)
 
 
+_FORMS: dict[str, Form] = {"fraction": number, "number": _thousandths, "percent": percentage}
+_SHORT = {"miscalibration": "MCB", "discrimination": "DSC", "uncertainty": "UNC"}
+
+
 def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     """The rows, their means, and the calibration errors; those of a matrix name their view."""
     s, view = model.summary, " (confidence)" if top_label else ""
-    rate, meaning = ("Accuracy", "share of correct top labels") if top_label else ("Prevalence", "share of events")
+    rate = MEASURES["accuracy" if top_label else "prevalence"]
     yield _Line("n", "Rows", f"{s.n:,}")
-    yield _line(s, "rate", rate, meaning, number(s.mean_score))
+    yield _line(s, "rate", rate.name.capitalize(), rate.meaning, number(s.mean_score))
     mean = "Mean confidence" if top_label else "Mean score"
-    yield _line(s, "mean_score", mean, f"equals the {rate.lower()} if right on average")
-    yield _line(s, "ece", f"ECE{view}", "mean gap between score and rate")
+    yield _line(s, "mean_score", mean, f"equals the {rate.name} if right on average")
+    first, *others = _listed(s, "errors", view)
+    yield first
     if s.ece_classwise is not None:
         yield _line(s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest")
     l2, found = f"l2 calibration error{view}", s.ece_interval
     interval = "" if found is None else _set(found)
     value = number(math.nan if found is None else found.estimate)
-    yield _Line("ece_interval", l2, value, interval, "0" * bool(interval), "root mean squared gap, debiased")
+    yield _Line("ece_interval", l2, value, interval, "0" if interval else "", "root mean squared gap, debiased")
     test = "" if s.test is None else f"{s.test.method} test: "
     p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
-    if _has_floor(s, "tce"):  # without its floor the TCE misleads: even a calibrated model has one above 0
-        yield _line(s, "tce", f"TCE{view}", "share of rows whose score a test rejects", form=percentage)
-    yield _line(s, "ace", f"ACE{view}", "mean gap in bins of equal mass")
-    yield _line(s, "mce", f"MCE{view}", "largest gap of any bin")
-    yield _line(s, "smooth_ece", f"Smooth ECE{view}", "mean gap after smoothing, without bins")
+    # Without its floor the TCE misleads: even a calibrated model has one above 0.
+    yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
 
 
 def _set(found: Interval) -> str:
@@ -133,55 +146,33 @@ def _has_floor(s: Summary, key: str) -> bool:
 
 def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
     """Observed/expected, slope and intercepts."""
-    s, view, form = model.summary, " (confidence)" if top_label else "", _thousandths
-    ratio = f"Observed/expected{view}"
-    yield _line(s, "observed_expected", ratio, "below 1: scores too high on average", "1", form)
-    in_the_large = f"Calibration in the large{view}"
-    yield _line(s, "intercept", in_the_large, "intercept at slope 1; below 0: too high on average", "0", form)
-    spread = "below 1: too extreme; above 1: not extreme enough"
-    yield _line(s, "slope", f"Slope{view}", spread, "1", form)
-    yield _line(s, "free_intercept", f"Intercept (free slope){view}", "of the same fit as the slope", "0", form)
+    s = model.summary
+    yield from _listed(s, "line", " (confidence)" if top_label else "")
     if s.n_certain:
-        wrong = contradicted_in_words(s.n_certain_wrong)
-        left_out = f"left out of slope and intercepts; {wrong}"
+        left_out = f"left out of slope and intercepts; {contradicted_in_words(s.n_certain_wrong)}"
         yield _Line("n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", meaning=left_out)
 
 
 def _proper_scores(model: Model) -> Iterator[_Line]:
-    """Brier score, its parts, the gain on held-out rows, and log loss."""
+    """Brier score, its parts, the gain on held-out rows, log loss and AUC."""
     s, view = model.summary, "" if model.summary.ece_classwise is None else " (all classes)"
-    parts = "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"
-    yield _line(s, "brier", f"Brier score{view}", f"mean squared error{parts}")
-    fitted = "gap to isotonic regression fitted on these rows"
-    yield _line(s, "miscalibration", "– miscalibration (MCB)", fitted, "above 0")
-    yield _line(s, "discrimination", "– discrimination (DSC)", "gain over the base rate")
-    yield _line(s, "uncertainty", "– uncertainty (UNC)", "Brier score of the base rate")
-    gain = held_out_gain(model.remedies)
-    if gain is not None:
-        limits = span(gain.gain_low, gain.gain_high, signed)
-        yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
-    if "scaled_brier" in s.estimates:
-        yield _line(s, "scaled_brier", "Scaled Brier score", "1 − Brier score / UNC: 1 at best, 0 for the base rate")
-    infinite = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
-    yield _line(s, "log_loss", f"Log loss{view}", f"negative log-likelihood, in nats{infinite}")
-    if "auc" in s.estimates:
-        yield _line(s, "auc", "AUC", "for orientation: discrimination, not calibration")
+    more = {"brier": "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"}
+    more["log_loss"] = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
+    for line in _listed(s, "scores", view):
+        calibrated = line.calibrated or ("above 0" if line.key == "miscalibration" else "")
+        yield line._replace(meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated)
+        gain = held_out_gain(model.remedies) if line.key == "uncertainty" else None
+        if gain is not None:
+            limits = span(gain.gain_low, gain.gain_high, signed)
+            yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
 
 
-_CURVE = {
-    "ici": ("ICI", "mean distance between scores and calibration curve"),
-    "e50": ("E50", "median of these distances"),
-    "e90": ("E90", "distance that 90 % of the rows do not exceed"),
-    "emax": ("Emax", "largest of these distances"),
-}
 _TESTS = {"spiegelhalter": "Spiegelhalter's test", "cox": "Cox's test"}
 
 
 def _curve_measures(model: Model) -> Iterator[_Line]:
     """The distances from the calibration curve, and the tests of the panel."""
-    for key, (name, meaning) in _CURVE.items():
-        if key in model.summary.estimates:
-            yield _line(model.summary, key, name, meaning)
+    yield from _listed(model.summary, "curve")
     if not math.isnan(model.summary.within) and model.verdict.code in ("no-evidence", "too-few-rows"):
         held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
         yield _Line("within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held)

@@ -1,7 +1,6 @@
 """The summary of one model: its measures, with noise floor, confidence set and test; the largest scores jointly."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,33 +8,25 @@ from typing import Any
 import numpy as np
 
 from trueness._input.arguments import generator
-from trueness._report.estimates import ALPHA, drawn_floor, equal_mass, measure_estimates, shown_within
+from trueness._report.estimates import PROPER, asked_measure, drawn_floor, measure_estimates, shown_within
 from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.records import Summary, TopK
-from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
+from trueness.infer._catalogue import MEASURES
+from trueness.infer._estimate import value_of
 from trueness.infer.decision._verdict import FEW_ROWS, Alpha, power_of, prior_shift_in, significance_of
 from trueness.infer.interval._ece_interval import interval_of
-from trueness.measure import (
-    ace,
-    brier,
-    calibration_intercept,
-    calibration_slope,
-    corp,
-    ece,
-    log_loss,
-    mce,
-    observed_expected,
-    smooth_ece,
-    tce,
-)
+from trueness.measure import ece
 from trueness.measure._slope import inside_cells
 from trueness.results import NoiseFloor
 
-_PARTS = ("miscalibration", "discrimination", "uncertainty")
-_PROPER = ("brier", "log_loss")
+_FIELDS = (
+    *("ece", "ace", "mce", "smooth_ece", "tce", "brier", "log_loss", "slope", "intercept", "observed_expected"),
+    *("miscalibration", "discrimination", "uncertainty"),
+)
 _MOST_K, _MOST_ROWS = 5, 200_000
 _DRAWS, _LEAST_DRAWS, _DRAWN_LABELS = 999, 39, 2e7
 
@@ -92,45 +83,23 @@ def summarize(
     )
 
 
-def _measures(rule: BinRule) -> dict[str, tuple[str, "partial[float]"]]:
-    """Name and function of each measure, by field."""
-    return {
-        "ece": ("the ECE", partial(ece, bins=rule)),
-        "ace": ("the ACE", partial(ace, bins=equal_mass(rule))),
-        "mce": ("the MCE", partial(mce, bins=rule)),
-        "smooth_ece": ("the smooth ECE", partial(smooth_ece)),
-        "tce": ("the TCE", partial(tce, alpha=ALPHA)),
-        "brier": ("the Brier score", partial(brier)),
-        "log_loss": ("the log loss", partial(log_loss)),
-        "slope": ("the slope", partial(calibration_slope)),
-        "intercept": ("the intercept", partial(calibration_intercept)),
-        "observed_expected": ("the ratio observed/expected", partial(observed_expected)),
-    }
-
-
 def _values(data: Evidence, rule: BinRule, absent: list[str], *, counted: bool) -> dict[str, Any]:
     """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
 
     The TCE requires weights that count rows. Proper scores and their parts are of all classes of a matrix.
     """
-
-    def attempt(name: str, measure: Callable[[Sums], Any], sums: Sums = data.sums) -> Any:
+    values = dict.fromkeys(_FIELDS, math.nan)
+    for key in _FIELDS if counted else [key for key in _FIELDS if key != "tce"]:
+        one = MEASURES[key]
+        evidence = data if data.classwise is None or key not in PROPER else data.every_class
         try:
-            return measure(sums)
+            values[key] = value_of(asked_measure(key, rule), evidence)
         except InputError:
-            if not isinstance(sums, Binned):
+            if not isinstance(data.sums, Binned):
                 raise
-            absent.append(name)
-            return None
-
-    whole: Sums = data.sums if data.classwise is None else data.classwise
-    values = {
-        key: attempt(name, measure, whole if key in _PROPER else data.sums) if counted or key != "tce" else None
-        for key, (name, measure) in _measures(rule).items()
-    }
-    parts = attempt("the parts of the Brier score", corp, whole)
-    values |= {key: None if parts is None else getattr(parts, key) for key in _PARTS}
-    return {key: math.nan if value is None else float(value) for key, value in values.items()}
+            absent.append("the parts of the Brier score" if one.part else f"the {one.short or one.name}")
+    absent[:] = dict.fromkeys(absent)
+    return values
 
 
 def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> NoiseFloor | None:

@@ -55,10 +55,8 @@ class Quantity(NamedTuple):
     @classmethod
     def of(cls, one: Measure, options: "Options", view: str = "binary", *, binned: bool = False) -> "Quantity":
         """A measure of the catalogue, in the bins of the options."""
-        bins: BinRule | None = {"own": options.bins, "mass": options.mass}.get(one.bins)
-        if one.key == "squared_ece" and binned:
-            bins = options.bins
-        ask: Any = one.key if bins is None else partial(one.function, **one.preset, bins=bins)
+        own_bins = one.key == "squared_ece" and binned
+        ask: Any = partial(one.function, bins=options.bins) if own_bins else one.asked(options.bins)
         key = f"brier_{one.key}" if one.part else one.key
         return cls(key, one.short or one.name, one.brief, one.unit, ask, view, one.scores, one.part, one.ideal)
 

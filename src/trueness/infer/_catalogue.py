@@ -5,11 +5,13 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trueness import measure as of
 from trueness._tally.rows_or_sums import as_tally
+from trueness._tally.rules import BinRule, EqualMass
 from trueness.errors import InputError
 from trueness.infer.limits._auc import auc_limits
 from trueness.infer.limits._curve_errors import curve_limits
@@ -62,7 +64,14 @@ class Measure(NamedTuple):
     """Its name where room is scarce."""
     shown: str = ""
     """Where it is listed: by `trueness measure` for 'rows', each view of a 'matrix', all 'classes' of a matrix, for
-    'sums', for sums of 'events' only; in the 'report'."""
+    'sums', for sums of 'events' only; in the 'errors', 'line', 'curve' or 'scores' of a report."""
+
+    def asked(self, rule: BinRule) -> "str | partial[float]":
+        """The measure in bins of a rule, or in as many of equal mass, as `estimates_of` takes it."""
+        if not self.bins:
+            return self.key
+        mass = rule if isinstance(rule, EqualMass) else EqualMass(rule.n_requested or 10)
+        return partial(self.function, **self.preset, bins=mass if self.bins == "mass" else rule)
 
 
 def _corp(part: str) -> Callable[..., float]:
@@ -93,7 +102,7 @@ def _free_intercept(sums: Any) -> float:
 _TABLE = (
     Measure("prevalence", "prevalence", "Share of events.", "share of events", "share of events",
             _event_rate("prevalence", ("binary",), "one event per row", "'accuracy' is for the top class."),
-            of_one(rate_limits, bins=True), better="", scores=False, shown="rows events report"),
+            of_one(rate_limits, bins=True), better="", scores=False, shown="rows events"),
     Measure("accuracy", "accuracy", "Share of rows whose top class is the label.", "share of correct top labels",
             "top label right",
             _event_rate("accuracy", ("confidence", "top-label"), "the top class of each row",
@@ -101,23 +110,23 @@ _TABLE = (
             of_one(rate_limits, bins=True), better="more", scores=False, view="confidence"),
     Measure("ece", "ECE", "Mean over bins of |event rate − mean score|.", "mean gap between score and rate",
             "mean gap",
-            of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, shown="rows matrix sums report"),
+            of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, shown="rows matrix sums errors"),
     Measure("ece_l2", "ECE, l2", "Root mean square over bins of event rate − mean score.",
             "root mean square gap between score and rate", "quadratic mean",
             of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, preset={"norm": "l2"}, shown="rows sums"),
     Measure("ace", "ACE", "The same over bins of equal mass.", "mean gap in bins of equal mass", "equal-mass bins",
-            of.ace, gap_limits("ace"), "gaps", bins="mass", shown="rows matrix sums report"),
+            of.ace, gap_limits("ace"), "gaps", bins="mass", shown="rows matrix sums errors"),
     Measure("mce", "MCE", "Largest |event rate − mean score| of a bin.", "largest gap of any bin", "largest gap",
-            of.mce, biased, "gaps", bins="own", scores=False, shown="rows matrix sums report"),
+            of.mce, biased, "gaps", bins="own", scores=False, shown="rows matrix sums errors"),
     Measure("gce", "GCE", "Power mean over bins of a loss of each bin.", "power mean of the losses of bins",
             "any loss",
             of.gce, gap_limits("gce"), "gaps", bins="own", scores=False),
     Measure("tce", "TCE", "Percentage of scores that a test rejects as the rate of their bin.",
             "share of rows whose score a test rejects", "scores rejected",
-            of.tce, biased, "pooled", unit="percent", shown="rows matrix sums report"),
+            of.tce, biased, "pooled", unit="percent", shown="rows matrix sums errors"),
     Measure("smooth_ece", "smooth ECE", "Mean |label − score| after kernel smoothing of the residuals.",
             "mean gap after smoothing, without bins", "without bins",
-            of.smooth_ece, biased, "pooled", shown="rows matrix sums report"),
+            of.smooth_ece, biased, "pooled", shown="rows matrix sums errors"),
     Measure("squared_ece", "squared ECE", "Mean over bins of (event rate − mean score)², debiased.",
             "mean squared gap, debiased", "debiased",
             of.squared_ece, squared_limits, ideal=0, scores=False, view="confidence", shown="rows matrix sums"),
@@ -128,54 +137,54 @@ _TABLE = (
             "largest gap of any range of scores", "gap of a range",
             _distance("kuiper"), biased, "pooled", view="confidence", shown="sums"),
     Measure("brier", "Brier score", "Mean of (score − label)².", "mean squared error", "squared error",
-            of.brier, loss_limits("brier"), scores=False, shown="rows classes sums report"),
+            of.brier, loss_limits("brier"), scores=False, shown="rows classes sums scores"),
     # Not pooled: pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 % too low
     Measure("miscalibration", "miscalibration", "Score minus that of the isotonic recalibration (CORP).",
             "gap to isotonic regression fitted on these rows", "0 at best",
-            _corp("miscalibration"), biased, "drawn", part=True, summed=True, shown="rows classes sums report"),
+            _corp("miscalibration"), biased, "drawn", part=True, summed=True, shown="rows classes sums scores"),
     Measure("discrimination", "discrimination",
             "Score of the event rate minus that of the isotonic recalibration (CORP).", "gain over the base rate",
             "is subtracted",
-            _corp("discrimination"), discrimination_limits, better="more", part=True, shown="rows classes sums report"),
+            _corp("discrimination"), discrimination_limits, better="more", part=True, shown="rows classes sums scores"),
     Measure("uncertainty", "uncertainty", "Score of the event rate, for the Brier score r(1 − r).",
             "Brier score of the base rate", "of prevalence",
-            _corp("uncertainty"), uncertainty_limits, better="", part=True, shown="rows classes report"),
+            _corp("uncertainty"), uncertainty_limits, better="", part=True, shown="rows classes scores"),
     Measure("scaled_brier", "scaled Brier score", "1 − Brier score / r(1 − r), with event rate r.",
             "1 − Brier score / UNC: 1 at best, 0 for the base rate", "1 at best",
-            of.scaled_brier, scaled_brier_limits, better="more", scores=False, shown="report"),
+            of.scaled_brier, scaled_brier_limits, better="more", scores=False, shown="scores"),
     Measure("log_loss", "log loss", "Mean of −log(probability of the label), in nats.",
             "negative log-likelihood, in nats", "-log-likelihood",
-            of.log_loss, loss_limits("log"), shown="rows classes sums report"),
-    Measure("slope", "slope", "Slope of the logistic regression of labels on the logits of the scores.",
-            "below 1: too extreme; above 1: not extreme enough", "< 1: extreme",
-            of.calibration_slope, of_line(slope_limits), ideal=1, unit="number", better="",
-            shown="rows events report"),
+            of.log_loss, loss_limits("log"), shown="rows classes sums scores"),
+    Measure("observed_expected", "observed/expected", "Observed events divided by the sum of the scores.",
+            "below 1: scores too high on average", "> 1: too low",
+            of.observed_expected, of_one(ratio_limits, bins=True), ideal=1, unit="number", better="", scores=False,
+            shown="rows events line"),
     Measure("intercept", "calibration in the large",
             "Intercept of the logistic regression of labels on the logits of the scores, the slope being 1.",
             "intercept at slope 1; below 0: too high on average", "at slope 1",
             of.calibration_intercept, of_line(intercept_limits), ideal=0, unit="number", better="", short="intercept",
-            shown="rows events report"),
+            shown="rows events line"),
+    Measure("slope", "slope", "Slope of the logistic regression of labels on the logits of the scores.",
+            "below 1: too extreme; above 1: not extreme enough", "< 1: extreme",
+            of.calibration_slope, of_line(slope_limits), ideal=1, unit="number", better="",
+            shown="rows events line"),
     Measure("free_intercept", "intercept (free slope)",
             "Intercept of the logistic regression of labels on the logits of the scores, beside the slope.",
             "of the same fit as the slope", "beside the slope",
-            _free_intercept, of_line(free_intercept_limits), ideal=0, unit="number", better="", shown="report"),
-    Measure("observed_expected", "observed/expected", "Observed events divided by the sum of the scores.",
-            "below 1: scores too high on average", "> 1: too low",
-            of.observed_expected, of_one(ratio_limits, bins=True), ideal=1, unit="number", better="", scores=False,
-            shown="rows events report"),
+            _free_intercept, of_line(free_intercept_limits), ideal=0, unit="number", better="", shown="line"),
     Measure("auc", "AUC", "Probability that an event has a higher score than a non-event.",
             "for orientation: discrimination, not calibration", "discrimination",
-            of.auc, of_one(auc_limits), better="more", shown="report"),
+            of.auc, of_one(auc_limits), better="more", shown="scores"),
     Measure("ici", "ICI", "Mean |flexible curve − score|.", "mean distance between scores and calibration curve",
             "mean distance",
-            of.ici, curve_limits("ici"), "curve", shown="report"),
+            of.ici, curve_limits("ici"), "curve", shown="curve"),
     Measure("e50", "E50", "Median of |flexible curve − score|.", "median of these distances", "median of them",
-            of.e50, curve_limits("e50"), "curve", shown="report"),
+            of.e50, curve_limits("e50"), "curve", shown="curve"),
     Measure("e90", "E90", "90 % quantile of |flexible curve − score|.",
             "distance that 90 % of the rows do not exceed", "90 % of them",
-            of.e90, curve_limits("e90"), "curve", shown="report"),
+            of.e90, curve_limits("e90"), "curve", shown="curve"),
     Measure("emax", "Emax", "Largest |flexible curve − score|.", "largest of these distances", "largest of them",
-            of.emax, curve_limits("emax"), "curve", shown="report"),
+            of.emax, curve_limits("emax"), "curve", shown="curve"),
 )
 # fmt: on
 MEASURES: Final[dict[str, Measure]] = {one.key: one for one in _TABLE}
