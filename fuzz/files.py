@@ -70,7 +70,7 @@ def _measured(sums: Any) -> None:
 
 
 def _scanned(path: Path) -> Any:
-    return tn.scan(path, label="y", score="p")
+    return tn.scan(path, label="y", prob="p")
 
 
 @cache

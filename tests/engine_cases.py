@@ -27,7 +27,7 @@ CASES: list[Case] = []
 
 
 def case(name: str, columns: dict[str, Any], error: str | None = None, **options: Any) -> None:
-    options = {"label": "y", "score": "p"} | options
+    options = {"label": "y", "prob": "p"} | options
     CASES.append(Case(name, pa.table(columns), options, error))
 
 
@@ -124,7 +124,7 @@ case("three strings", {"y": ["no", "yes", "?"], "p": [0.1, 0.6, 0.9]}, "must hol
 case(
     "a NULL score",
     {"y": [0, 1, 1], "p": [0.1, None, 0.9]},
-    "`score` column 'p' must not have missing values; 1 of 3 rows has one",
+    "`prob` column 'p' must not have missing values; 1 of 3 rows has one",
 )
 case("a NULL score, dropped", {"y": [0, 1, 1], "p": [0.1, None, 0.9]}, missing="drop")
 case("a nan score", {"y": [0, 1, 1], "p": [0.1, float("nan"), 0.9]}, "must not have missing values; 1 of 3")
@@ -210,40 +210,40 @@ case(
     by="g",
 )
 
-case("classes", matrix(), score=SCORES)
-case("classes, top label's confidence", matrix(), score=SCORES, kind="confidence")
-case("classes, by predicted label", matrix(), score=SCORES, kind="top-label")
-case("classes, distinct scores", matrix(), score=SCORES, bins=None)
-case("classes, equal mass", matrix(), score=SCORES, bins=tn.EqualMass(4), kind="confidence")
-case("classes, weights", {**matrix(), "w": rng.random(200)}, score=SCORES, weight="w")
-case("classes, groups", {**matrix(), "g": groups[:200]}, score=SCORES, by="g", kind="top-label")
-case("two classes", matrix(k=2), score=["c0", "c1"])
-case("classes in float32", {k: v.astype(np.float32) if k != "y" else v for k, v in matrix().items()}, score=SCORES)
-case("classes named by the columns", {**matrix(), "y": np.array(SCORES)[matrix()["y"]]}, score=SCORES)
-case("classes in alphabetical order", {**matrix(), "y": np.array(["x", "y", "z"])[matrix()["y"]]}, score=SCORES)
-case("classes as said", {**matrix(), "y": np.array([7, 5, 9])[matrix()["y"]]}, score=SCORES, labels=[7, 5, 9])
+case("classes", matrix(), prob=SCORES)
+case("classes, top label's confidence", matrix(), prob=SCORES, kind="confidence")
+case("classes, by predicted label", matrix(), prob=SCORES, kind="top-label")
+case("classes, distinct scores", matrix(), prob=SCORES, bins=None)
+case("classes, equal mass", matrix(), prob=SCORES, bins=tn.EqualMass(4), kind="confidence")
+case("classes, weights", {**matrix(), "w": rng.random(200)}, prob=SCORES, weight="w")
+case("classes, groups", {**matrix(), "g": groups[:200]}, prob=SCORES, by="g", kind="top-label")
+case("two classes", matrix(k=2), prob=["c0", "c1"])
+case("classes in float32", {k: v.astype(np.float32) if k != "y" else v for k, v in matrix().items()}, prob=SCORES)
+case("classes named by the columns", {**matrix(), "y": np.array(SCORES)[matrix()["y"]]}, prob=SCORES)
+case("classes in alphabetical order", {**matrix(), "y": np.array(["x", "y", "z"])[matrix()["y"]]}, prob=SCORES)
+case("classes as said", {**matrix(), "y": np.array([7, 5, 9])[matrix()["y"]]}, prob=SCORES, labels=[7, 5, 9])
 case(
     "rows that do not sum to one",
     {"y": [0, 1], "c0": [0.5, 0.5], "c1": [0.5, 0.4]},
     "must sum to 1 within 1e-06; 1 of 2 does not, the largest difference is 0.1",
-    score=["c0", "c1"],
+    prob=["c0", "c1"],
 )
 case(
     "rows that nearly sum to one",
     {"y": [0, 1], "c0": [0.5, 0.5], "c1": [0.5, 0.4995]},
-    score=["c0", "c1"],
+    prob=["c0", "c1"],
     sum_tolerance=1e-3,
 )
 case(
     "a class code too many",
     {"y": [0, 2], "c0": [0.5, 0.5], "c1": [0.5, 0.5]},
     "class codes 0 to 1.*1 of 2",
-    score=["c0", "c1"],
+    prob=["c0", "c1"],
 )
 case(
     "a NULL among classes, dropped",
     {"y": [0, 1], "c0": [0.5, None], "c1": [0.5, 0.5]},
-    score=["c0", "c1"],
+    prob=["c0", "c1"],
     missing="drop",
 )
 
@@ -291,17 +291,17 @@ sketched(
     missing="drop",
 )
 sketched("groups of no rows", {**NO_ROWS, "g": pa.array([], pa.string())}, by="g")
-sketched("classes", matrix(), score=SCORES)
-sketched("classes, top label's confidence", matrix(), score=SCORES, kind="confidence")
-sketched("classes, by predicted label", matrix(), score=SCORES, kind="top-label")
-sketched("classes, groups", {**matrix(), "g": groups[:200]}, score=SCORES, by="g")
-sketched("classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, score=SCORES, weight="w")
-sketched("classes, weights", {**matrix(), "w": rng.random(200)}, score=SCORES, weight="w", kind="top-label")
+sketched("classes", matrix(), prob=SCORES)
+sketched("classes, top label's confidence", matrix(), prob=SCORES, kind="confidence")
+sketched("classes, by predicted label", matrix(), prob=SCORES, kind="top-label")
+sketched("classes, groups", {**matrix(), "g": groups[:200]}, prob=SCORES, by="g")
+sketched("classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, prob=SCORES, weight="w")
+sketched("classes, weights", {**matrix(), "w": rng.random(200)}, prob=SCORES, weight="w", kind="top-label")
 
 
 def ask(source: Any, **options: Any) -> Any:
     """The sums of all rows or, with `by`, of each group; columns y and p unless others are named."""
-    options = {"label": "y", "score": "p"} | options
+    options = {"label": "y", "prob": "p"} | options
     if options.get("by") is None:
         options.pop("by", None)
         return tn.scan(source, **options)
@@ -339,8 +339,8 @@ def expected(one: Case) -> Any:
 
 def _in_memory(table: pa.Table, options: dict[str, Any]) -> Any:
     rest = dict(options)
-    y, score = table[rest.pop("label")], rest.pop("score")
-    p = table[score] if isinstance(score, str) else table.select(score)
+    y, prob = table[rest.pop("label")], rest.pop("prob")
+    p = table[prob] if isinstance(prob, str) else table.select(prob)
     if "weight" in rest:
         rest["sample_weight"] = table[rest.pop("weight")]
     bins = rest.pop("bins", 10)

@@ -147,8 +147,8 @@ def test_the_bins_of_all_groups_are_counted(rows_of_a_group):
     for scores, most in (("p", 671_088), (["q", "p"], 335_544)):
         refused = rf"`bins` must be at most {most:,} with 100 groups, 67,108,864 for all of them; got 1,048,576"
         with pytest.raises(InputError, match=refused):
-            tn.scan_groups(rows, by="day", label="y", score=scores, bins=1 << 20)
-    assert len(tn.scan_groups(rows, by="day", label="y", score=["q", "p"], kind="confidence", bins=1000)) == 100
+            tn.scan_groups(rows, by="day", label="y", prob=scores, bins=1 << 20)
+    assert len(tn.scan_groups(rows, by="day", label="y", prob=["q", "p"], kind="confidence", bins=1000)) == 100
 
 
 def test_a_prevalence_of_almost_nothing_is_refused():

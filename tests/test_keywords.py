@@ -19,7 +19,7 @@ MISTAKES = {
     "test": (lambda: tn.calibration_test(Y, P, groups=Y), "calibration_test", "groups", "cluster"),
     "estimate": (lambda: tn.estimate("ece", Y, P, n_bins=3), "ece", "n_bins", "bins"),
     "no rows": (lambda: tn.epsilon(100, bins=3), "epsilon", "bins", "n_bins"),
-    "scan": (lambda: tn.scan("rows.csv", label="y", score="p", weights="w"), "scan", "weights", "weight"),
+    "scan": (lambda: tn.scan("rows.csv", label="y", prob="p", weights="w"), "scan", "weights", "weight"),
     "simulate": (lambda: simulate.demo(100, random_state=0), "demo", "random_state", "seed"),
     "bin rule": (lambda: tn.EqualMass(n_bins=5), "EqualMass", "n_bins", "n"),
     "calibrator": (lambda: tn.HistogramBinning(bins=5), "HistogramBinning", "bins", "n_bins"),

@@ -68,7 +68,7 @@ def duckdb_by_hand(path: Path) -> Any:
 
 
 def scan(path: Path, engine: Any) -> Any:
-    return tn.scan(path, label="y", score="p", engine=engine)
+    return tn.scan(path, label="y", prob="p", engine=engine)
 
 
 CLASSES = [f"c{k}" for k in range(10)]
@@ -131,10 +131,10 @@ def duckdb_general(path: Path) -> dict[str, Callable[[], Any]]:
 
 
 GENERAL: dict[str, dict[str, Any]] = {
-    "weight": {"label": "y", "score": "p", "weight": "w"},
-    "by": {"label": "y", "score": "p", "by": "g"},
-    "confidence": {"label": "c", "score": CLASSES, "kind": "confidence"},
-    "classwise": {"label": "c", "score": CLASSES},
+    "weight": {"label": "y", "prob": "p", "weight": "w"},
+    "by": {"label": "y", "prob": "p", "by": "g"},
+    "confidence": {"label": "c", "prob": CLASSES, "kind": "confidence"},
+    "classwise": {"label": "c", "prob": CLASSES},
 }
 
 
@@ -172,7 +172,7 @@ def constant_group(path: Path, engine: str) -> Any:
 
 def sketch_ratios(engine: Any, path: Path, n: int) -> list[float]:
     """Median ratios of the seconds of a sketch to those of ten bins: from batches, and by a group-by."""
-    options: dict[str, Any] = {"label": "y", "score": "p"}
+    options: dict[str, Any] = {"label": "y", "prob": "p"}
     bins: tuple[Any, ...] = ("sketch", 10)
     calls = [lambda b=b: tn.scan(path, **options, bins=b, engine=engine) for b in bins]
     calls += [lambda b=b: tn.scan_groups(constant_group(path, engine), **options, by="g", bins=b) for b in bins]
@@ -208,8 +208,8 @@ def on_spark(path: Path, place: Path, workers: int, n: int) -> list[float]:
         session.conf.set("spark.sql.files.maxPartitionBytes", str(16 << 20))
         rows = session.read.parquet(str(path))
         for _ in range(WARM_UP):
-            tn.scan(rows, label="y", score="p")
-        seconds = [timed(lambda: tn.scan(rows, label="y", score="p"))[0] for _ in range(n)]
+            tn.scan(rows, label="y", prob="p")
+        seconds = [timed(lambda: tn.scan(rows, label="y", prob="p"))[0] for _ in range(n)]
         session.stop()
     finally:
         cluster.close()

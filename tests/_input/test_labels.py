@@ -83,7 +83,7 @@ def test_scan_reads_categories_as_memory_does(make):
     columns = {"y": y, **{f"p{k}": P[:, k] for k in range(3)}}
     frame = pa.table(columns) if isinstance(y, pa.Array) else library.DataFrame(columns)
     scores = ["p0", "p1", "p2"]
-    both = tn.scan(frame, label="y", score=scores), tn.binned(y, P)
+    both = tn.scan(frame, label="y", prob=scores), tn.binned(y, P)
     assert both[0] == both[1]
     if library is pl:
-        assert tn.scan(frame.lazy(), label="y", score=scores) == both[1]
+        assert tn.scan(frame.lazy(), label="y", prob=scores) == both[1]

@@ -32,7 +32,7 @@ ROWS = pl.DataFrame(
         "c2": 1 - CUT[:, 1],
     }
 ).with_columns(word=pl.when(pl.col("y") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")))
-CLASSES = {"label": "c", "score": ["c0", "c1", "c2"]}
+CLASSES = {"label": "c", "prob": ["c0", "c1", "c2"]}
 QUESTIONS = {
     "weights": {"weight": "w"},
     "whole weights": {"weight": "whole"},
@@ -127,10 +127,10 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(only_batches, engine):
             "p",
             1.5,
             {"by": "g"},
-            r"`score` column 'p' must lie in \[0, 1\]; 1 of 9,000 rows does not, the largest is 1.5",
+            r"`prob` column 'p' must lie in \[0, 1\]; 1 of 9,000 rows does not, the largest is 1.5",
         ),
-        ("p", None, {"by": "g"}, "`score` column 'p' must not have missing values; 1 of 9,000"),
-        ("p", math.nan, {"weight": "w"}, "`score` column 'p' must not have missing values; 1 of 9,000"),
+        ("p", None, {"by": "g"}, "`prob` column 'p' must not have missing values; 1 of 9,000"),
+        ("p", math.nan, {"weight": "w"}, "`prob` column 'p' must not have missing values; 1 of 9,000"),
         ("w", -1.0, {"weight": "w"}, "`weight` column 'w' must be at least 0 and at most 1e[+]100; 1 of 9,000"),
         ("w", 1e200, {"weight": "w"}, "`weight` column 'w' must be at least 0 and at most 1e[+]100; 1 of 9,000"),
         ("y", 2, {"bins": None}, "`label` column 'y' must be 0 or 1; 1 of 9,000 labels is not"),

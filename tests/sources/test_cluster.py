@@ -159,7 +159,7 @@ def test_ibis_and_dask_take_any_name_literally(name):
 def test_what_spark_raises_is_an_input_error(spark):
     rows = spark.createDataFrame(pa.table({"p": [0.1], "y": [0]})).selectExpr("p", "y", "raise_error('boom') AS w")
     with pytest.raises(tn.InputError, match=r"`source` \(DataFrame\) cannot be read: .*boom"):
-        tn.scan(rows, label="y", score="p", weight="w")
+        tn.scan(rows, label="y", prob="p", weight="w")
 
 
 N, PRIME, STEP = 3_000_000, 1_000_003, 7_919
@@ -180,7 +180,7 @@ def rows_in_memory():
 
 def test_an_executor_killed_in_the_middle_of_a_scan_changes_no_bit(spark, spark_cluster):
     found = []
-    scan = threading.Thread(target=lambda: found.append(tn.scan(slow_rows(spark), label="y", score="p", bins=100)))
+    scan = threading.Thread(target=lambda: found.append(tn.scan(slow_rows(spark), label="y", prob="p", bins=100)))
     scan.start()
     tracker = spark.sparkContext.statusTracker()
     done = 0

@@ -38,7 +38,7 @@ ENGINES = {
 
 def ask(source, names, question):
     options = {key: names[value] if key in ("weight", "by") else value for key, value in question.items()}
-    return engine_cases.ask(source, label=names[1], score=names[0], **options)
+    return engine_cases.ask(source, label=names[1], prob=names[0], **options)
 
 
 def check(source, names, question, wanted=None):
@@ -52,7 +52,7 @@ def check(source, names, question, wanted=None):
         assert found == wanted
 
 
-@pytest.mark.parametrize("role", range(4), ids=["score", "label", "weight", "by"])
+@pytest.mark.parametrize("role", range(4), ids=["prob", "label", "weight", "by"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_any_name_is_taken_literally(engine, role):
     questions = list(QUESTIONS.values()) if role < 2 else [QUESTIONS[("weight", "by")[role - 2]]]
@@ -84,15 +84,15 @@ def test_an_empty_name_is_a_name(question):
 def test_names_that_differ_in_case_are_two(bins):
     rows = "select 0.5 as p, 1 as y, 0 as Y"
     for label, event in (("y", 1), ("Y", 0)):
-        found = tn.scan(duckdb.sql(rows), label=label, score="p", bins=bins)
+        found = tn.scan(duckdb.sql(rows), label=label, prob="p", bins=bins)
         assert found.parts[0].events.sum() == event
-        assert found == tn.scan(pl.LazyFrame({"p": [0.5], "y": [1], "Y": [0]}), label=label, score="p", bins=bins)
+        assert found == tn.scan(pl.LazyFrame({"p": [0.5], "y": [1], "Y": [0]}), label=label, prob="p", bins=bins)
 
 
 def test_two_columns_of_one_name_are_refused():
     with pytest.raises(tn.InputError, match="`label` must name one column; `source` has 2 columns named 'y'"):
-        tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as y"), label="y", score="p")
-    assert tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as z, 1 as z"), label="y", score="p").n == 1
+        tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as y"), label="y", prob="p")
+    assert tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as z, 1 as z"), label="y", prob="p").n == 1
 
 
 def test_a_series_whose_name_is_a_pattern_is_read():

@@ -61,7 +61,7 @@ def test_a_frame_that_was_never_right():
 def test_a_fault_in_the_code_of_a_user_stays_theirs():
     rows = ROWS.lazy().with_columns(pl.col("p").map_batches(lambda _: 1 / 0, return_dtype=pl.Float64))
     with pytest.raises(ZeroDivisionError):
-        tn.scan(rows, label="y", score="p")
+        tn.scan(rows, label="y", prob="p")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def ask(source, **options):
 @pytest.mark.parametrize("column", NO_NUMBERS.values(), ids=NO_NUMBERS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_columns_that_hold_no_numbers_are_refused(engine, column, bins):
-    for argument, name in (("score", "p"), ("weight", "w"), ("label", "y")):
+    for argument, name in (("prob", "p"), ("weight", "w"), ("label", "y")):
         table = pa.table({**ROWS, name: column})
         with pytest.raises(tn.InputError, match=f"`{argument}` column '{name}' must hold .*; its type is "):
             ask(ENGINES[engine](table), weight="w", bins=bins)
@@ -52,7 +52,7 @@ def test_groups_that_are_no_single_values_are_refused(engine, column):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_column_of_nothing_is_missing_everywhere(engine):
-    for argument, name in (("score", "p"), ("weight", "w"), ("label", "y")):
+    for argument, name in (("prob", "p"), ("weight", "w"), ("label", "y")):
         table = pa.table({**ROWS, name: pa.nulls(4, pa.float64())})
         with pytest.raises(tn.InputError, match=f"`{argument}` column '{name}' must not have missing values; 4 of 4"):
             ask(ENGINES[engine](table), weight="w")
@@ -79,7 +79,7 @@ def test_objects_of_pandas_that_are_numbers_are_read(by):
 
 def test_a_gap_among_objects_is_missing():
     frame = pd.DataFrame({**ROWS, "p": [Decimal("0.5"), None, Decimal(1), Decimal(1)]})
-    with pytest.raises(tn.InputError, match="`score` column 'p' must not have missing values; 1 of 4"):
+    with pytest.raises(tn.InputError, match="`prob` column 'p' must not have missing values; 1 of 4"):
         ask(frame)
 
 
@@ -92,7 +92,7 @@ def test_a_gap_among_objects_is_missing():
     ],
 )
 def test_types_of_pandas_that_are_no_numbers_are_refused(column, kind):
-    for argument, name in (("score", "p"), ("weight", "w"), ("label", "y")):
+    for argument, name in (("prob", "p"), ("weight", "w"), ("label", "y")):
         frame = pd.DataFrame(ROWS)
         frame[name] = column
         with pytest.raises(tn.InputError, match=f"`{argument}` column '{name}' must hold numbers; its type is {kind}"):

@@ -13,7 +13,7 @@ from trueness._kernels.grid import cell_of, grid_edges
 from trueness.sources import _scan
 from trueness.sources._group_by import with_grid_cell
 
-OPTIONS = {"label": "y", "score": "p", "bins": "sketch"}
+OPTIONS = {"label": "y", "prob": "p", "bins": "sketch"}
 SCORES = st.one_of(
     st.floats(0, 1),
     st.floats(0, 1).map(lambda p: 1 - p),

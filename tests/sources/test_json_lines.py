@@ -214,9 +214,9 @@ def test_surrogate_pairs_are_text(numbered):
 def test_scan_gives_integers_where_files_with_types_do(numbered, tmp_path):
     rows = [f'{{"g": "{g}", "k": {k}, "y": 0, "p": 0.5}}\n' for g, k in [("007", 10), ("007", 2), ("8", 0)]]
     (tmp_path / "a.jsonl").write_text("".join(rows))
-    found = tn.scan_groups(tmp_path / "a.jsonl", by=["g", "k"], label="y", score="p")
+    found = tn.scan_groups(tmp_path / "a.jsonl", by=["g", "k"], label="y", prob="p")
     assert list(found) == [("007", 2), ("007", 10), ("8", 0)]
     assert [type(k) for _, k in found] == [int] * 3
     path = numbered("9007199254740993", "9007199254740992", "1.5", "2.50")
-    found = tn.scan_groups(path, by="g", label="y", score="p")
+    found = tn.scan_groups(path, by="g", label="y", prob="p")
     assert set(found) == {"9007199254740993", "9007199254740992", "1.5", "2.50"}

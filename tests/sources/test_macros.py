@@ -23,7 +23,7 @@ def connection():
 
 def test_measures_of_the_tally_are_those_of_the_rows(connection):
     sums = connection.sql("FROM tally('predictions', y, p)").fetchnumpy()
-    tally = tn.tally(sums["label"], sums["score"], sample_weight=sums["n"])
+    tally = tn.tally(sums["label"], sums["prob"], sample_weight=sums["n"])
     for measure in (tn.ece, tn.ace, tn.brier, tn.tce):
         assert measure(tally) == measure(Y, P)
     for measure in (tn.smooth_ece, tn.log_loss):

@@ -129,11 +129,11 @@ REFUSED = {
         "p,y\n0.25,0\nNA,1\n",
         {
             "duckdb": r"rows\.csv' cannot be read: .*NA",
-            "polars": "`score` column 'p' must not have missing values; 1 of 2",
+            "polars": "`prob` column 'p' must not have missing values; 1 of 2",
         },
     ),
-    "an empty score": ("p,y\n0.25,0\n,1\n", "`score` column 'p' must not have missing values; 1 of 2"),
-    "nan": ("p,y\n0.25,0\nnan,1\n", "`score` column 'p' must not have missing values; 1 of 2"),
+    "an empty score": ("p,y\n0.25,0\n,1\n", "`prob` column 'p' must not have missing values; 1 of 2"),
+    "nan": ("p,y\n0.25,0\nnan,1\n", "`prob` column 'p' must not have missing values; 1 of 2"),
     "an empty label": ("p,y\n0.25,0\n0.75,\n", "`label` column 'y' must not have missing values; 1 of 2"),
     "thousands": (
         'p,y\n"1,000",0\n',

@@ -30,23 +30,23 @@ def ask(source=ROWS, **options):
     [
         ({"label": 3}, "`label` must be the name of a column; got 3"),
         ({"label": "q"}, "`label` names no column 'q'; the columns are 'p', 'y', 'g', 'w'"),
-        ({"score": "q"}, "`score` names no column 'q'"),
+        ({"prob": "q"}, "`prob` names no column 'q'"),
         ({"weight": "q"}, "`weight` names no column 'q'"),
         ({"by": "q"}, "`by` names no column 'q'"),
-        ({"score": "g"}, "`score` column 'g' must hold numbers; its type is String"),
+        ({"prob": "g"}, "`prob` column 'g' must hold numbers; its type is String"),
         ({"weight": "g"}, "`weight` column 'g' must hold numbers"),
-        ({"score": ["p"]}, "at least 2; got \\['p'\\]"),
-        ({"score": []}, "`score` must be the name of a column or a list of names"),
-        ({"score": ["p", "p"]}, "`score` must name each column once"),
+        ({"prob": ["p"]}, "at least 2; got \\['p'\\]"),
+        ({"prob": []}, "`prob` must be the name of a column or a list of names"),
+        ({"prob": ["p", "p"]}, "`prob` must name each column once"),
         ({"by": []}, "`by` must be the name of a column or a list of names"),
         ({"missing": "error"}, "`missing` must be 'raise' or 'drop'; got 'error'"),
         ({"engine": "polars"}, "`engine` is only for paths"),
         ({"engine": "spark"}, "`engine` must be 'auto', 'polars' or 'duckdb'; got 'spark'"),
-        ({"kind": "confidence"}, "needs a list of score columns"),
-        ({"kind": "best", "score": ["p", "w"]}, "`kind` must be 'classwise'"),
-        ({"sum_tolerance": 0.1}, "`sum_tolerance` is only for several score columns"),
-        ({"score": ["p", "w"], "sum_tolerance": 2}, "`sum_tolerance` must be a number between 0 and 1"),
-        ({"score": ["p", "w"], "pos_label": 1}, "`pos_label` is only for one score column"),
+        ({"kind": "confidence"}, "needs a list of columns as `prob`"),
+        ({"kind": "best", "prob": ["p", "w"]}, "`kind` must be 'classwise'"),
+        ({"sum_tolerance": 0.1}, "`sum_tolerance` is only for several columns of scores"),
+        ({"prob": ["p", "w"], "sum_tolerance": 2}, "`sum_tolerance` must be a number between 0 and 1"),
+        ({"prob": ["p", "w"], "pos_label": 1}, "`pos_label` is only for one column of scores"),
         ({"labels": "ab"}, "`labels` must be a list of the classes"),
         ({"labels": [0, 1, 2]}, "`labels` must name two classes, the positive one last"),
         ({"labels": [0, 0]}, "each once; got \\[0, 0\\]"),
@@ -83,18 +83,18 @@ def test_a_label_column_of_dates_is_refused():
 
 def test_classes_without_a_name_for_every_column_are_refused():
     rows = pl.LazyFrame({"a": [0.5, 0.5], "b": [0.5, 0.5], "y": ["u", "u"]})
-    with pytest.raises(tn.InputError, match="one distinct value per score column; got 1 \\('u'\\) for 2 columns"):
-        ask(rows, score=["a", "b"])
+    with pytest.raises(tn.InputError, match="one distinct value per `prob` column; got 1 \\('u'\\) for 2 columns"):
+        ask(rows, prob=["a", "b"])
 
 
 def test_columns_that_may_be_meant_by_name_or_by_place_are_refused():
     rows = pl.LazyFrame({"1": [0.5, 0.4], "0": [0.5, 0.6], "y": [0, 1]})
     with pytest.raises(tn.InputError, match="columns of class codes in order; they are named '1', '0'"):
-        ask(rows, score=["1", "0"])
-    assert ask(rows, score=["1", "0"], labels=[1, 0]).classes == (1, 0)
+        ask(rows, prob=["1", "0"])
+    assert ask(rows, prob=["1", "0"], labels=[1, 0]).classes == (1, 0)
     named = pl.LazyFrame({"a": [0.5, 0.4], "b": [0.5, 0.6], "y": ["a", "b"]})
-    with pytest.raises(tn.InputError, match="`labels` must name the score columns in their order"):
-        ask(named, score=["a", "b"], labels=["b", "a"])
+    with pytest.raises(tn.InputError, match="`labels` must name the `prob` columns in their order"):
+        ask(named, prob=["a", "b"], labels=["b", "a"])
 
 
 @pytest.mark.parametrize(
@@ -224,14 +224,14 @@ def test_a_bad_value_in_a_batch_is_explained():
 )
 def test_the_place_of_any_score_is_that_of_memory(rows, n_bins):
     y, p, g = (np.array(column) for column in zip(*rows, strict=True))
-    found = tn.scan_groups(pl.LazyFrame({"y": y, "p": p, "g": g}), label="y", score="p", by="g", bins=n_bins)
+    found = tn.scan_groups(pl.LazyFrame({"y": y, "p": p, "g": g}), label="y", prob="p", by="g", bins=n_bins)
     assert sum(found.values()) == tn.binned(y, p, bins=n_bins)
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), min_size=1, max_size=60), n_bins=st.integers(1, 20))
 def test_equal_mass_in_two_passes_is_equal_mass_in_memory(rows, n_bins):
     y, p = (np.array(column) for column in zip(*rows, strict=True))
-    found = tn.scan(pl.LazyFrame({"y": y, "p": p}), label="y", score="p", bins=tn.EqualMass(n_bins))
+    found = tn.scan(pl.LazyFrame({"y": y, "p": p}), label="y", prob="p", bins=tn.EqualMass(n_bins))
     assert found == tn.binned(y, p, bins=tn.EqualMass(n_bins))
 
 
@@ -241,7 +241,7 @@ def test_a_whole_weight_is_the_row_so_often(rows):
     if w.sum() == 0:
         w[0] = 1
     lazy = pl.LazyFrame({"y": y, "p": p / 64, "w": w})
-    found = tn.scan(lazy, label="y", score="p", weight="w", bins=5).parts[0]
+    found = tn.scan(lazy, label="y", prob="p", weight="w", bins=5).parts[0]
     wanted = tn.binned(np.repeat(y, w), np.repeat(p / 64, w), bins=5).parts[0]
     for name in ("weight", "events", "sum_score", "sum_square", "sum_event_score"):
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
@@ -321,11 +321,11 @@ def test_words_in_text_files_are_no_booleans(tmp_path, engine):
     path = tmp_path / "rows.csv"
     path.write_text("p,y\n0.1,no\n0.7,yes\n")
     with pytest.raises(tn.InputError, match=r"it holds strings \('no', 'yes'\)"):
-        tn.scan(path, label="y", score="p", engine=engine)
+        tn.scan(path, label="y", prob="p", engine=engine)
     expected = tn.binned([0, 1], [0.1, 0.7])
-    assert tn.scan(path, label="y", score="p", pos_label="yes", engine=engine) == expected
+    assert tn.scan(path, label="y", prob="p", pos_label="yes", engine=engine) == expected
     path.write_text("p,y\n0.1,False\n0.7,true\n")
-    assert tn.scan(path, label="y", score="p", engine=engine) == expected
+    assert tn.scan(path, label="y", prob="p", engine=engine) == expected
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -338,7 +338,7 @@ def test_one_of_several_files_that_cannot_be_read(tmp_path, engine):
         "polars": r"broken\.csv: column 'p' must hold numbers; line 2 has 'x'",
     }
     with pytest.raises(tn.InputError, match=message[engine]):
-        tn.scan(files, label="y", score="p", engine=engine)
+        tn.scan(files, label="y", prob="p", engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -348,30 +348,30 @@ def test_labels_of_text_files_may_turn_to_floats_and_files_may_have_a_header_alo
     (tmp_path / "c.csv").write_text("y,p\n")
     p, y = [*[0.1, 0.7] * 6_000, 0.3, 0.4], [0, 1] * 6_001
     files = [tmp_path / f"{name}.csv" for name in "abc"]
-    assert tn.scan(files, label="y", score="p", engine=engine) == tn.binned(y, p)
-    assert tn.scan(files[1:], label="y", score="p", engine=engine).n == 0
+    assert tn.scan(files, label="y", prob="p", engine=engine) == tn.binned(y, p)
+    assert tn.scan(files[1:], label="y", prob="p", engine=engine).n == 0
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_no_rows_have_no_bins_of_equal_mass(weight):
     rows = pl.LazyFrame(schema={"p": pl.Float64, "y": pl.Int64, "w": pl.Float64})
     with pytest.raises(tn.InputError, match="must have at least one row to make bins of equal mass"):
-        tn.scan(rows, label="y", score="p", weight=weight, bins=tn.EqualMass(3))
+        tn.scan(rows, label="y", prob="p", weight=weight, bins=tn.EqualMass(3))
 
 
 def test_decimals_of_arrow_are_the_nearest_floats():
     digits = [Decimal(i).scaleb(-4) for i in range(10_001)]
     table = pa.table({"p": pa.array(digits, pa.decimal128(5, 4)), "y": [1] * 10_001, "g": [0] * 10_001})
     expected = tn.binned([1] * 10_001, [i / 10_000 for i in range(10_001)], bins=100)
-    assert tn.scan(table, label="y", score="p", bins=100) == expected
-    assert tn.scan_groups(table, label="y", score="p", bins=100, by="g")[0] == expected
+    assert tn.scan(table, label="y", prob="p", bins=100) == expected
+    assert tn.scan_groups(table, label="y", prob="p", bins=100, by="g")[0] == expected
 
 
 def test_groups_have_a_function_of_their_own_which_is_named():
     with pytest.raises(TypeError, match=r"takes no `by`; use `trueness.scan_groups`"):
-        tn.scan(ROWS, label="y", score="p", by="g")
+        tn.scan(ROWS, label="y", prob="p", by="g")
 
 
 def test_a_source_that_is_none_is_told_every_format():
     with pytest.raises(tn.InputError, match="a path of Parquet, Arrow IPC, CSV, TSV or JSON lines; got NoneType"):
-        tn.scan(None, label="y", score="p")
+        tn.scan(None, label="y", prob="p")

@@ -17,7 +17,7 @@ from trueness.typing import Floats
 
 @suggests_keywords
 def apply_calibrator(
-    frame: Any, calibrator: Calibrator, *, score: str | Sequence[str] | None = None, name: str | None = None
+    frame: Any, calibrator: Calibrator, *, prob: str | Sequence[str] | None = None, name: str | None = None
 ) -> Any:
     """Add calibrated scores to a frame, query or relation, in new columns.
 
@@ -29,7 +29,7 @@ def apply_calibrator(
     calibrator : Calibrator
         The fitted map. DuckDB and Spark evaluate its :meth:`~trueness.recalibrate.Calibrator.to_sql`, so it must have
         one.
-    score : str or sequence of str, optional
+    prob : str or sequence of str, optional
         The column of the scores, or the columns of a matrix. Default: those that the map was fitted on.
     name : str, optional
         Name of the new column. Default, and always for a matrix: the name of the scores and ``_calibrated``.
@@ -46,7 +46,7 @@ def apply_calibrator(
     >>> import trueness as tn
     >>> fitted = tn.PriorCorrection(weight=3).fit([0.1, 0.9], [0, 1])
     >>> lazy = pl.LazyFrame({"p": [0.0, 0.5, 0.75, None]})
-    >>> tn.apply_calibrator(lazy, fitted, score="p", name="q").collect()["q"].to_list()
+    >>> tn.apply_calibrator(lazy, fitted, prob="p", name="q").collect()["q"].to_list()
     [0.0, 0.25, 0.5, None]
     """
     check_is_fitted(calibrator)
@@ -55,7 +55,7 @@ def apply_calibrator(
     except TypeError:
         demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
         raise InputError("frame", demand, f"got {type(frame).__name__}") from None
-    columns = _columns(score, calibrator, found.collect_schema().names())
+    columns = _columns(prob, calibrator, found.collect_schema().names())
     new = _new_names(columns, name, found.collect_schema().names())
     kind = found.implementation
     if kind.is_duckdb():
@@ -77,16 +77,16 @@ def apply_calibrator(
     return found.with_columns(*series).to_native()
 
 
-def _columns(score: Any, calibrator: Calibrator, present: Sequence[str]) -> list[str]:
-    n, chosen = calibrator.n_features_in_, score if score is not None else calibrator.score_names_
+def _columns(prob: Any, calibrator: Calibrator, present: Sequence[str]) -> list[str]:
+    n, chosen = calibrator.n_features_in_, prob if prob is not None else calibrator.score_names_
     if chosen is None:
-        raise InputError("score", "must be given: the map was fitted on scores without names", "got None")
+        raise InputError("prob", "must be given: the map was fitted on scores without names", "got None")
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     absent = [column for column in names if column not in present]
     if len(names) != n or absent:
         demand = "must name the column of the scores" if n == 1 else f"must name the {n} columns of the scores"
         got = f"the frame has no {absent[0]!r}" if absent else f"got {names}"
-        raise InputError("score", demand, got)
+        raise InputError("prob", demand, got)
     return names
 
 

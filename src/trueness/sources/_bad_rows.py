@@ -22,7 +22,7 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
         _refuse_range(found, question)
     if found["unsummed"]:
         n, largest = found["unsummed"], max(abs(found["most"] - 1), abs(found["fewest"] - 1))
-        demand = f"Rows of the `score` columns must sum to 1 within {question.tolerance:g}"
+        demand = f"Rows of the `prob` columns must sum to 1 within {question.tolerance:g}"
         got = f"{n:,} of {found['rows']:,} {_do(n)} not, the largest difference is {largest:.3g}"
         raise InputError("", demand, got, remedy="`sum_tolerance=` allows more.")
     if found["mislabelled"]:
@@ -50,7 +50,7 @@ def _count(frame: Any, question: Question) -> dict[str, Any]:
     scores = [f"x{i}" for i in range(len(question.scores))]
     text = isinstance(order[0], str)
     is_object = str(frame.collect_schema()[question.label]) == "Object"
-    gaps = {"no_score": _any([_is_missing(x) for x in scores]), "no_label": _is_missing("t", text or is_object)}
+    gaps = {"no_prob": _any([_is_missing(x) for x in scores]), "no_label": _is_missing("t", text or is_object)}
     if question.weight is not None:
         gaps["no_weight"] = _is_missing("w")
     flagged = raw.with_columns(
@@ -134,7 +134,7 @@ def _refuse_range(found: dict[str, Any], question: Question) -> None:
     elif 1.5 < high <= 100:
         remedy = "If they are percentages, divide them by 100."
     got = f"{count:,} of {found['rows']:,} rows {_do(count)} not, {' and '.join(ends)}"
-    raise InputError("", f"`score` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
+    raise InputError("", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
 
 
 def _refuse_labels(found: dict[str, Any], question: Question) -> None:
@@ -144,7 +144,7 @@ def _refuse_labels(found: dict[str, Any], question: Question) -> None:
     elif question.binary:
         demand, remedy = "must be 0 or 1", "Say which value is the event: `pos_label=`, or `labels=[other, event]`."
     else:
-        demand = f"must hold class codes 0 to {len(question.scores) - 1} or names of the score columns"
+        demand = f"must hold class codes 0 to {len(question.scores) - 1} or names of the `prob` columns"
         remedy = "Name other labels in column order: `labels=`."
     got = f"{count:,} of {found['rows']:,} labels {is_or_are(count)} not"
     raise column_error("label", question.label, demand, got, remedy)

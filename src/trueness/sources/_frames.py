@@ -58,7 +58,7 @@ def open_frame(source: Any, question: Question, engine: PathEngine) -> Any:
 
 def _without_objects(frame: Any, question: Question) -> Any:
     """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
-    numbers = dict.fromkeys(question.scores, "score") | {question.label: "label"}
+    numbers = dict.fromkeys(question.scores, "prob") | {question.label: "label"}
     numbers |= {} if question.weight is None else {question.weight: "weight"}
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
         return nw.from_native(_without_decimals(frame.to_native(), set(numbers)))

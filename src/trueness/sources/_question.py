@@ -42,7 +42,7 @@ class Question(NamedTuple):
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The names of columns by argument."""
         weight = () if self.weight is None else (self.weight,)
-        return {"label": (self.label,), "score": self.scores, "by": self.by, "weight": weight}
+        return {"label": (self.label,), "prob": self.scores, "by": self.by, "weight": weight}
 
     @property
     def named(self) -> list[tuple[str, str]]:
@@ -52,7 +52,7 @@ class Question(NamedTuple):
 
 def check_question(
     label: Any,
-    score: Any,
+    prob: Any,
     weight: Any,
     by: Any,
     kind: Kind | None,
@@ -64,17 +64,17 @@ def check_question(
     """Check the arguments against each other."""
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
-    binary = isinstance(score, str)
-    scores = (score,) if binary else _names(score, "score")
+    binary = isinstance(prob, str)
+    scores = (prob,) if binary else _names(prob, "prob")
     if not binary and len(scores) < 2:
-        raise InputError("score", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
+        raise InputError("prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
     view: View = "binary" if binary else check_kind(kind or "classwise")
     if binary and kind not in (None, "classwise"):
-        raise InputError("", f"`kind={kind!r}` needs a list of score columns, one per class; `score` is one column")
+        raise InputError("", f"`kind={kind!r}` needs a list of columns as `prob`, one per class; it is one column")
     if binary and sum_tolerance is not None:
-        raise InputError("sum_tolerance", "is only for several score columns", "`score` is one column")
+        raise InputError("sum_tolerance", "is only for several columns of scores", "`prob` is one")
     if not binary and pos_label is not None:
-        raise InputError("pos_label", "is only for one score column", "`score` names several, so use `labels=`")
+        raise InputError("pos_label", "is only for one column of scores", "`prob` names several, so use `labels=`")
     return Question(
         _name(label, "label"),
         scores,
@@ -130,7 +130,7 @@ def _check_labels(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -
         raise InputError("labels", "must be a list of the classes in column order", f"got {labels!r}")
     expected = max(2, n_scores)
     if len(labels) != expected or len(set(labels)) != expected or any(v is None or v != v for v in labels):
-        which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} score columns in order"
+        which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} `prob` columns in order"
         raise InputError("labels", f"must name {which}, each once", f"got {list(labels)!r}")
     if pos_label is not None and pos_label != labels[-1]:
         demand = f"puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}"

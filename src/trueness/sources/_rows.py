@@ -59,7 +59,7 @@ def check_columns(frame: Any, question: Question) -> Any:
         if name not in schema:
             raise absent_column(argument, repr(name), schema)
     refuse_repeated(_column_names(frame), question, "`source`")  # DuckDB allows it
-    for argument in ("score", "weight"):
+    for argument in ("prob", "weight"):
         for name in question.columns[argument]:
             if not _is_number(schema[name]):
                 raise column_error(argument, name, "must hold numbers", f"its type is {schema[name]}")
@@ -180,7 +180,7 @@ def _label_order(raw: Any, question: Question, dtype: str, categories: Categorie
 
 def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
     if set(labels) == set(scores) and labels != scores:
-        demand = "must name the score columns in their order"
+        demand = "must name the `prob` columns in their order"
         got = f"it says {_joined_values(labels)}, they are named {_joined_values(scores)}"
         raise InputError("labels", demand, got, remedy="Leave `labels` out to match columns by name.")
 
@@ -191,7 +191,7 @@ def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
     if list(scores) != codes and sorted(scores) == sorted(codes):
         demand = "must have the columns of class codes in order"
         remedy = f"Say `labels=[{', '.join(scores)}]` to match columns by name."
-        raise InputError("score", demand, f"they are named {_joined_values(scores)}", remedy=remedy)
+        raise InputError("prob", demand, f"they are named {_joined_values(scores)}", remedy=remedy)
 
 
 def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
@@ -207,7 +207,7 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
     if len(others) > 1:
         got = f"beside {question.pos_label!r} it holds {_joined_values(others)}"
-        raise column_error("label", question.label, "must hold two values when there is one score column", got)
+        raise column_error("label", question.label, "must hold two values when `prob` is one column", got)
     if others:
         return (others[0], question.pos_label)
     if isinstance(question.pos_label, str):
@@ -223,7 +223,7 @@ def _class_names(raw: Any, question: Question, categories: Categories | None) ->
         return question.scores
     if len(found) != n_classes:
         more = "more" if len(found) > n_classes else len(found)
-        demand = "must have one distinct value per score column"
+        demand = "must have one distinct value per `prob` column"
         got = f"got {more} ({_joined_values(found)}) for {n_classes} columns"
         raise column_error("label", question.label, demand, got, "`labels=` names the columns in order.")
     return tuple(found)

@@ -74,7 +74,7 @@ def scan(
     source: Any,
     *,
     label: str,
-    score: str | Sequence[str],
+    prob: str | Sequence[str],
     weight: str | None = None,
     bins: BinsLike | Literal["sketch"] | None = 10,
     kind: Kind | None = None,
@@ -98,7 +98,7 @@ def scan(
         that narwhals reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read whole.
     label : str
         Column of outcomes: 0/1, bool, class codes, or strings (see `labels`).
-    score : str or list of str
+    prob : str or list of str
         Column of P(positive), or one column per class.
     weight : str, optional
         Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
@@ -153,14 +153,14 @@ def scan(
     >>> import polars as pl
     >>> import trueness as tn
     >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1]})
-    >>> round(tn.ece(tn.scan(rows, label="y", score="p", bins=2), bins=2), 6)
+    >>> round(tn.ece(tn.scan(rows, label="y", prob="p", bins=2), bins=2), 6)
     0.15
-    >>> tn.scan(rows, label="y", score="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
+    >>> tn.scan(rows, label="y", prob="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
     True
     """
     if by is not None:
         raise TypeError("`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group.")
-    question = check_question(label, score, weight, None, kind, labels, pos_label, missing, sum_tolerance)
+    question = check_question(label, prob, weight, None, kind, labels, pos_label, missing, sum_tolerance)
     sums: Sums = _sums_by_group(source, question, bins, engine)[()]
     return sums
 
@@ -171,7 +171,7 @@ def scan_groups(
     *,
     by: str | Sequence[str],
     label: str,
-    score: str | Sequence[str],
+    prob: str | Sequence[str],
     weight: str | None = None,
     bins: BinsLike | Literal["sketch"] | None = 10,
     kind: Kind | None = None,
@@ -191,7 +191,7 @@ def scan_groups(
         Any frame, relation or file that :func:`scan` reads.
     label : str
         Column of labels: 0/1, bool, class codes, or strings.
-    score : str or list of str
+    prob : str or list of str
         Column of P(positive), or one column per class.
     weight : str, optional
         Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
@@ -228,12 +228,12 @@ def scan_groups(
     >>> import polars as pl
     >>> import trueness as tn
     >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1], "day": ["mon", "tue", "mon", "tue"]})
-    >>> tn.scan_groups(rows, by="day", label="y", score="p")
+    >>> tn.scan_groups(rows, by="day", label="y", prob="p")
     {'mon': Binned(binary, 2 rows, 10 bins), 'tue': Binned(binary, 2 rows, 10 bins)}
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    question = check_question(label, score, weight, by, kind, labels, pos_label, missing, sum_tolerance)
+    question = check_question(label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance)
     groups = _with_integers(_sums_by_group(source, question, bins, engine), columns_of_numbers(source, question.by))
     return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
 

@@ -189,7 +189,7 @@ def test_groups_of_several_columns_are_segments_and_crossings(shops):
     y, p, shop = (values[:3_000] for values in shops)
     day = np.where(np.arange(y.size) % 3 == 0, "sun", "mon")
     frame = polars.DataFrame({"y": y, "p": p, "shop": shop, "day": day})
-    groups = tn.scan_groups(frame, by=["shop", "day"], label="y", score="p", bins=tn.Distinct())
+    groups = tn.scan_groups(frame, by=["shop", "day"], label="y", prob="p", bins=tn.Distinct())
     found = by_name(tn.segments(groups, by=["shop", "day"], crossed=2, seed=0))
     rows = by_name(tn.segments(y, p, {"shop": shop, "day": day}, crossed=2, seed=0))
     assert found.keys() == rows.keys()
