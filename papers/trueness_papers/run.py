@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from trueness import __version__
 from trueness._progress import Progress, reporter
 from trueness._tally.atomic import replace_file
-from trueness.cli._interrupt import RaiseInterrupt
 from trueness.errors import InputError
 from trueness_papers.experiment import Experiment, Picture, Piece, Size, data_file
 from trueness_papers.page import TIMINGS, section
@@ -155,8 +154,7 @@ def _interrupts_queued(queue: "SimpleQueue[Any]") -> Iterator[None]:
     thread that manages the processes would wait for them, and Python for this thread, forever.
     """
     before = signal.getsignal(signal.SIGINT)
-    raises = before is signal.default_int_handler or isinstance(before, RaiseInterrupt)
-    if threading.current_thread() is not threading.main_thread() or not raises:
+    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
         yield
         return
     pressed: list[None] = []

@@ -272,61 +272,12 @@ def test_nothing_has_no_measure():
     assert stored(seen).n == 0
 
 
-def test_a_state_that_something_else_has_written_is_not_replaced(tmp_path):
-    path = tmp_path / "state.tally"
-    (tmp_path / "link").symlink_to(path)
-    start, *_ = pieces([0, 1])
-    start.save(path)
-    first, second = tn.Accumulator.load(path), tn.Accumulator.load(tmp_path / "link")
-    for seen in (first, second):
-        seen.update([1], [0.5])
-    first.save(path)
-    first.save(path)
-    for late in (second, start):
-        with pytest.raises(tn.InputError, match=r"state\.tally' has changed since it was read or written here"):
-            late.save(path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "state.tally"]
-    second.save(tmp_path / "other.tally")
-    path.unlink()
-    second.save(tmp_path / "link")
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "state.tally")
+    (seen,) = pieces([0, 1])
+    seen.save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
-    assert tn.Accumulator.load(path).n == 3
-
-
-# Adds a row at a time to a state that others write, too: loads again whenever it has changed.
-WRITER = """
-import trueness as tn
-print("ready", flush=True)
-input()
-done = refused = 0
-while done < 40:
-    seen = tn.Accumulator.load("state.tally")
-    seen.update([1], [0.5])
-    try:
-        seen.save("state.tally")
-        done += 1
-    except tn.InputError:
-        refused += 1
-print(refused)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="two writers within one moment are kept apart by locks of folders")
-def test_writers_of_one_state_lose_no_row(tmp_path):
-    tn.Accumulator().save(tmp_path / "state.tally")
-    command = [sys.executable, "-c", WRITER]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    writers = [subprocess.Popen(command, cwd=tmp_path, **pipes) for _ in range(3)]
-    for writer in writers:
-        assert writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-    refused = sum(int(writer.communicate(timeout=120)[0]) for writer in writers)
-    assert tn.Accumulator.load(tmp_path / "state.tally").n == 120
-    assert refused > 0
-    assert [p.name for p in tmp_path.iterdir()] == ["state.tally"]
+    assert tn.Accumulator.load(tmp_path / "state.tally").n == 2
 
 
 # Adds rows in pieces of random length, each saved with where it ends; goes on from there when started again.
@@ -488,21 +439,3 @@ def test_an_accumulator_says_what_it_holds(bins):
     assert list(by.groups) == ["a", "b"]
     assert by.compute_by(lambda sums: sums.n) == {"a": 1, "b": 2}
     assert by.total.n == 3
-
-
-def test_a_state_changed_within_one_tick_of_the_clock_is_not_replaced(tmp_path):
-    """The same file, size and time; only the checksum at its end tells."""
-    path = tmp_path / "state.tally"
-    (seen,) = pieces([0, 1])
-    seen.save(path)
-    known, data = path.stat(), path.read_bytes()
-    with path.open("r+b") as file:
-        file.write(data[:-4] + bytes(byte ^ 1 for byte in data[-4:]))
-    os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
-    assert (path.stat().st_ino, path.stat().st_size, path.stat().st_mtime_ns) == (
-        known.st_ino,
-        known.st_size,
-        known.st_mtime_ns,
-    )
-    with pytest.raises(tn.InputError, match="has changed since it was read or written here"):
-        seen.save(path)

@@ -434,41 +434,6 @@ def test_a_folder_and_a_name_for_the_output_only(fails, days, tmp_path):
     assert "`--output` must end in .json" in fails("measure", "mon.csv", "-o", "y.tally")
 
 
-def test_two_runs_that_make_one_file_notice_each_other(call, fails, small_pieces, grouped, tmp_path, monkeypatch):
-    write_columns(tmp_path / "x.csv", {"y": grouped["y"], "p": grouped["p"]})
-    save, saves = tn.Accumulator.save, []
-
-    def meddled(self, path):
-        save(self, path)
-        saves.append(path)
-        if len(saves) == 3:  # another process saves what it has
-            tn.Accumulator().save(path)
-
-    monkeypatch.setattr(tn.Accumulator, "save", meddled)
-    said = fails("tally", "x.csv", "-o", "x.tally", "--save-every", "0")
-    assert "Another process is writing 'x.tally.partial', too: both make 'x.tally'" in said
-    assert not (tmp_path / "x.tally").exists()
-
-
-FULL = (  # without byte code, which the limit would cut off
-    "import resource, sys; sys.dont_write_bytecode = True; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
-    "from trueness.cli import main; main()"
-)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit of the size of files")
-def test_a_full_disk_leaves_the_old_sums(call, days, grouped, tmp_path):
-    before = (tmp_path / "mon.tally").read_bytes()
-    for name in ("tue.tally", "wed.tally"):
-        done = subprocess.run(
-            [sys.executable, "-c", FULL, "tally", name, "-o", "mon.tally"], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "mon.tally: File too large." in done.stderr
-    assert (tmp_path / "mon.tally").read_bytes() == before
-    assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
-
-
 # As the command, with pieces so small that a kill finds it in the middle.
 SMALL = (
     "from trueness.sources import _compression; _compression.BLOCK_BYTES = 4000; from trueness.cli import main; main()"

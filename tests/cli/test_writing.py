@@ -65,10 +65,3 @@ def test_details_stand_between_the_table_and_its_notes():
     more = Output(one.table, {}, details=[("More [of] it", Table([Column("b", "b")], [{"b": "x"}]))])
     assert render(more, "table").splitlines()[3:] == ["More [of] it", "", "b", "x", "", "About p."]
     assert r"More \[of\] it:" in render(more, "markdown")
-
-
-def test_a_link_that_leads_to_itself_is_named(fails, tmp_path):
-    (tmp_path / "x.csv").symlink_to(tmp_path / "x.csv")
-    assert fails("measure", "x.csv").endswith("x.csv: Too many levels of symbolic links.")
-    message = fails("measure", "--demo", "--no-intervals", "-o", "x.csv")
-    assert message == "`--output` 'x.csv' cannot be written: Too many levels of symbolic links."

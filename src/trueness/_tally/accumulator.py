@@ -15,7 +15,6 @@ from trueness._input.row_options import spelled_out
 from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import store
-from trueness._tally.atomic import Stamp, as_path, resolve_path
 from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.rows_or_sums import binned_of, sample_and_kind, sketch_of, tally_of
@@ -119,7 +118,6 @@ class Accumulator:
             store.json_ready(self._options.get(name), name)
         self._sums: dict[Group, Sums] = {}
         self._other_label: Any = None
-        self._known: tuple[Path, Stamp] | None = None
 
     @spelled_out
     @suggests_keywords
@@ -349,19 +347,14 @@ class Accumulator:
     def save(self, path: str | Path) -> None:
         """Write sums and position to a file in one step: whatever happens, the file is the old one or the new one.
 
-        A file that was loaded or saved here, and that another process has written since, is not replaced: the rows
-        that the other process added would be lost.
+        The last writer wins: give each process a file of its own, and merge them.
         """
-        data, place = self.to_bytes(), resolve_path(as_path(path))
-        known = self._known[1] if self._known is not None and self._known[0] == place else None
-        self._known = place, store.save(place, data, known=known)
+        store.save(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote, to continue from its `position`."""
-        found: Self
-        found, stamp = store.load(path, cls.from_bytes)
-        found._known = resolve_path(as_path(path)), stamp
+        found: Self = store.load(path, cls.from_bytes)
         return found
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels.grid import cell_of
-from trueness._tally.atomic import Stamp, as_path, read_file, replace_file
+from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
@@ -96,16 +96,16 @@ def json_ready(value: Any, name: str) -> Any:
     return back
 
 
-def save(path: str | Path, data: bytes, *, known: Stamp | None = None) -> Stamp:
-    """Replace a file in one step; a failed write leaves the old one, and so does one that changed since `known`."""
-    return replace_file(as_path(path), lambda file: file.write(data), known=known)
+def save(path: str | Path, data: bytes) -> None:
+    """Replace a file in one step; a failed write leaves the old one."""
+    replace_file(as_path(path), lambda file: file.write(data))
 
 
-def load(path: str | Path, read: Callable[[bytes], Any]) -> tuple[Any, Stamp]:
+def load(path: str | Path, read: Callable[[bytes], Any]) -> Any:
     """Apply `read` to the bytes of a file; errors name the file."""
-    data, stamp = read_file(as_path(path))
+    data = as_path(path).read_bytes()
     try:
-        return read(data), stamp
+        return read(data)
     except InputError as error:
         raise error.within(repr(str(path))) from error
 

@@ -135,7 +135,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote."""
-        found: Self = _store().load(path, cls.from_bytes)[0]
+        found: Self = _store().load(path, cls.from_bytes)
         return found
 
     def __repr__(self) -> str:

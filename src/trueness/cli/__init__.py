@@ -1,35 +1,43 @@
 """The command line: parse, call, print, exit code.
 
-Only what Ctrl-C needs is imported here. click comes next; arrays, frames and rich are imported by the commands that
-need them, so that ``trueness --help`` answers at once.
+click is imported first; arrays, frames and rich by the commands that need them, so that ``trueness --help`` answers at
+once.
 """
 
+import os
 import sys
 from typing import Any
-
-from trueness.cli._interrupt import discard_output, end_on_interrupt, open_closed_streams
 
 __all__ = ["main"]
 
 
 def main(*arguments: Any, **options: Any) -> Any:
-    """Run the command with the arguments that click takes. Ctrl-C ends it at any time without a traceback."""
-    end_on_interrupt()
-    open_closed_streams()
+    """Run the command with the arguments that click takes."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed before the start, as by ``>&-``
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     try:
         from trueness.cli._main import main as command
-    except KeyboardInterrupt:  # where another handler than the usual one listens
+
+        return command(*arguments, **options)
+    except KeyboardInterrupt:
         raise SystemExit(130) from None
     except ModuleNotFoundError as reason:
         if reason.name != "click":
             raise
         sys.stderr.write("Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n")
         raise SystemExit(2) from None
-    try:
-        return command(*arguments, **options)
-    except BrokenPipeError:  # a message that nobody reads
+    except OSError as reason:  # a message that nobody reads, or on a full disk; 1 would be a failed gate
         discard_output()
-        raise SystemExit(141) from None
-    except OSError:  # a message that cannot be written, to a full disk; 1 would be a failed gate
-        discard_output()
-        raise SystemExit(2) from None
+        raise SystemExit(141 if isinstance(reason, BrokenPipeError) else 2) from None
+
+
+def discard_output() -> None:
+    """Send what is not yet written nowhere: Python writes it at its end, and complains if it cannot."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)

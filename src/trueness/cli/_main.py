@@ -13,7 +13,7 @@ import click
 
 from trueness._lazy import deferred
 from trueness._version import __version__
-from trueness.cli._interrupt import INTERRUPTED, discard_output, interruptible
+from trueness.cli import discard_output
 from trueness.cli._messages import errors_as_messages
 
 # In the order in which one meets them.
@@ -95,11 +95,11 @@ def _reads_sums(words: list[str]) -> bool:
 def _orderly_exit(debug: bool = False) -> Iterator[None]:
     """End with a message and an exit code, never with a traceback: after an error, a full disk or Ctrl-C."""
     try:
-        with interruptible(), errors_as_messages(debug):
+        with errors_as_messages(debug):
             yield
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
-        raise click.exceptions.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(130) from None
     except OSError as reason:
         if reason.errno != errno.EPIPE or debug:
             raise

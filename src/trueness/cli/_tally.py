@@ -188,11 +188,7 @@ class _Run:
 
     def _save(self) -> None:
         assert self.seen is not None
-        try:
-            self.seen.save(self.partial)
-        except InputError as reason:
-            demand = f"Another process is writing {str(self.partial)!r}, too: both make {str(self.output)!r}"
-            raise InputError("", demand, remedy="Let it end, or name another `--output`.") from reason
+        self.seen.save(self.partial)
         self.saved = time.monotonic()
 
     def _position(self) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def write(path: str, content: str | bytes) -> None:
 
 def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
     """Let `fill` write beside the target, then replace it in one step."""
-    from trueness._tally.atomic import replace_file, resolve_path
+    from trueness._tally.atomic import replace_file
 
     target = Path(path)
     try:
@@ -136,7 +136,7 @@ def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
             with target.open("wb") as file:
                 fill(file)
         else:
-            replace_file(resolve_path(target), fill)
+            replace_file(target, fill)
     except OSError as reason:
         if reason.errno == errno.EPIPE:
             raise  # the reader has closed the pipe

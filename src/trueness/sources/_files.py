@@ -1,6 +1,7 @@
 """Files of rows in every format: recognised by their first bytes, opened, and several of them as one table."""
 
 import glob
+import os
 import re
 import shlex
 import shutil
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._tally.atomic import resolve_path
 from trueness.errors import InputError
 from trueness.sources._compression import compression_by_name, compression_of, inner_suffix, open_decompressed
 from trueness.sources._csv import CsvFile
@@ -196,7 +196,7 @@ def expand_paths(paths: Sequence[str]) -> tuple[str, ...]:
 def _identity(path: Path) -> Any:
     """What two names of one file share, even if one is a link."""
     if not path.is_file():
-        return resolve_path(path)
+        return os.path.realpath(path)
     status = path.stat()
     return status.st_dev, status.st_ino
 
