@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 import trueness as tn
-from trueness._kernels.grid import grid_edges
 
-__all__ = ["CASES", "GRID_EDGES", "Case", "ask", "run"]
+__all__ = ["CASES", "GRID_EDGES", "Case", "ask", "check", "grid", "run", "run_grouped"]
 
 
 class Case(NamedTuple):
@@ -247,7 +246,9 @@ case(
     missing="drop",
 )
 
-grid = grid_edges()
+# The cells of a sketch: 128 for each octave from 2⁻³¹ to 1/2, and the same from 1 downwards.
+half = np.concatenate([[0.0], np.outer(2.0 ** np.arange(-31, -1), 1 + np.arange(128) / 128).ravel()])
+grid = np.concatenate([half, [0.5], 1 - half[::-1]])
 GRID_EDGES = "sketch: every edge of a cell, its neighbours and the middle"
 case(GRID_EDGES, around(np.unique(np.r_[grid, (grid[1:] + grid[:-1]) / 2])), bins="sketch")
 
@@ -318,6 +319,22 @@ def run(one: Case, source: Any) -> None:
         if one.options.get("missing") == "drop":
             warnings.simplefilter("ignore", tn.DroppedRowsWarning)
         check(ask(source, **one.options), expected(one), weighted="weight" in one.options)
+
+
+def run_grouped(one: Case, make: Callable[[pa.Table], Any]) -> None:
+    """The same with all rows in one more group, whose name is a float: only a group-by answers that."""
+    by = one.options.get("by", [])
+    names = [by] if isinstance(by, str) else by
+    table = one.table.append_column("half", pa.array(np.full(one.table.num_rows, 0.5)))
+    options = {**one.options, "by": [*names, "half"]}
+    if one.error:
+        run(one._replace(options=options), make(table))
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tn.DroppedRowsWarning)
+        found = {key[:-1]: sums for key, sums in ask(make(table), **options).items()}
+        wanted = expected(one._replace(options={**one.options, "by": names})) if names else {(): expected(one)}
+    check(found, wanted, weighted="weight" in one.options)
 
 
 def expected(one: Case) -> Any:

@@ -6,76 +6,70 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.cli._columns import Request, choose
-from trueness.errors import InputError
 
 
 @pytest.mark.parametrize("label", ["label", "y", "y_true", "target", "Y"])
 @pytest.mark.parametrize("score", ["prob", "p", "y_prob", "score", "probability", "Score"])
-def test_usual_names_are_found_and_said(label, score):
-    found = choose(["id", label, score], "x.csv", Request())
-    assert found.label == label
-    assert [model.name for model in found.models] == [score]
-    assert found.guesses == (f"labels from column {label!r}", f"scores from column {score!r}")
-
-
-def test_named_columns_are_not_guesses():
-    assert choose(["a", "b"], "x.csv", Request(label="a", probs=["b"])).guesses == ()
+def test_usual_names_are_found_and_said(call, tmp_path, label, score):
+    (tmp_path / "x.csv").write_text(f"id,{label},{score}\n7,0,0.2\n8,1,0.7\n")
+    found = call("measure", "--no-intervals", "--format", "json", "x.csv")
+    assert json.loads(found.stdout)["data"]["label"] == label
+    assert [model["name"] for model in json.loads(found.stdout)["models"]] == [score]
+    assert f"note: labels from column {label!r}, scores from column {score!r}." in found.stderr
+    assert "note" not in call("measure", "--no-intervals", "x.csv", "--label", label, "--prob", score).stderr
 
 
 @pytest.mark.parametrize(
     ("names", "asked", "message"),
     [
-        (["y", "label", "p"], {}, r"several columns that may hold labels \('y', 'label'\); `--label` says which"),
-        (["y", "p", "score"], {}, "several columns that may hold scores"),
-        (["y", "p", "P"], {}, "several columns that may hold scores"),
-        (["a", "p"], {}, "`--label` must name the column of labels in x.csv; its columns are 'a', 'p'"),
-        (["y", "a"], {}, "`--prob` must name"),
-        (["y"], {}, "its only column is 'y'"),
-        (["churned", "p"], {"label": "churn"}, "no column 'churn'. Did you mean 'churned'?"),
-        (["churned", "p"], {"label": "zzz"}, "Its columns are 'churned', 'p'"),
-        (["Y_true_", "p"], {"label": "y_true"}, "Did you mean 'Y_true_'?"),
-        (["y", "p"], {"weight": "w"}, "`--weight`: x.csv has no column 'w'"),
-        (["y", "p"], {"probs": ["y"]}, "cannot be both scores and labels"),
-        (["y", "p"], {"probs": ["p"], "weight": "p"}, "cannot be both scores and weights"),
-        (["y", "p"], {"probs": ["p", "p"]}, "'p' were requested twice"),
-        (["y", "a", "b"], {"matrices": ["a"]}, "at least 2"),
-        (["y", "a", "b"], {"matrices": ["a,a"]}, "each column once"),
-        (["y", "a", "b"], {"matrices": ["a,c"]}, "`--prob-columns`: x.csv has no column 'c'"),
-        (["y", "a", "b"], {"matrices": ["q_*"]}, r"no column of x.csv matches 'q_\*'"),
-        ([f"c{i}" for i in range(50)], {}, "and 38 more"),
+        ("y,label,p", "", "several columns that may hold labels ('y', 'label'); `--label` says which"),
+        ("y,p,score", "", "several columns that may hold scores"),
+        ("y,p,P", "", "several columns that may hold scores"),
+        ("a,p", "", "`--label` must name the column of labels in x.csv; its columns are 'a', 'p'"),
+        ("y,a", "", "`--prob` must name"),
+        ("y", "", "its only column is 'y'"),
+        ("churned,p", "--label churn", "no column 'churn'. Did you mean 'churned'?"),
+        ("churned,p", "--label zzz", "Its columns are 'churned', 'p'"),
+        ("Y_true_,p", "--label y_true", "Did you mean 'Y_true_'?"),
+        ("y,p", "--weight w", "`--weight`: x.csv has no column 'w'"),
+        ("y,p", "--prob y", "cannot be both scores and labels"),
+        ("y,p", "--prob p --weight p", "cannot be both scores and weights"),
+        ("y,p", "--prob p --prob p", "'p' were requested twice"),
+        ("y,a,b", "--prob-columns a", "at least 2"),
+        ("y,a,b", "--prob-columns a,a", "each column once"),
+        ("y,a,b", "--prob-columns a,c", "`--prob-columns`: x.csv has no column 'c'"),
+        ("y,a,b", "--prob-columns q_*", "no column of x.csv matches 'q_*'"),
+        (",".join(f"c{i}" for i in range(50)), "", "and 38 more"),
     ],
 )
-def test_what_cannot_be_chosen_is_explained(names, asked, message):
-    with pytest.raises(InputError, match=message.replace("?", r"\?")):
-        choose(names, "x.csv", Request(**asked))
+def test_what_cannot_be_chosen_is_explained(fails, tmp_path, names, asked, message):
+    (tmp_path / "x.csv").write_text(f"{names}\n{','.join('0' for _ in names.split(','))}\n")
+    assert message in fails("measure", "x.csv", *asked.split())
 
 
-def test_a_star_finds_columns_but_not_labels_or_weights():
-    (model,) = choose(["p_y", "p_b", "p_w", "p_a"], "x", Request(label="p_y", weight="p_w", matrices=["p_*"])).models
-    assert model.columns == ("p_b", "p_a")
-    assert model.classes == ("b", "a")
-
-
-def test_numbered_columns_come_in_the_order_of_their_numbers():
-    (model,) = choose(["y", "p10", "p9", "p1"], "x", Request(matrices=["p*"])).models
-    assert model.columns == ("p1", "p9", "p10")
-
-
-def test_a_column_whose_name_has_a_star_or_bracket_can_be_named():
-    (model,) = choose(["y", "a*", "b[", "ab"], "x", Request(matrices=["a*,b["])).models
-    assert model.columns == ("a*", "b[")
-
-
-def test_every_column_of_numbers_is_read_once():
-    found = choose(["y", "a", "b", "w"], "x", Request(matrices=["a,b", "b,a"], weight="w"))
-    assert found.numbers == ("a", "b", "w")
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize(
+    ("names", "asked", "columns"),
+    [
+        ("p_y,p_b,p_w,p_a", "--label p_y --weight p_w --prob-columns p_*", {"b": 0.75, "a": 0.25}),
+        ("y,p10,p9,p1", "--label y --prob-columns p*", {"p1": 0.25, "p9": 0, "p10": 0.75}),
+        ("y,a*,b[,ab", "--label y --prob-columns a*,b[", {"a*": 0.75, "b[": 0.25}),
+    ],
+    ids=["a star, but not labels or weights", "in the order of their numbers", "names with a star or bracket"],
+)
+def test_columns_of_a_matrix(call, tmp_path, names, asked, columns):
+    cells = {name: str(next((v for k, v in columns.items() if name.endswith(k)), 1)) for name in names.split(",")}
+    cells[names.split(",")[0]] = "0"
+    (tmp_path / "x.csv").write_text(f"{names}\n" + f"{','.join(cells.values())}\n" * 4)
+    found = call("measure", "--no-intervals", "--format", "json", "x.csv", *asked.split())
+    assert found.exit_code == 0, found.stderr
+    # The label is the first class in the order of the columns.
+    scores = np.array([list(columns.values())] * 4, dtype=float)
+    (model,) = json.loads(found.stdout)["models"]
+    assert model["measures"]["brier"] == pytest.approx(tn.brier([0] * 4, scores))
 
 
 ADVICE = {
-    "array": ("x.json", b'[{"y": 0, "p": 0.1}]', ["measure"], "x.json is one JSON array; JSON lines have"),
-    "indented array": ("x.json", b'[\n {"y": 0}]', ["measure"], "is one JSON array; JSON lines have"),
-    "latin-1": ("x.csv", b"y,p\n\xe4,0.1\n", ["measure"], "line 2: column 'y' is not UTF-8; convert the file"),
     "latin-1 name": ("x.csv", b"y,p,\xe4\n0,0.1,1\n", ["measure", "--by", "ä"], "names are not UTF-8; convert"),
     "semicolons": ("x.csv", b"Y;a\n0;0.1\n", ["measure", "--label", "q"], "column is 'Y;a'. If ';' separates columns"),
     "matrix": (
@@ -123,7 +117,7 @@ def test_percentages_and_decimal_commas_are_read_when_stated(call, tmp_path):
     assert "`--percent`" in call("measure", "x.csv", "--decimal", ",").stderr
     assert "`--decimal ,`" in call("measure", "x.csv", "--separator", ";", "--percent").stderr
     (tmp_path / "x.csv").write_text("y;p\n0;12.5\n1;80\n", encoding="utf-8")
-    assert "has no point" in call("measure", "x.csv", "--decimal", ",", "--percent").stderr
+    assert "must hold numbers; it holds '12.5'" in call("measure", "x.csv", "--decimal", ",", "--percent").stderr
 
 
 def test_a_map_is_fitted_and_applied_to_percentages_with_decimal_commas(call, tmp_path):

@@ -21,10 +21,10 @@ BAD = [
     ("x.csv", b"y,q\n0,0.1\n1,0.9\n", "has no column 'p'"),
     ("x.csv", b"", "is empty"),
     ("x.csv", b"y,p\n", "has no rows"),
-    ("x.csv", b"y,p\n0,0.1\n1,high\n", "must hold numbers; line 3 has 'high'"),
+    ("x.csv", b"y,p\n0,0.1\n1,high\n", "must hold numbers; it holds 'high'"),
     ("x.csv", b"y,p\n0,0.1\n1\n", "line 3, has 1 cells"),
     ("x.parquet", b"PAR1 and not much else", "may be truncated"),
-    ("x.jsonl", b'{"y": 0, "p": 0.1}\n{"y": 1, "p": 0.', "line 2, is not JSON"),
+    ("x.jsonl", b'{"y": 0, "p": 0.1}\n{"y": 1, "p": 0.', "cannot be read as JSON lines"),
     ("x.npz", b"PK\x03\x04 and not much else", "may be truncated"),
     ("x.csv", b"y,p\n0,0.1\n\x00\x00", "zero bytes"),
 ]

@@ -12,17 +12,17 @@ import trueness as tn
     ("rows", "options", "message"),
     [
         ("y,p\nyes,0.3\nno,0.4\n", [], "Say which of them the scores predict: `--pos-label 'yes'`."),
-        ("y,p\n1,0.3\n2,0.4\n", [], "1 of 2 labels is not, the first is 2 at line 3. Say which value is the event: "
+        ("y,p\n1,0.3\n2,0.4\n", [], "1 of 2 labels is not, the first is 2 at row 1. Rows count from 0. Say which value is the event: "
          "`--pos-label 2`."),
         ("y,p\n1,1.0000001\n0,0.4\n", [], "excess is 1e-07; `--clip-tolerance 2e-07` allows it."),
         ("y,p\n1,3\n0,-2\n1,0.6\n", [], "These look like logits: say `--from-logits` if they are."),
-        ("y,p\n1,\n0,0.4\n", [], "1 of 2 is nan, the first at line 2. `--missing drop` leaves such rows out."),
+        ("y,p\n1,\n0,0.4\n", [], "1 of 2 is nan, the first at row 0. `--missing drop` leaves such rows out."),
         ("y,a,b\n0,0.3,0.702\n1,0.5,0.5\n", ["--prob-columns", "a,b"], "`--sum-tolerance 3e-03` allows it."),
         ("y,a,b\nu,0.3,0.7\nv,0.5,0.5\n", ["--prob-columns", "a,b"], "Labels of column 'y' are not the names of the "
          "score columns ('a', 'b'); `--labels` must name the classes in the order of the columns."),
         ("y,p\n1,0.3\n0,0.4\n", ["--method", "hosmer-lemeshow", "--k", "2"], "`--method hosmer-lemeshow`."),
         ('y,text,p\n\n0,"two\nlines",0.5\n1,a,7\n', ["--prob", "p"], "x.csv: Column 'p' must lie in [0, 1]; 1 of 2 "
-         "values does not, the first is 7 at line 5."),
+         "values does not, the first is 7 at row 1."),
     ],
 )  # fmt: skip
 def test_arguments_become_options_and_rows_lines(fails, tmp_path, rows, options, message):
@@ -35,7 +35,7 @@ def test_a_row_is_counted_where_there_are_no_lines(fails, tmp_path):
     assert message.startswith("standard input: Column 'p' must lie in [0, 1]; 1 of 2 values does not")
     assert message.endswith(" Rows count from 0.")
     (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.5}\n\n{"y": 1, "p": 7}\n')
-    assert "the first is 7 at line 3." in fails("test", "x.jsonl")
+    assert "the first is 7 at row 1." in fails("test", "x.jsonl")
 
 
 def test_swapped_columns_are_called_by_their_options(fails):

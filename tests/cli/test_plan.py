@@ -78,7 +78,7 @@ def test_earlier_scores_of_a_file_are_planned_with(call, fails, tmp_path):
     assert found["size"] == list(tn.validation_size(scores=[0.1, 0.2, 0.6]).size)
     (tmp_path / "pilot.csv").write_text("id,model\n1,0.1\n2,1.5\n")
     assert fails("plan", "validation", "pilot.csv", "--prob", "model").startswith(
-        "Scores 'model' of pilot.csv must lie in [0, 1]; 1 of 2 values does not, the first is 1.5 at line 3"
+        "Scores 'model' of pilot.csv must lie in [0, 1]; 1 of 2 values does not, the first is 1.5 at row 1"
     )
 
 

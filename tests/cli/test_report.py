@@ -78,7 +78,7 @@ def test_clusters_are_passed_on_and_their_missing_names_dropped_or_refused(call,
     lines = (tmp_path / "x.csv").read_text().splitlines()
     lines[8] = lines[8].replace(f",{grouped['who'][7]},", ",,")
     (tmp_path / "x.csv").write_text("\n".join(lines))
-    message = "x.csv: Column 'who' must not have missing values; 1 of 600 rows has one, the first at line 9."
+    message = "x.csv: Column 'who' must not have missing values; 1 of 600 rows has one, the first at row 7."
     assert fails("report", "x.csv", *asked).startswith(message)
     found = json.loads(call("report", "x.csv", *asked, "--missing", "drop").stdout)
     assert found["rows"]["dropped"] == 1

@@ -32,14 +32,6 @@ def test_groups_are_measured_apart(call, grouped, tmp_path):
     assert int(found[3]["n"]) == rows.sum()
 
 
-def test_columns_of_groups_come_one_after_the_other(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped)
-    found = lines(
-        call("measure", "--no-intervals", "x.csv", "--prob", "p", "--by", "w", "--by", "region", "--format", "csv")
-    )
-    assert [line["group"] for line in found] == ["1", "2", "3", "north", "south"]
-
-
 def test_json_and_tables_name_the_groups(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     given = ["measure", "x.csv", "--prob", "p", "--by", "region", "--no-intervals"]
@@ -124,19 +116,11 @@ def test_long_numbers_that_differ_in_the_last_digit_are_groups_apart(call, tmp_p
     name = with_ids(tmp_path / f"x.{suffix}", IDS)
     found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
     assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), "20") for i in range(3)]
-
-
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_long_numbers_stay_apart_beside_missing_ones(call, tmp_path, suffix):
+    if suffix == "npz":
+        return
     name = with_ids(tmp_path / f"x.{suffix}", [None, *IDS[1:]])
     found = lines(call("measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"))
     assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), str(19 + (i > 0))) for i in range(3)]
-
-
-def test_numbers_beyond_64_bits_are_groups_of_json_lines(call, tmp_path):
-    name = with_ids(tmp_path / "x.jsonl", [10**30 + i % 2 for i in range(60)])
-    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
-    assert [line["group"] for line in found] == [str(10**30), str(10**30 + 1)]
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -148,8 +132,8 @@ def test_leading_zeros_are_part_of_a_name(call, tmp_path, missing):
 
 def test_numbers_kept_as_text_are_in_the_order_of_numbers(call, tmp_path):
     name = with_ids(tmp_path / "x.csv", [("10.5", "9", "-1")[i % 3] for i in range(60)])
-    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
-    assert [line["group"] for line in found] == ["-1", "9", "10.5"]
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--by", "y", "--format", "csv"))
+    assert [line["group"] for line in found] == ["-1", "9", "10.5", "0", "1"]
 
 
 @pytest.mark.parametrize(
@@ -160,13 +144,6 @@ def test_clusters_are_told_apart_as_groups_are(call, tmp_path, ids):
     by_name = with_ids(tmp_path / "named.csv", [f"c{i}" for i in ids])
     given = ["--cluster", "id", "--max-ece", "1", "--format", "csv"]
     assert lines(call("gate", "x.csv", *given)) == lines(call("gate", by_name, *given))
-
-
-def test_labels_may_be_groups(call, tmp_path):
-    name = with_ids(tmp_path / "x.csv", IDS)
-    assert [
-        line["group"] for line in lines(call("measure", "--no-intervals", name, "--by", "y", "--format", "csv"))
-    ] == ["0", "1"]
 
 
 @pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])

@@ -3,65 +3,79 @@
 import csv
 import io
 import json
-import math
 
+import numpy as np
 import pytest
-
-from trueness._text.table import Column, Table
-from trueness.cli._writing import Output, render
+from tables_on_disk import write_columns
 
 HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "=1+1", "x" * 300]
+FORMS = ["table", "markdown", "csv", "json"]
 
 
-def output(names=("p",)):
-    columns = [Column("model", "model", "name"), Column("value", "value", "fraction"), Column("p", "p", "p")]
-    rows = [{"model": name, "value": 0.25, "p": 0.04} for name in names]
-    return Output(Table(columns, rows, [f"About {names[0]}."]), {"rows": rows})
+@pytest.fixture
+def written(call, tmp_path):
+    """A measure of models of hostile names, in any form."""
+    columns = {"y": np.arange(40) % 2} | {name: np.linspace(0.1, 0.9, 40) for name in HOSTILE}
+    write_columns(tmp_path / "x.parquet", columns)
+    named = [word for name in HOSTILE for word in ("--prob", name)]
+    return lambda form: call("measure", "--no-intervals", "x.parquet", *named, "--format", form).stdout
 
 
-def test_a_table_is_aligned_and_followed_by_its_notes():
-    assert render(output(["p", "longer"]), "table").splitlines() == [
-        "model    value     p",
-        "p       0.2500  0.04",
-        "longer  0.2500  0.04",
-        "",
-        "About p.",
-    ]
+@pytest.mark.parametrize("form", FORMS)
+def test_no_control_character_is_printed(written, form):
+    assert not [c for c in written(form) if c != "\n" and not c.isprintable()]
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
-def test_no_control_character_is_printed(form):
-    assert not [c for c in render(output(HOSTILE), form) if c != "\n" and not c.isprintable()]
-
-
-def test_names_are_text_in_markdown_and_whole_in_json():
-    text = render(output(HOSTILE), "markdown")
+def test_names_are_text_in_markdown_and_whole_in_json_and_csv(written):
+    text = written("markdown")
     assert r"\<script\>" in text
     assert r"a\|b" in text
-    assert [row["model"] for row in json.loads(render(output(HOSTILE), "json"))["rows"]] == HOSTILE
+    assert [model["name"] for model in json.loads(written("json"))["models"]] == HOSTILE
+    assert "x" * 300 in written("csv")
+    assert "x" * 33 not in written("table").split("\n\n")[0]
 
 
-def test_a_long_name_is_cut_in_a_table_only():
-    assert "x" * 33 not in render(output(HOSTILE), "table").split("\n\n")[0]
-    assert "x" * 300 in render(output(HOSTILE), "csv")
+def test_a_table_is_aligned_and_followed_by_its_notes(call):
+    rows = "y,p,longer\n" + "0,0.2,0.3\n1,0.7,0.6\n" * 10
+    given = ["-", "--prob", "p", "--prob", "longer", "--label", "y"]
+    head, first, *rest = call("measure", "--no-intervals", *given, stdin=rows).stdout.splitlines()
+    assert head.split() == ["measure", "p", "longer", "meaning"]
+    assert first.split() == ["rows", "20", "20"]
+    assert first.index("20") + 1 == head.index(" p ") + 1
+    assert "Data: standard input, labels 'y'." in "\n".join(rest)
 
 
-def test_columns_without_values_are_left_out_of_a_table_and_empty_in_csv():
-    one = Output(Table([Column("a", "a", "count"), Column("b", "b", "p")], [{"a": 1234, "b": None}]), {})
-    assert render(one, "table") == "    a\n1,234\n"
-    assert list(csv.reader(io.StringIO(render(one, "csv")))) == [["a", "b"], ["1234", ""]]
+def test_what_is_not_a_number_is_null_empty_or_a_dash(call):
+    rows = "y,p\n" + "1,0.7\n" * 30  # all labels are equal: no slope
+    given = ["measure", "--no-intervals", "-"]
+    data = json.loads(call(*given, "--format", "json", stdin=rows).stdout)["models"][0]["measures"]
+    assert data["slope"] is None
+    lines = {line[0]: line[1] for line in csv.reader(io.StringIO(call(*given, "--format", "csv", stdin=rows).stdout))}
+    assert lines["slope"] == ""
+    table = call(*given, stdin=rows).stdout
+    assert next(line for line in table.splitlines() if line.startswith("slope")).split()[1] == "-"
 
 
-def test_what_is_not_a_number_is_null_and_a_dash():
-    columns = [Column("a", "a", "fraction"), Column("p", "p", "p")]
-    one = Output(Table(columns, [{"a": math.nan, "p": math.nan}]), {"a": math.nan})
-    assert render(one, "table") == "a  p\n-  -\n"
-    assert json.loads(render(one, "json"))["a"] is None
-    assert render(one, "csv") == "a,p\n,\n"
+@pytest.mark.parametrize(
+    ("name", "form"), [("m.md", "markdown"), ("m.csv", "csv"), ("m.json", "json"), ("m.txt", "table")]
+)
+def test_the_name_of_the_output_tells_its_form(call, tmp_path, name, form):
+    rows = "y,p\n" + "0,0.2\n1,0.7\n" * 10
+    given = ["measure", "--no-intervals", "-"]
+    assert call(*given, "-o", name, stdin=rows).exit_code == 0
+    assert (tmp_path / name).read_text() == call(*given, "--format", form, stdin=rows).stdout
 
 
-def test_details_stand_between_the_table_and_its_notes():
-    one = output()
-    more = Output(one.table, {}, details=[("More [of] it", Table([Column("b", "b")], [{"b": "x"}]))])
-    assert render(more, "table").splitlines()[3:] == ["More [of] it", "", "b", "x", "", "About p."]
-    assert r"More \[of\] it:" in render(more, "markdown")
+def test_outputs_that_cannot_be_written_are_refused_before_the_work(fails, tmp_path):
+    rows = "y,p\n0,0.2\n1,0.7\n"
+    (tmp_path / "x.csv").write_text(rows)
+    for path, message in (
+        ("x.csv", "`--output` 'x.csv' is the file that is read, and would be lost; name another."),
+        ("nowhere/m.csv", "`--output` 'nowhere/m.csv' cannot be written: there is no folder 'nowhere'."),
+        (str(tmp_path), f"`--output` must be a file; {str(tmp_path)!r} is a folder."),
+        (
+            "m.bin",
+            "`--output` must end in .json, .md, .markdown, .csv or .txt, or `--format` must be given; got 'm.bin'.",
+        ),
+    ):
+        assert fails("measure", "x.csv", "-o", path) == message

@@ -1,20 +1,18 @@
-"""Weights, groups, classes and named labels, batch by batch: what memory gives, and when another way is taken."""
+"""Weights, groups, classes and named labels in several batches: what memory gives, and what is said of bad rows."""
 
 import math
 import sys
-import warnings
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import duckdb
-import engine_cases
 import numpy as np
 import polars as pl
 import pytest
+from engine_cases import ask, check
 
 import trueness as tn
-from trueness.sources import _batches, _scan
 
-N = 9000
+N = 300_000  # three batches of DuckDB; Polars, whose batches are longer, is asked for the rows four times
 rng = np.random.default_rng(7)
 P = np.round(rng.beta(1, 2, N), 3)
 CUT = np.sort(np.round(rng.random((N, 2)), 2), axis=1)
@@ -24,16 +22,17 @@ ROWS = pl.DataFrame(
         "y": (rng.random(N) < P).astype(np.int64),
         "w": rng.random(N) * 10.0 ** rng.integers(-6, 6, N),
         "whole": rng.integers(0, 4, N),
-        "g": rng.choice(["a", "b", None], N),
+        "g": rng.choice(["a", "b", None], N).tolist(),
         "h": rng.integers(0, 3, N),
         "c": rng.integers(0, 3, N),
         "c0": CUT[:, 0],
         "c1": CUT[:, 1] - CUT[:, 0],
         "c2": 1 - CUT[:, 1],
     }
-).with_columns(word=pl.when(pl.col("y") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")))
+).with_columns(word=pl.when(pl.col("y") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")), f=pl.col("c").cast(float))
 CLASSES = {"label": "c", "prob": ["c0", "c1", "c2"]}
 QUESTIONS = {
+    "bins": {},
     "weights": {"weight": "w"},
     "whole weights": {"weight": "whole"},
     "weights, distinct": {"weight": "w", "bins": None},
@@ -52,74 +51,53 @@ QUESTIONS = {
     "classes, groups": {**CLASSES, "by": "g"},
     "classes, distinct": {**CLASSES, "bins": None, "kind": "confidence"},
     "classes, float codes": {**CLASSES, "label": "f"},
-    "dropping": {"missing": "drop", "weight": "w"},
     "sketch by group": {"bins": "sketch", "by": "g"},
     "sketch of classes": {**CLASSES, "bins": "sketch"},
     "sketch of weights": {"bins": "sketch", "weight": "w", "by": "g"},
 }
 ENGINES = {"polars": lambda rows: rows.lazy(), "duckdb": lambda rows: duckdb.connect().from_arrow(rows.to_arrow())}
+engines = pytest.mark.parametrize("engine", ENGINES)
 
 
-@pytest.fixture
-def only_batches(monkeypatch):
-    """Batches of few rows, and no other way."""
-
-    def refuse(*_):
-        raise AssertionError("the general way was taken")
-
-    monkeypatch.setattr(_scan, "rows_of", refuse)
-    monkeypatch.setattr(_batches, "_BATCH_ROWS", 3000)
-    monkeypatch.setattr(_batches, "_FEW_ROWS", 10)
-
-
-def ask(source, **options):
-    return engine_cases.ask(source, **options)
+@cache
+def in_memory(name):
+    """The sums of the rows, or of those of each group."""
+    options = {"label": "y", "prob": "p"} | QUESTIONS[name]
+    by = options.pop("by", None)
+    if by is None:
+        return tn.scan(ROWS, **options)
+    names = [by] if isinstance(by, str) else by
+    groups = {key: tn.scan(rows, **options) for key, rows in ROWS.partition_by(names, as_dict=True).items()}
+    return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
 
 
-def same(found, wanted, weighted):
-    if isinstance(wanted, dict):
-        assert list(found) == list(wanted)
-        for key, value in wanted.items():
-            same(found[key], value, weighted)
-        return
-    if not weighted:
-        assert found == wanted
-        return
-    assert (found.n, found.kind, found.classes) == (wanted.n, wanted.kind, wanted.classes)
-    names = {
-        tn.Tally: ["score", "weight", "events", "squares"],
-        tn.Binned: ["score", "weight", "events", "squares", "sum_score", "sum_square", "sum_event_score"],
-        tn.Sketch: ["cell", "ends", "weight", "events", "squares", "scores_by_label", "squares_by_label"],
-    }[type(found)]
-    for mine, theirs in zip(found.parts, wanted.parts, strict=True):
-        for name in names:
-            np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-12, atol=0, err_msg=name)
+def four_times(sums):
+    return {key: four_times(one) for key, one in sums.items()} if isinstance(sums, dict) else sums + sums + sums + sums
 
 
-@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_batches_give_what_the_group_by_gives(monkeypatch, only_batches, engine, question):
-    rows = ENGINES[engine](ROWS.with_columns(f=pl.col("c").cast(pl.Float64)))
-    found = ask(rows, **question)
-    monkeypatch.undo()
-    monkeypatch.setattr(_scan, "sums_of_batches", lambda *_: None)
-    same(found, ask(rows, **question), "weight" in question)
+@pytest.mark.parametrize("name", QUESTIONS)
+@engines
+def test_batches_give_what_memory_gives(engine, name):
+    times = 4 if engine == "polars" and QUESTIONS[name].get("bins", 10) in (10, "sketch", None) else 1
+    found = ask(ENGINES[engine](pl.concat([ROWS] * times, rechunk=False)), **QUESTIONS[name])
+    wanted = in_memory(name)
+    check(found, four_times(wanted) if times == 4 else wanted, weighted="weight" in QUESTIONS[name])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_rows_that_miss_a_value_are_dropped_and_counted(only_batches, engine):
+@engines
+def test_rows_that_miss_a_value_are_dropped_and_counted(engine):
     some = pl.int_range(pl.len()) % 5
     gaps = {"p": math.nan, "w": None, "word": None}
     rows = ROWS.with_columns(
         pl.when(some == i).then(pl.lit(gap)).otherwise(name).alias(name) for i, (name, gap) in enumerate(gaps.items())
     )
-    kept = ROWS.filter(some >= 3)
-    with pytest.warns(tn.DroppedRowsWarning, match="5,400 of 9,000 rows have a missing value and were dropped"):
-        found = ask(ENGINES[engine](rows), label="word", labels=["no", "yes"], weight="w", missing="drop", by="g")
-    same(found, ask(ENGINES[engine](kept), label="word", labels=["no", "yes"], weight="w", by="g"), weighted=True)
+    asked = {"label": "word", "labels": ["no", "yes"], "weight": "w", "by": "h"}
+    with pytest.warns(tn.DroppedRowsWarning, match="180,000 of 300,000 rows have a missing value and were dropped"):
+        found = ask(ENGINES[engine](rows), **asked, missing="drop")
+    check(found, ask(ENGINES[engine](ROWS.filter(some >= 3)), **asked), weighted=True)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@engines
 @pytest.mark.parametrize(
     ("name", "value", "options", "message"),
     [
@@ -140,50 +118,34 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(only_batches, engine):
     ],
 )
 def test_a_bad_value_is_explained(engine, name, value, options, message):
-    last = pl.int_range(pl.len()) == N - 1
-    rows = ROWS.with_columns(pl.when(last).then(pl.lit(value)).otherwise(name).alias(name))
+    last = pl.int_range(pl.len()) == 8999
+    rows = ROWS.head(9000).with_columns(pl.when(last).then(pl.lit(value)).otherwise(name).alias(name))
     if name == "c0":
         rows = rows.with_columns(pl.when(last).then(0.5).otherwise("c1").alias("c1"))
     with pytest.raises(tn.InputError, match=message):
         ask(ENGINES[engine](rows), **options)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_group_of_no_weight_is_left_out_but_looked_at(only_batches, engine):
-    rows = ROWS.with_columns(w=pl.when(pl.col("h") == 1).then(0.0).otherwise("w"))
+@engines
+def test_a_group_of_no_weight_is_left_out_but_looked_at(engine):
+    rows = ROWS.head(9000).with_columns(w=pl.when(pl.col("h") == 1).then(0.0).otherwise("w"))
     assert list(ask(ENGINES[engine](rows), weight="w", by="h")) == [0, 2]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_bad_score_of_no_weight_is_bad(engine):
-    rows = ROWS.with_columns(w=pl.when(pl.col("h") == 1).then(0.0).otherwise("w"))
-    rows = rows.with_columns(p=pl.when(pl.col("h") == 1).then(2.0).otherwise("p"))
+    bad = rows.with_columns(p=pl.when(pl.col("h") == 1).then(2.0).otherwise("p"))
     with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]"):
-        ask(ENGINES[engine](rows), weight="w", by="h")
+        ask(ENGINES[engine](bad), weight="w", by="h")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_many_small_groups_are_left_to_the_engine(monkeypatch, engine):
-    rows = ROWS.with_columns(k=pl.int_range(pl.len()) // 3)
-    assert _batches.sums_of_batches(*asked(ENGINES[engine](rows), by="k")) is None
-    assert sum(ask(ENGINES[engine](rows), by="k").values()) == ask(ROWS)
+@engines
+def test_many_small_groups_add_up(engine):
+    rows = ROWS.head(3000).with_columns(k=pl.int_range(pl.len()) // 3)
+    found = ask(ENGINES[engine](rows), by="k")
+    assert len(found) == 1000
+    assert sum(found.values()) == ask(rows)
 
 
-def asked(source, **options):
-    import narwhals.stable.v2 as nw
-
-    from trueness.sources._question import check_question
-
-    frame = nw.from_native(source)
-    question = check_question("y", "p", None, options["by"], None, None, None, "raise", None)
-    return frame, question, frame.collect_schema(), tn.EqualWidth(10)
-
-
-def test_without_pyarrow_the_general_way_is_taken(monkeypatch):
-    wanted = ask(ROWS.lazy(), by="g")
+def test_without_pyarrow_groups_are_the_same(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr(_batches, "_batches", None)
-    assert ask(ROWS.lazy(), by="g") == wanted
+    assert ask(ROWS.lazy(), by="g") == in_memory("groups")
 
 
 def test_a_nan_among_labels_of_a_parquet_file_is_seen(tmp_path):
@@ -195,31 +157,13 @@ def test_a_nan_among_labels_of_a_parquet_file_is_seen(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"weight": "w"}, {"bins": None}])
-@pytest.mark.parametrize("engine", ENGINES)
-def test_short_integers_far_apart_are_groups(monkeypatch, only_batches, engine, options):
-    monkeypatch.setattr(_batches, "_FEW_ROWS", 1)
-    g = np.repeat(np.array([-128, -100, 0, 5, 127], np.int8), 300)
-    rows = ROWS.head(1500).with_columns(g=pl.Series(g), h=pl.Series(g % 2))
+@engines
+def test_short_integers_far_apart_are_groups(engine, options):
+    keys = (-128, -100, 0, 5, 127)
+    g = np.repeat(np.array(keys, np.int8), 2000)
+    rows = ROWS.head(10_000).with_columns(g=pl.Series(g), h=pl.Series(g % 2))
     found = ask(ENGINES[engine](rows), by=["h", "g"], **options)
-    assert {key: sums.n for key, sums in found.items()} == {(v % 2, v): 300 for v in (-128, -100, 0, 5, 127)}
-    found = ask(ENGINES[engine](rows), by="g", **options)
-    assert {key: sums.n for key, sums in found.items()} == dict.fromkeys((-128, -100, 0, 5, 127), 300)
-
-
-def test_many_pairs_of_groups_are_counted_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(_batches, "_encode", lambda column: (range(10**12), np.zeros(3, np.int64)))
-    with pytest.raises(_batches._NeedsGroupByError):
-        _batches._encode_groups([None, None])
-
-
-def test_scans_in_threads_leave_the_filters_of_warnings_alone():
-    before = list(warnings.filters)
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: ask(ROWS.lazy(), by="g"), range(30)))
-    assert all(one == found[0] for one in found)
-    assert warnings.filters == before
-
-
-def test_a_batch_of_one_class_is_no_news(only_batches):
-    found = ask(ROWS.lazy(), **{**CLASSES, "kind": "confidence", "bins": None, "by": "c"})
-    assert len(found) == 3
+    assert {key: sums.n for key, sums in found.items()} == {(v % 2, v): 2000 for v in keys}
+    assert {key: sums.n for key, sums in ask(ENGINES[engine](rows), by="g", **options).items()} == dict.fromkeys(
+        keys, 2000
+    )

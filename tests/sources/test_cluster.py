@@ -123,14 +123,9 @@ def test_sqlframe_finds_every_cell_of_a_sketch(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["ordinary rows", "sketch: ordinary rows"])
-def test_empty_partitions_of_spark_change_nothing(spark, name):
+def test_empty_and_skewed_partitions_of_spark_change_nothing(spark, name):
     one = next(c for c in CASES if c.name == name)
     run(one, spark.createDataFrame(one.table).repartition(37, "p").union(spark.createDataFrame(one.table.slice(0, 0))))
-
-
-@pytest.mark.parametrize("name", ["ordinary rows", "sketch: ordinary rows"])
-def test_a_skewed_partition_of_spark_changes_nothing(spark, name):
-    one = next(c for c in CASES if c.name == name)
     run(one, spark.createDataFrame(one.table).repartition(4, "y"))
 
 
@@ -139,8 +134,8 @@ def test_a_skewed_partition_of_spark_changes_nothing(spark, name):
 def test_spark_takes_any_name_literally(spark, name):
     table = pa.table([[0.1, 0.6], [0, 1], [1, 0]], names=[name, "y", "Y"])
     rows = spark.createDataFrame(table)
-    assert tn.scan(rows, label="y", score=name) == tn.binned([0, 1], [0.1, 0.6])
-    assert tn.scan(rows, label="Y", score=name, bins=None) == tn.tally([1, 0], [0.1, 0.6])
+    assert tn.scan(rows, label="y", prob=name) == tn.binned([0, 1], [0.1, 0.6])
+    assert tn.scan(rows, label="Y", prob=name, bins=None) == tn.tally([1, 0], [0.1, 0.6])
 
 
 @pytest.mark.parametrize("name", ["*", "a.b", "a`b", "^p$", "a b", 'a"b', "P", "c1", "select"])
@@ -150,8 +145,8 @@ def test_ibis_and_dask_take_any_name_literally(name):
         pytest.importorskip("ibis").memtable(table),
         pytest.importorskip("dask.dataframe").from_pandas(table.to_pandas(), npartitions=2),
     ):
-        assert tn.scan(rows, label="y", score=name) == tn.binned([0, 1], [0.1, 0.6])
-        assert sum(tn.scan_groups(rows, label="y", score=name, by="g", bins=None).values()) == tn.tally(
+        assert tn.scan(rows, label="y", prob=name) == tn.binned([0, 1], [0.1, 0.6])
+        assert sum(tn.scan_groups(rows, label="y", prob=name, by="g", bins=None).values()) == tn.tally(
             [0, 1], [0.1, 0.6]
         )
 

@@ -41,11 +41,8 @@ def ask(source, names, question):
     return engine_cases.ask(source, label=names[1], prob=names[0], **options)
 
 
-def check(source, names, question, wanted=None):
-    found, wanted = (
-        ask(source, names, question),
-        wanted or ask(pa.table([P, Y, W, G], names=list("pywg")), "pywg", question),
-    )
+def check(source, names, question):
+    found, wanted = ask(source, names, question), ask(pa.table([P, Y, W, G], names=list("pywg")), "pywg", question)
     if "weight" in question:
         assert found.parts[0].sum_score == pytest.approx(wanted.parts[0].sum_score, rel=1e-12)
     else:
@@ -56,37 +53,35 @@ def check(source, names, question, wanted=None):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_any_name_is_taken_literally(engine, role):
     questions = list(QUESTIONS.values()) if role < 2 else [QUESTIONS[("weight", "by")[role - 2]]]
+    plain = ["zz0", "zz1", "zz2", "zz3"]
+    named = [(P, Y, W, G)[role]] * len(NAMES)
+    source = ENGINES[engine](pa.table([*named, P, Y, W, G], names=[*NAMES, *plain]))
     for i, name in enumerate(NAMES):
-        names = ["zz0", "zz1", "zz2", "zz3"]
-        names[role] = name
+        names = [name if place == role else other for place, other in enumerate(plain)]
         # What may be a pattern is asked everything; of the others, each a question in turn.
-        for question in questions if i < 3 else [questions[i % len(questions)]]:
-            check(ENGINES[engine](pa.table([P, Y, W, G], names=names)), names, question)
+        for question in questions if i < 2 else [questions[i % len(questions)]]:
+            check(source, names, question)
 
 
-@pytest.mark.parametrize(
-    "names", [["x0", "t", "w", "by0"], ["t", "x0", "by0", "w"], ["y", "p", "c0", "c1"], ["c1", "c0", "y", "p"]]
-)
+@pytest.mark.parametrize("names", [["t", "x0", "by0", "w"], ["y", "p", "c0", "c1"], ["c1", "c0", "y", "p"]])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_names_like_our_own_do_not_change_places(engine, names):
     for question in QUESTIONS.values():
         check(ENGINES[engine](pa.table([P, Y, W, G], names=names)), names, question)
 
 
-@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_an_empty_name_is_a_name(question):
-    check(pl.LazyFrame({"": P, "y": Y, "w": W, "g": G}), ["", "y", "w", "g"], question)
-    check(pd.DataFrame({"": P, "y": Y, "w": W, "g": G}), ["", "y", "w", "g"], question)
+def test_an_empty_name_is_a_name():
+    for question in QUESTIONS.values():
+        for frame in (pl.LazyFrame, pd.DataFrame):
+            check(frame({"": P, "y": Y, "w": W, "g": G}), ["", "y", "w", "g"], question)
 
 
 # DuckDB takes y and Y for one name, and would answer with the first.
 @pytest.mark.parametrize("bins", [10, None])
 def test_names_that_differ_in_case_are_two(bins):
-    rows = "select 0.5 as p, 1 as y, 0 as Y"
     for label, event in (("y", 1), ("Y", 0)):
-        found = tn.scan(duckdb.sql(rows), label=label, prob="p", bins=bins)
+        found = tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as Y"), label=label, prob="p", bins=bins)
         assert found.parts[0].events.sum() == event
-        assert found == tn.scan(pl.LazyFrame({"p": [0.5], "y": [1], "Y": [0]}), label=label, prob="p", bins=bins)
 
 
 def test_two_columns_of_one_name_are_refused():

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.sources import _frames, _gather, _scan
 
 ROWS = pl.DataFrame(
     {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"], "w": [1.0, 2.0, 0.5, 1.0]}
@@ -49,7 +48,7 @@ def ask(source=ROWS, **options):
         ({"prob": ["p", "w"], "pos_label": 1}, "`pos_label` is only for one column of scores"),
         ({"labels": "ab"}, "`labels` must be a list of the classes"),
         ({"labels": [0, 1, 2]}, "`labels` must name two classes, the positive one last"),
-        ({"labels": [0, 0]}, "each once; got \\[0, 0\\]"),
+        ({"labels": [0, 0]}, "`labels` must name each class once; got 0, 0"),
         ({"labels": [0, 1], "pos_label": 0}, "One of the two is enough"),
         ({"labels": ["a", "b"]}, "`labels` must be values of `label` column 'y', which holds numbers; got 'a'"),
         (
@@ -67,18 +66,14 @@ def test_arguments_that_cannot_be_are_refused(options, message):
 
 @pytest.mark.parametrize("source", [3, {"p": [0.5]}, [1, 2], np.zeros(3)])
 def test_a_source_that_is_none_is_refused(source):
-    with pytest.raises(tn.InputError, match="`source` must be a frame or relation"):
+    message = "`source` must be a frame or relation.* or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines; got"
+    with pytest.raises(tn.InputError, match=message):
         ask(source)
 
 
 def test_columns_of_one_name_are_refused():
     with pytest.raises(tn.InputError, match="columns of different names"):
         ask(pd.DataFrame([[0.5, 1, 1]], columns=["p", "y", "y"]))
-
-
-def test_a_label_column_of_dates_is_refused():
-    with pytest.raises(tn.InputError, match="`label` column 'd' must hold 0/1"):
-        ask(ROWS.lazy().with_columns(d=pl.date(2024, 1, 1)), label="d")
 
 
 def test_classes_without_a_name_for_every_column_are_refused():
@@ -105,23 +100,12 @@ def test_one_label_is_the_event_or_it_is_not(y, event, n):
     assert ask(rows, pos_label=event).parts[0].events.sum() == n
 
 
-def test_weights_that_vanish_when_squared_are_refused():
-    with pytest.raises(tn.InputError, match=r"largest weight above 2\*\*-332; it is about 2\*\*-665"):
-        ask(ROWS.lazy().with_columns(w=pl.lit(1e-200)), weight="w")
-
-
 @pytest.mark.parametrize("bins", [None, 10, "sketch"])
 def test_weights_of_a_group_that_vanish_when_squared_are_refused(bins):
     rows = pl.LazyFrame({"p": [0.2, 0.6, 0.7], "y": [0, 1, 1], "w": [1.0, 1e-300, 1e-301], "g": ["a", "b", "b"]})
     with pytest.raises(tn.InputError, match=r"largest weight above 2\*\*-332; it is about 2\*\*-997 in group 'b'"):
         ask(rows, weight="w", by="g", bins=bins)
     assert ask(rows.with_columns(w=pl.Series([1.0, 0, 0])), weight="w", by="g", bins=bins).keys() == {"a"}
-
-
-def test_dropped_rows_are_counted():
-    rows = ROWS.lazy().with_columns(pl.when(pl.col("g") == "a").then(None).otherwise("p").alias("p"))
-    with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"):
-        assert ask(rows, missing="drop").n == 2
 
 
 def test_groups_come_by_value_or_by_tuple_in_order():
@@ -137,85 +121,13 @@ def test_nan_and_null_are_one_group():
     assert found[None].n == 2
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv"])
-@pytest.mark.parametrize("engine", ["auto", "polars", "duckdb"])
-def test_files_give_what_memory_gives(tmp_path, engine, suffix):
-    for name, part in (("one", ROWS[:1]), ("two", ROWS[1:])):
-        path = tmp_path / f"{name}.{suffix}"
-        if suffix == "parquet":
-            part.write_parquet(path)
-        else:
-            part.write_csv(path, separator="\t" if suffix == "tsv" else ",")
-    wanted = tn.binned(ROWS["y"], ROWS["p"], bins=7)
-    for source in (tmp_path / f"*.{suffix}", [tmp_path / f"one.{suffix}", str(tmp_path / f"two.{suffix}")]):
-        assert ask(source, bins=7, engine=engine) == wanted
-        assert ask(source, bins=None, engine=engine) == tn.tally(ROWS["y"], ROWS["p"])
-        assert ask(source, bins="sketch", engine=engine) == tn.sketch(ROWS["y"], ROWS["p"])
-        assert sum(ask(source, bins=7, by="g", engine=engine).values()) == wanted
-
-
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_a_score_column_that_begins_with_whole_numbers_is_read(tmp_path, engine):
-    path = tmp_path / "rows.csv"
-    path.write_text("p,y\n" + "0,0\n" * 200_000 + "0.5,1\n")
-    assert ask(path, engine=engine, bins=2).parts[0].count.tolist() == [200_000, 1]
-
-
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_a_file_that_cannot_be_read_says_so(tmp_path, engine):
-    path = tmp_path / "rows.parquet"
-    path.write_text("this is no Parquet")
-    with pytest.raises(tn.InputError, match=r"rows\.parquet' cannot be read: "):
-        ask(path, engine=engine)
-
-
-def test_paths_that_lead_nowhere_say_so(tmp_path):
-    with pytest.raises(tn.InputError, match="names no file"):
-        ask(tmp_path / "*.parquet")
-    with pytest.raises(tn.InputError, match="is a folder; name its files"):
-        ask(tmp_path)
-    (tmp_path / "a.xlsx").touch()
-    with pytest.raises(tn.InputError, match="must end in"):
-        ask(tmp_path / "a.xlsx")
-    (tmp_path / "a.csv").touch()
-    with pytest.raises(tn.InputError, match="files of one type; got"):
-        ask([tmp_path / "a.csv", tmp_path / "a.xlsx"])
-
-
-def test_a_library_that_is_not_there_is_named(monkeypatch, tmp_path):
+def test_a_library_that_is_not_there_is_named(without, tmp_path):
     ROWS.write_parquet(tmp_path / "rows.parquet")
-    monkeypatch.setattr(_frames, "find_spec", lambda name: None)
+    without("polars", "duckdb")
     with pytest.raises(tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[cli\]'"):
-        ask(tmp_path / "rows.parquet")
+        tn.scan(tmp_path / "rows.parquet", label="y", prob="p")
     with pytest.raises(tn.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"):
-        ask(tmp_path / "rows.parquet", engine="duckdb")
-
-
-@pytest.mark.parametrize("engine", [pl.LazyFrame, lambda rows: duckdb.from_arrow(rows.to_arrow())])
-def test_good_rows_of_a_local_engine_go_the_quick_way(monkeypatch, engine):
-    monkeypatch.setattr(_scan, "rows_of", None)
-    assert ask(engine(ROWS)) == tn.binned(ROWS["y"], ROWS["p"])
-
-
-def test_many_batches_add_up():
-    rng = np.random.default_rng(0)
-    p = rng.random(300_000).astype(np.float32)
-    y = rng.random(p.size) < p
-    rows = pl.DataFrame({"p": p, "y": y})
-    wanted = tn.binned(y, p, bins=13)
-    assert ask(pl.concat([rows[:7], rows[7:100_000], rows[100_000:]], rechunk=False).lazy(), bins=13) == wanted
-    assert ask(duckdb.from_arrow(rows.to_arrow()), bins=13) == wanted
-
-
-def test_an_old_polars_without_batches_goes_the_general_way(monkeypatch):
-    monkeypatch.delattr(pl.LazyFrame, "collect_batches")
-    assert ask(ROWS.lazy()) == tn.binned(ROWS["y"], ROWS["p"])
-
-
-def test_a_bad_value_in_a_batch_is_explained():
-    rows = ROWS.lazy().with_columns(p=pl.col("p") * 2)
-    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]; 3 of 4 rows do not, the largest is 1\.8"):
-        ask(rows)
+        tn.scan(tmp_path / "rows.parquet", label="y", prob="p", engine="duckdb")
 
 
 @given(
@@ -247,22 +159,16 @@ def test_a_whole_weight_is_the_row_so_often(rows):
         assert getattr(found, name).tolist() == getattr(wanted, name).tolist(), name
 
 
-def test_equal_weights_lose_no_digit_in_long_runs(monkeypatch):
+def test_equal_weights_lose_no_digit_in_long_runs():
     n = 1_000_000
-    rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1)})
-    # The pass for arrays adds short runs of rows plainly; the group-by adds whole numbers.
+    rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1), "half": np.full(n, 0.5)})
+    # The pass for arrays adds short runs of rows plainly; the group-by, for groups of floats, adds whole numbers.
     assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-13)
-    monkeypatch.setattr(_scan, "sums_of_batches", lambda *_: None)
-    assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-15)
-
-
-def test_a_bin_too_full_for_exact_sums_is_refused():
-    with pytest.raises(tn.InputError, match=r"at most 2\*\*35 rows to be summed exactly; one has 34,359,738,369"):
-        _gather.refuse_overflow(np.array([5, 2**35 + 1]))
+    assert ask(rows, weight="w", by="half")[0.5].weight == pytest.approx(0.1 * n, rel=1e-15)
 
 
 # DuckDB believes the least and greatest value that a Parquet file states, which leave nan out.
-@pytest.mark.parametrize("bins", [None, 10, [0, 0.3, 1], tn.EqualMass(2), tn.Isotonic(), "sketch"])
+@pytest.mark.parametrize("bins", [None, 10, tn.EqualMass(2), "sketch"])
 @pytest.mark.parametrize("by", [None, "g"])
 @pytest.mark.parametrize("kind", ["path", "relation"])
 def test_nan_in_a_parquet_file_is_seen_by_duckdb(tmp_path, bins, by, kind):
@@ -275,26 +181,9 @@ def test_nan_in_a_parquet_file_is_seen_by_duckdb(tmp_path, bins, by, kind):
     with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows"):
         found = ask(source, missing="drop", **options)
     assert sum(part.n for part in found.values()) == 3 if by else found.n == 3
-
-
-@pytest.mark.parametrize("weights", [[1.0, 2.0, 3.0, math.nan], [1.0, 1.0, 1.0, math.nan]])
-def test_nan_among_the_weights_of_a_parquet_file_is_seen_by_duckdb(tmp_path, weights):
-    ROWS.with_columns(w=pl.Series(weights)).write_parquet(tmp_path / "x.parquet")
+    ROWS.with_columns(w=pl.Series([1.0, 1.0, 1.0, math.nan])).write_parquet(tmp_path / "w.parquet")
     with pytest.raises(tn.InputError, match="`weight` column 'w' must not have missing values"):
-        ask(str(tmp_path / "x.parquet"), weight="w", engine="duckdb")
-
-
-def test_files_whose_columns_differ_in_order_or_type_are_read_by_name_and_widened(tmp_path):
-    (tmp_path / "1.csv").write_text("p,q,y\n0.1,0.9,0\n")
-    (tmp_path / "2.csv").write_text("q,p,y\n0.9,0.2,1\n")
-    assert ask(str(tmp_path / "*.csv"), engine="duckdb", bins=None) == tn.tally([0, 1], [0.1, 0.2])
-    pl.DataFrame({"p": [0, 1], "y": [0, 1]}).write_parquet(tmp_path / "1.parquet")
-    pl.DataFrame({"p": [0.3, 0.7], "y": [0, 1]}).write_parquet(tmp_path / "2.parquet")
-    files = [str(tmp_path / name) for name in ("1.parquet", "2.parquet")]
-    assert ask(files, engine="duckdb", bins=None) == tn.tally([0, 1, 0, 1], [0, 1, 0.3, 0.7])
-    pl.DataFrame({"p": [0.3, 0.7], "y": [0.4, 1.4]}).write_parquet(tmp_path / "2.parquet")
-    with pytest.raises(tn.InputError, match="must be 0 or 1; 2 of 4 labels are not"):
-        ask(files, engine="duckdb")
+        ask(str(tmp_path / "w.parquet"), weight="w", engine="duckdb", bins=bins)
 
 
 def test_labels_that_floats_cannot_tell_apart_are_refused():
@@ -316,49 +205,6 @@ def test_nan_in_a_parquet_file_is_seen_through_ibis(tmp_path, bins):
         assert ask(table, bins=bins, missing="drop").n == 3
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_words_in_text_files_are_no_booleans(tmp_path, engine):
-    path = tmp_path / "rows.csv"
-    path.write_text("p,y\n0.1,no\n0.7,yes\n")
-    with pytest.raises(tn.InputError, match=r"it holds strings \('no', 'yes'\)"):
-        tn.scan(path, label="y", prob="p", engine=engine)
-    expected = tn.binned([0, 1], [0.1, 0.7])
-    assert tn.scan(path, label="y", prob="p", pos_label="yes", engine=engine) == expected
-    path.write_text("p,y\n0.1,False\n0.7,true\n")
-    assert tn.scan(path, label="y", prob="p", engine=engine) == expected
-
-
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_one_of_several_files_that_cannot_be_read(tmp_path, engine):
-    (tmp_path / "good.csv").write_text("p,y\n0.1,0\n")
-    (tmp_path / "broken.csv").write_text("p,y\nx,0\n")
-    files = [tmp_path / "good.csv", tmp_path / "broken.csv"]
-    message = {
-        "duckdb": r"good.csv' \(or one of the 1 other files\) cannot be read: .*x",
-        "polars": r"broken\.csv: column 'p' must hold numbers; line 2 has 'x'",
-    }
-    with pytest.raises(tn.InputError, match=message[engine]):
-        tn.scan(files, label="y", prob="p", engine=engine)
-
-
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_labels_of_text_files_may_turn_to_floats_and_files_may_have_a_header_alone(tmp_path, engine):
-    (tmp_path / "a.csv").write_text("p,y\n" + "0.1,0\n0.7,1\n" * 6_000 + "0.3,0.0\n0.4,1.0\n")
-    (tmp_path / "b.csv").write_text("p,y\n")
-    (tmp_path / "c.csv").write_text("y,p\n")
-    p, y = [*[0.1, 0.7] * 6_000, 0.3, 0.4], [0, 1] * 6_001
-    files = [tmp_path / f"{name}.csv" for name in "abc"]
-    assert tn.scan(files, label="y", prob="p", engine=engine) == tn.binned(y, p)
-    assert tn.scan(files[1:], label="y", prob="p", engine=engine).n == 0
-
-
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_no_rows_have_no_bins_of_equal_mass(weight):
-    rows = pl.LazyFrame(schema={"p": pl.Float64, "y": pl.Int64, "w": pl.Float64})
-    with pytest.raises(tn.InputError, match="must have at least one row to make bins of equal mass"):
-        tn.scan(rows, label="y", prob="p", weight=weight, bins=tn.EqualMass(3))
-
-
 def test_decimals_of_arrow_are_the_nearest_floats():
     digits = [Decimal(i).scaleb(-4) for i in range(10_001)]
     table = pa.table({"p": pa.array(digits, pa.decimal128(5, 4)), "y": [1] * 10_001, "g": [0] * 10_001})
@@ -370,8 +216,3 @@ def test_decimals_of_arrow_are_the_nearest_floats():
 def test_groups_have_a_function_of_their_own_which_is_named():
     with pytest.raises(TypeError, match=r"takes no `by`; use `trueness.scan_groups`"):
         tn.scan(ROWS, label="y", prob="p", by="g")
-
-
-def test_a_source_that_is_none_is_told_every_format():
-    with pytest.raises(tn.InputError, match="a path of Parquet, Arrow IPC, CSV, TSV or JSON lines; got NoneType"):
-        tn.scan(None, label="y", prob="p")

@@ -28,16 +28,7 @@ def main(*arguments: Any, **options: Any) -> Any:
         sys.stderr.write("Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n")
         raise SystemExit(2) from None
     except OSError as reason:  # a message that nobody reads, or on a full disk; 1 would be a failed gate
+        from trueness.cli._main import discard_output
+
         discard_output()
         raise SystemExit(141 if isinstance(reason, BrokenPipeError) else 2) from None
-
-
-def discard_output() -> None:
-    """Send what is not yet written nowhere: Python writes it at its end, and complains if it cannot."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)

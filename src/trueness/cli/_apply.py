@@ -14,13 +14,11 @@ from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import as_fractions, missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError, TruenessError
-from trueness.sources._compression import compress_into, compression_by_name, inner_suffix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueness.sources._parquet import ParquetFile
-    from trueness.sources._table import Table
+    from trueness.sources._table import ParquetFile, Table
 
 
 @click.command("apply", no_args_is_help=True)
@@ -59,6 +57,8 @@ def command(
         names = _new_names(model, name, source)
         application = _Application(calibrator, source, model, missing, request.percent)
         if output is not None and output != "-":
+            from trueness.sources._files import compress_into  # imports NumPy, which help does not need
+
             write_with(output, compress_into(output, lambda file: application.write(file, names)))
             return
         if sys.stdout.isatty() and not source.is_text:
@@ -69,7 +69,7 @@ def command(
 
 def _check_name(source: "Table", output: str | None) -> None:
     """Refuse a name of another format than that of the rows; text may have any name."""
-    from trueness.sources._files import SUFFIXES
+    from trueness.sources._files import SUFFIXES, compression_by_name, inner_suffix
 
     if output is None or output == "-":
         return
@@ -137,7 +137,7 @@ class _Application:
 
     def write(self, file: BinaryIO, names: list[str]) -> None:
         """Write all rows with the new columns; Parquet and Arrow files without holding them all."""
-        from trueness.sources._parquet import ParquetFile  # imports NumPy, which help does not need
+        from trueness.sources._table import ParquetFile  # imports NumPy, which help does not need
 
         if isinstance(self.source, ParquetFile):
             return self._stream(self.source, file, names)

@@ -185,7 +185,7 @@ def _check_column(names: Sequence[str], wanted: str, option: str, source: str) -
         return
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), list(lower), n=3)
-    if any(re.search("[\udc80-\udcff]", name) for name in names):
+    if any("\ufffd" in name for name in names):
         hint = "Some of its names are not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does."
     elif close:
         hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?"

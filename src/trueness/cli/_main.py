@@ -1,6 +1,7 @@
 """The commands, each imported when it is used."""
 
 import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ import click
 
 from trueness._lazy import deferred
 from trueness._version import __version__
-from trueness.cli import discard_output
 from trueness.cli._messages import errors_as_messages
 
 # In the order in which one meets them.
@@ -105,6 +105,17 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
             raise
         discard_output()
         raise click.exceptions.Exit(_CLOSED_PIPE) from None
+
+
+def discard_output() -> None:
+    """Send what is not yet written nowhere: Python writes it at its end, and complains if it cannot."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})

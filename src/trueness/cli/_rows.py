@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 _LARGE = 256 * 1000 * 1000
-_UNPACKED = 4  # about how much larger text is than its compressed file
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,7 @@ class Dataset:
     @property
     def large(self) -> bool:
         """Whether it is read in pieces by default."""
-        return self.source.size * (1 if self.source.compression is None else _UNPACKED) > _LARGE
+        return self.source.size > _LARGE
 
 
 @contextmanager

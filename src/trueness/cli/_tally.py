@@ -160,8 +160,6 @@ class _Run:
                 report(read, data.source.size)
 
     def _add(self, rows: Rows, end: int) -> None:
-        from trueness.sources._files import as_text
-
         (model,) = rows.choice.models
         self.rows = end
         rows = rows.complete()
@@ -178,7 +176,7 @@ class _Run:
                 about = {"label": rows.choice.label, "prob": model.name, "weight": rows.choice.weight}
                 self.seen = tn.Accumulator(self.bins, kind=self.kind, by=by, about=about, **options)
                 note(*filter(None, [arguments.remark]))
-            group = None if by is None else as_text(rows.columns.groups[by])
+            group = None if by is None else [str(value) for value in rows.columns.groups[by].tolist()]
             self.seen.update(
                 arguments.y_true, arguments.y_prob, sample_weight=weight, group=group, position=self._position()
             )

@@ -7,7 +7,7 @@ from trueness._lazy import lazily
 __all__ = ["duckdb_macros", "scan", "scan_groups"]
 
 if TYPE_CHECKING:
-    from trueness.sources._macros import duckdb_macros
+    from trueness.sources._group_by import duckdb_macros
     from trueness.sources._scan import scan, scan_groups
 
-__getattr__, __dir__ = lazily(__name__, {"_macros": ("duckdb_macros",), "_scan": ("scan", "scan_groups")})
+__getattr__, __dir__ = lazily(__name__, {"_group_by": ("duckdb_macros",), "_scan": ("scan", "scan_groups")})

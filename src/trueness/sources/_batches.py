@@ -86,8 +86,8 @@ def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
     if frame.implementation.is_polars():
         import polars as pl
 
-        # Groups are encoded by pyarrow; older versions of Polars have no batches.
-        return hasattr(pl.LazyFrame, "collect_batches") and not (question.by and find_spec("pyarrow") is None)
+        # Groups are encoded by pyarrow; older versions of Polars have no batches, or lose the errors of reading them.
+        return hasattr(pl, "scan_lines") and not (question.by and find_spec("pyarrow") is None)
     return bool(frame.implementation.is_duckdb()) and find_spec("pyarrow") is not None
 
 

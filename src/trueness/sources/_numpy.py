@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.sources._table import Columns, Table
+from trueness.sources._table import Columns, Table, import_polars, prefixed
 
 
 class Arrays(Table):
@@ -18,18 +18,29 @@ class Arrays(Table):
     def __init__(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.name, self.names, self._arrays = name, tuple(arrays), arrays
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+    def read(self, *names: Sequence[str]) -> Columns:
         """Read some columns."""
-        texts = {name: _as_text(_as_column(self.array(name))) for name in dict.fromkeys((*labels, *groups))}
+        labels, numbers, *groups = names
         return Columns(
-            {name: texts[name] for name in labels},
+            {name: self._text(name) for name in labels},
             {name: self._numeric(name) for name in numbers},
-            {name: texts[name] for name in groups},
+            {name: self._text(name) for some in groups for name in some},
         )
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        """Some arrays, to be put together with other files."""
+        found = self.read(*names)
+        self.rows = len(found)
+        columns = zip((new for new, _ in prefixed(names)), found.arrays(), strict=True)
+        return import_polars(self.name).LazyFrame(dict(columns))
 
     def array(self, name: str) -> NDArray[Any]:
         """One array as it is stored."""
         return self._arrays[name]
+
+    def _text(self, name: str) -> NDArray[Any]:
+        array = _as_column(self.array(name))
+        return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
 
     def _numeric(self, name: str) -> NDArray[Any]:
         array = _as_column(self.array(name))
@@ -38,12 +49,10 @@ class Arrays(Table):
         return array
 
     def _refuse(self, what: str, reason: Exception) -> NoReturn:
-        why = "it may be truncated"
-        remedy = str(reason)
-        if "allow_pickle" in str(reason) or "Python objects" in str(reason):
+        why = f"it may be truncated ({reason})"
+        if "allow_pickle" in why or "Python objects" in why:
             why = "it holds Python objects, which are not loaded because loading can run code"
-            remedy = "Save numbers or text."
-        raise InputError("", f"{what} cannot be read", why, remedy=remedy, context=self.name) from reason
+        raise InputError("", f"{what} cannot be read", why, context=self.name) from reason
 
 
 class NpzFile(Arrays):
@@ -57,7 +66,7 @@ class NpzFile(Arrays):
             with zipfile.ZipFile(path) as archive:
                 members = archive.namelist()
         except (zipfile.BadZipFile, OSError) as reason:
-            raise InputError("", f"{name} cannot be read as npz; it may be truncated", remedy=str(reason)) from reason
+            self._refuse("the archive", reason)
         if not members or not all(member.endswith(".npy") for member in members):
             raise InputError("", f"{name} is a zip file, but not one of NumPy arrays (npz)")
         self.names = tuple(member.removesuffix(".npy") for member in members)
@@ -127,7 +136,3 @@ class NpyFile(Arrays):
 def _as_column(array: NDArray[Any]) -> NDArray[Any]:
     """A matrix of one column as a vector."""
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-
-
-def _as_text(array: NDArray[Any]) -> NDArray[Any]:
-    return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from trueness._input.labels import checked_order
 from trueness._input.scores import row_sum_tolerance
 from trueness._tally.multiclass import View, check_kind
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
@@ -123,19 +124,17 @@ def _names(value: Any, argument: str) -> tuple[str, ...]:
     raise InputError(argument, "must be the name of a column or a list of names", f"got {value!r}")
 
 
-def _check_labels(labels: Sequence[Any] | None, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
+def _check_labels(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
     if labels is None:
         return None
-    if isinstance(labels, str | bytes) or not isinstance(labels, Sequence):
-        raise InputError("labels", "must be a list of the classes in column order", f"got {labels!r}")
-    expected = max(2, n_scores)
-    if len(labels) != expected or len(set(labels)) != expected or any(v is None or v != v for v in labels):
+    order = checked_order(labels)
+    if len(order) != max(2, n_scores):
         which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} `prob` columns in order"
-        raise InputError("labels", f"must name {which}, each once", f"got {list(labels)!r}")
-    if pos_label is not None and pos_label != labels[-1]:
-        demand = f"puts {labels[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}"
+        raise InputError("labels", f"must name {which}", f"got {list(labels)!r}")
+    if pos_label is not None and pos_label != order[-1]:
+        demand = f"puts {order[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}"
         raise InputError("labels", demand, remedy="One of the two is enough.")
-    return tuple(labels)
+    return tuple(order)
 
 
 def column_error(argument: str, column: str, demand: str, got: str, remedy: str = "") -> InputError:

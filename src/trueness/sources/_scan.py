@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -17,41 +17,14 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
+from trueness.sources import _gather as gather
+from trueness.sources import _group_by as queries
 from trueness.sources._bad_rows import explain_bad_rows
 from trueness.sources._batches import sums_of_batches
-from trueness.sources._frames import PathEngine, columns_of_numbers, open_frame
-from trueness.sources._gather import (
-    FINE_GRID,
-    Columns,
-    FineCells,
-    Group,
-    bins_from_pieces,
-    bins_of,
-    cells_of,
-    cells_with_cuts,
-    collect,
-    each_group,
-    fit_in_integers,
-    good_rows,
-    grid_of,
-    group_order,
-    have_whole_weights,
-    marks,
-    parts_by_group,
-    refuse_outside,
-)
-from trueness.sources._group_by import (
-    BAD,
-    UNWEIGHED,
-    bin_of_score,
-    binned_query,
-    cell_of_width,
-    distinct_query,
-    grid_query,
-)
+from trueness.sources._frames import PathEngine, open_frame
+from trueness.sources._gather import FINE_GRID, Columns, Group
 from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
 from trueness.sources._rows import Rows, check_columns, rows_of
-from trueness.sources._table import is_plain_integer
 from trueness.typing import Ints, Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -66,7 +39,6 @@ _LEAST_EXPONENT = -332
 _ENGINES = frozenset(
     ("polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc", "dask", "distributed", "ibis")
 )
-_ERROR_LINES, _ERROR_LETTERS = 3, 300
 
 
 @suggests_keywords
@@ -187,31 +159,8 @@ def scan_groups(
     ----------
     by : str or list of str
         Column or columns whose values define the groups.
-    source : frame, relation, path, pattern or list of paths
-        Any frame, relation or file that :func:`scan` reads.
-    label : str
-        Column of labels: 0/1, bool, class codes, or strings.
-    prob : str or list of str
-        Column of P(positive), or one column per class.
-    weight : str, optional
-        Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
-    bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
-        An int means that many bins of equal width on [0, 1]. None keeps every distinct score; 'sketch' keeps sums of
-        bounded size, which give every measure approximately.
-    kind : {'classwise', 'confidence', 'top-label'}, optional
-        How several score columns are compared with the labels. 'classwise' (default): each column against the rest.
-        'confidence': the largest score of each row against whether that class is the label. 'top-label': the same for
-        each predicted class.
-    labels : sequence, optional
-        The classes in column order; for one score column, two labels with the event last.
-    pos_label : optional
-        The label that the scores predict, if labels are not 0/1.
-    missing : {'raise', 'drop'}, default 'raise'
-        Whether NULL and nan raise an error, or are dropped with a warning that counts them.
-    sum_tolerance : float, optional
-        How far the scores of a row may sum from one; 1e-6 by default.
-    engine : {'auto', 'polars', 'duckdb'}, default 'auto'
-        The library that reads a path; by default Polars if it is installed, else DuckDB.
+    source, label, prob, weight, bins, kind, labels, pos_label, missing, sum_tolerance, engine
+        As for :func:`scan`.
 
     Returns
     -------
@@ -234,29 +183,14 @@ def scan_groups(
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
     question = check_question(label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance)
-    groups = _with_integers(_sums_by_group(source, question, bins, engine), columns_of_numbers(source, question.by))
+    groups = _sums_by_group(source, question, bins, engine)
     return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
-
-
-def _with_integers(groups: dict[Group, Any], numbers: Sequence[bool]) -> dict[Group, Any]:
-    """Groups whose keys are integers in columns of `numbers` in which all keys are, as in files with types."""
-    whole = [
-        holds and all(key[i] is None or is_plain_integer(str(key[i])) for key in groups)
-        for i, holds in enumerate(numbers)
-    ]
-    if not any(whole):
-        return groups
-    keyed = {
-        tuple(int(v) if is_whole and v is not None else v for v, is_whole in zip(key, whole, strict=True)): sums  # type: ignore[call-overload]
-        for key, sums in groups.items()
-    }
-    return {key: keyed[key] for key in sorted(keyed, key=group_order)}
 
 
 def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:
     rule = check_bins(bins)
-    with _engine_errors(source):
-        frame = open_frame(source, question, engine)
+    with _engine_errors(source), ExitStack() as stack:
+        frame = open_frame(source, question, engine, stack)
         schema = check_columns(frame, question)
         in_memory = _in_memory(frame, question, rule)
         if in_memory is not None:
@@ -287,11 +221,10 @@ def _description(source: Any) -> str:
 
 def _first_lines(reason: Exception) -> str:
     """The first lines of an error: later ones repeat a reader's options, or are the trace of another machine."""
-    lines = [line.strip() for line in str(reason).splitlines() if line.strip()][:_ERROR_LINES]
+    lines = [line.strip() for line in str(reason).splitlines() if line.strip()][:3]
     while len(lines) > 1 and lines[-1].endswith(":"):  # what it announces was cut off
         lines.pop()
-    text = ("; ".join(lines) or type(reason).__name__).removesuffix(".")
-    return text if len(text) <= _ERROR_LETTERS else text[:_ERROR_LETTERS] + "…"
+    return ("; ".join(lines) or type(reason).__name__)[:300].removesuffix(".")
 
 
 def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
@@ -306,7 +239,7 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
         return _bin_groups(rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
         return _bin_groups_in_two_passes(rows, rule)
-    sums = _sums_of_groups(*_answer(distinct_query(rows), rows), rows, cells_of)
+    sums = _sums_of_groups(*_answer(queries.distinct_query(rows), rows), rows, gather.cells_of)
     if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
         _refuse_none()
     return sums if isinstance(rule, Distinct) else {key: one.coarsen(rule) for key, one in sums.items()}
@@ -336,29 +269,29 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
 
 
 def _bin_groups(rows: Rows, rule: BinRule) -> dict[Group, Any]:
-    numbers, groups = _answer(binned_query(rows, bin_of_score(rule)), rows)
-    refuse_outside(numbers, rule, rows)
+    numbers, groups = _answer(queries.binned_query(rows, queries.bin_of_score(rule)), rows)
+    gather.refuse_outside(numbers, rule, rows)
     check_group_bins(rule, rows.n_parts, len(set(groups)))
-    return _sums_of_groups(numbers, groups, rows, lambda part: bins_of(part, rule))
+    return _sums_of_groups(numbers, groups, rows, lambda part: gather.bins_of(part, rule))
 
 
 def _sketch_groups(rows: Rows) -> dict[Group, Any]:
-    numbers, groups = _answer(grid_query(rows), rows)
-    if rows.weighted and fit_in_integers(numbers):
+    numbers, groups = _answer(queries.grid_query(rows), rows)
+    if rows.weighted and gather.fit_in_integers(numbers):
         # Whether weights are whole numbers, so that their sums are exact, is known only now.
-        whole = parts_by_group(numbers, groups, rows, have_whole_weights)
+        whole = gather.parts_by_group(numbers, groups, rows, gather.have_whole_weights)
         if any(map(any, whole.values())):
-            numbers, groups = collect(grid_query(rows, whole=True), rows)
-    return _sums_of_groups(numbers, groups, rows, grid_of)
+            numbers, groups = gather.collect(queries.grid_query(rows, whole=True), rows)
+    return _sums_of_groups(numbers, groups, rows, gather.grid_of)
 
 
 def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     """The answer to a query, once bad rows are explained or dropped; weights that are all 0 are refused."""
-    numbers, groups = collect(query, rows)
-    if (marks(numbers) == BAD).any():
+    numbers, groups = gather.collect(query, rows)
+    if (gather.marks(numbers) == queries.BAD).any():
         explain_bad_rows(rows.source, rows.question)
-    unweighed = marks(numbers) == UNWEIGHED
-    if unweighed.any() and not good_rows(numbers)["n"].size:
+    unweighed = gather.marks(numbers) == queries.UNWEIGHED
+    if unweighed.any() and not gather.good_rows(numbers)["n"].size:
         n = int(numbers["n"][unweighed].sum())
         raise column_error("weight", str(rows.question.weight), "must have a weight above zero", f"all {n:,} are zero")
     return numbers, groups
@@ -366,7 +299,7 @@ def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
 
 def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
     """Refuse a group whose weights are so small that their squares vanish."""
-    exponents = good_rows(mine)["e"]
+    exponents = gather.good_rows(mine)["e"]
     if exponents.size and exponents.max() < _LEAST_EXPONENT:
         where = f" in group {', '.join(map(repr, key))}" if key else ""
         demand = f"must have its largest weight above 2**{_LEAST_EXPONENT}"
@@ -377,9 +310,9 @@ def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
 def _sums_of_groups(numbers: Columns, groups: list[Group], rows: Rows, make: Any) -> dict[Group, Any]:
     """The sums of each group that has rows; without `by`, those of all rows, even if there are none."""
     if rows.weighted:
-        for key, mine in each_group(numbers, groups, rows):
+        for key, mine in gather.each_group(numbers, groups, rows):
             _refuse_light(mine, rows.question, key)
-    parts = parts_by_group(numbers, groups, rows, make)
+    parts = gather.parts_by_group(numbers, groups, rows, make)
     return _with_rows({key: _sums_of(found, rows) for key, found in parts.items()}, rows)
 
 
@@ -393,17 +326,17 @@ def _with_rows(totals: dict[Group, Any], rows: Rows) -> dict[Group, Any]:
 
 
 def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = _answer(binned_query(rows, cell_of_width(FINE_GRID.n), ends=("least",)), rows)
-    if isinstance(rule, EqualMass) and not (numbers["cell"] != BAD).any() and not rows.by:
+    numbers, groups = _answer(queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",)), rows)
+    if isinstance(rule, EqualMass) and not (numbers["cell"] != queries.BAD).any() and not rows.by:
         _refuse_none()
-    fine = parts_by_group(numbers, groups, rows, FineCells)
-    cut = [cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
+    fine = gather.parts_by_group(numbers, groups, rows, gather.FineCells)
+    cut = [gather.cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
     cells = _distinct_scores(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
     totals = {}
     for key, parts in fine.items():
         scores = cells.get(key, (Cells.empty(),) * len(parts))
         bins = tuple(
-            bins_from_pieces(part, score, rule) if part.cell.size else Bins.empty(edges_of(rule))
+            gather.bins_from_pieces(part, score, rule) if part.cell.size else Bins.empty(edges_of(rule))
             for part, score in zip(parts, scores, strict=True)
         )
         totals[key] = _sums_of(bins, rows)
@@ -419,4 +352,6 @@ def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
         return {}
     # A score of 1 lies one past the grid.
     only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
-    return parts_by_group(*collect(distinct_query(rows, only, FINE_GRID.n), rows), rows, cells_of)
+    return gather.parts_by_group(
+        *gather.collect(queries.distinct_query(rows, only, FINE_GRID.n), rows), rows, gather.cells_of
+    )

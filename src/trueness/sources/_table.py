@@ -1,15 +1,20 @@
-"""Tables of named columns, read whole or batch by batch: what every file format has in common."""
+"""Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness.errors import InputError, MissingLibraryError
+from trueness.errors import InputError, MissingLibraryError, TruenessError
+
+_BATCH_ROWS = 1 << 17
+_PLAIN_INTEGER = r"^(?:0|-?[1-9]\d{0,17})$"
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,9 @@ class Columns:
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns of groups and clusters, whose values are only compared with each other."""
 
+    def __len__(self) -> int:
+        return len(self.arrays()[0])
+
     def arrays(self) -> list[NDArray[Any]]:
         """All columns of the three kinds."""
         return [*self.labels.values(), *self.numbers.values(), *self.groups.values()]
@@ -34,23 +42,22 @@ class Columns:
 
 
 class Table(ABC):
-    """Named columns, of which only the requested ones are read."""
+    """Named columns, of which only the requested ones are read: labels, numbers and groups."""
 
     format: ClassVar[str] = ""
     """What the file format is called."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """How the names of such files end."""
-    is_text: ClassVar[bool] = False
+    is_text: bool = False
     """Whether a terminal can show the file."""
-
     name: str
     """What messages call the table."""
     names: tuple[str, ...]
     """The names of all columns."""
+    rows: int
+    """The number of rows; known at the latest when they are read."""
     size: int = 0
     """Bytes on disk, where they predict how long reading takes."""
-    compression: str | None = None
-    """The compression of the file, such as 'gzip'."""
     note: str = ""
     """How many rows each of several files had, once they are read."""
 
@@ -59,18 +66,33 @@ class Table(ABC):
         return f"row {row:,}"
 
     @abstractmethod
-    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+    def read(self, *names: Sequence[str]) -> Columns:
         """Read all rows of some columns."""
 
-    def batches(
-        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
-    ) -> Iterator[tuple[Columns, int]]:
+    def batches(self, *names: Sequence[str]) -> Iterator[tuple[Columns, int]]:
         """Read some columns in batches of rows, in order, each with the number of bytes read so far."""
-        yield self.read(labels, numbers, groups), self.size
+        yield self.read(*names), self.size
+
+    @abstractmethod
+    def lazy(self, *names: Sequence[str]) -> Any:
+        """Some columns as a lazy frame of Polars.
+
+        They are called 'label y', 'number p' or 'group g': Polars would take a name such as ^p$ for a pattern, and a
+        column may be label and group.
+        """
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows in the format of the table, with new columns after the others."""
         raise NotImplementedError
+
+
+def prefixed(names: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """The names of columns in a lazy frame, and in the file."""
+    return [
+        (f"{kind} {name}", name)
+        for kind, some in zip(("label", "number", "group"), names, strict=False)
+        for name in some
+    ]
 
 
 def import_polars(name: str) -> Any:
@@ -83,54 +105,60 @@ def import_polars(name: str) -> Any:
 
 
 class PolarsTable(Table):
-    """A file that Polars parses, one frame after the other."""
+    """A file that Polars parses."""
 
-    @property
-    def _polars(self) -> Any:
-        return import_polars(self.name)
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name, self.size = path, name, path.stat().st_size
+        self._polars = import_polars(name)
 
-    @abstractmethod
-    def frames(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]) -> Iterator[tuple[Any, int]]:
-        """Frames of the named columns, in order, each with the bytes read so far."""
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except TruenessError:
+            raise
+        except Exception as reason:  # damaged files raise a dozen classes
+            why = str(reason).strip().partition("\n")[0][:200].rstrip(".")
+            got = why if self.is_text else f"it may be truncated ({why})"
+            raise InputError("", f"{self.name} cannot be read as {self.format}", got) from reason
 
-    def read(self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()) -> Columns:
+    def _frames(self, lazy: Any) -> Iterator[Any]:
+        with self._reading():
+            yield from lazy.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True)
+
+    def read(self, *names: Sequence[str]) -> Columns:
         """Read all rows of some columns."""
-        names = list(dict.fromkeys((*labels, *numbers, *groups)))
-        frames = [frame for frame, _ in self.frames(labels, numbers, groups)]
-        return self._columns(self._join(frames, names), 0, labels, numbers, groups)
+        lazy = self.lazy(*names)
+        frames = list(self._frames(lazy)) or [lazy.clear().collect()]
+        return self._columns(self._polars.concat(frames))
 
-    def batches(
-        self, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str] = ()
-    ) -> Iterator[tuple[Columns, int]]:
+    def batches(self, *names: Sequence[str]) -> Iterator[tuple[Columns, int]]:
         """Read some columns frame by frame."""
-        first = 0
-        for frame, read in self.frames(labels, numbers, groups):
-            yield self._columns(frame, first, labels, numbers, groups), read
-            first += frame.height
+        seen = 0
+        for frame in self._frames(self.lazy(*names)):
+            seen += frame.height
+            yield self._columns(frame), self.size * seen // self.rows
 
-    def _join(self, frames: list[Any], names: Sequence[str]) -> Any:
-        return self._polars.concat(frames) if frames else self._polars.DataFrame({name: [] for name in names})
+    def _columns(self, frame: Any) -> Columns:
+        readers = {"label": self._labels, "number": self._numbers, "group": self._groups}
+        found: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in readers}
+        for series in frame:
+            kind, _, name = series.name.partition(" ")
+            found[kind][name] = readers[kind](series)
+        return Columns(*found.values())
 
-    def _columns(
-        self, frame: Any, first: int, labels: Sequence[str], numbers: Sequence[str], groups: Sequence[str]
-    ) -> Columns:
-        return Columns(
-            {name: self._labels(frame[name]) for name in labels},
-            {name: self._numbers(frame[name], first) for name in numbers},
-            {name: self._groups(frame[name]) for name in groups},
-        )
-
-    def _numbers(self, series: Any, first: int) -> NDArray[Any]:  # noqa: ARG002  # text files name the line
-        """A column as numbers; `first` is the number of its first row."""
-        return self._as_numbers(series)
-
-    def _as_numbers(self, series: Any) -> NDArray[Any]:
+    def _numbers(self, series: Any) -> NDArray[Any]:
+        dtype = series.dtype
         if series.null_count() == len(series) > 0:
             return np.full(len(series), np.nan)
-        dtype = series.dtype
-        if not (dtype.is_numeric() or str(dtype) in ("Boolean", "Null")):
-            raise self._error(series.name, "must hold numbers", f"it holds {dtype}")
-        if dtype.is_decimal() or not dtype.is_numeric() or series.null_count():
+        if str(dtype).startswith("List"):
+            widths = series.list.len().unique()
+            if len(widths) > 1 or series.null_count():
+                raise self._error(series, "must hold numbers, or lists of one length", "they are mixed")
+            return np.asarray(series.list.to_array(widths[0]).to_numpy())
+        if not (dtype.is_numeric() or str(dtype).startswith(("Boolean", "Null", "Array"))):
+            raise self._error(series, "must hold numbers", f"it holds {dtype}")
+        if dtype.is_decimal() or str(dtype) in ("Boolean", "Null") or series.null_count():
             series = series.cast(self._polars.Float64).fill_null(float("nan"))
         return np.asarray(series.to_numpy())
 
@@ -138,50 +166,160 @@ class PolarsTable(Table):
         """Labels of the column's own type; objects where it holds text or misses values."""
         kind = str(series.dtype).partition("(")[0]
         if series.dtype.is_numeric():
-            return self._as_numbers(series)
+            return self._numbers(series)
         if kind not in ("String", "Boolean", "Categorical", "Enum") and series.null_count() < len(series):
-            raise self._error(
-                series.name, "must hold labels: 0/1, true/false, integers or text", f"it holds {series.dtype}"
-            )
+            raise self._error(series, "must hold labels: 0/1, true/false, integers or text", f"it holds {series.dtype}")
         if kind == "Boolean" and not series.null_count():
             return np.asarray(series.to_numpy())
         return np.array(series.to_list(), dtype=object)
 
     def _groups(self, series: Any) -> NDArray[Any]:
         """Groups: like labels, but integers never become floats, which would round long ones."""
-        kind = str(series.dtype).partition("(")[0]
-        if series.dtype.is_integer() and series.null_count():
-            return np.array(series.to_list(), dtype=object)
-        if kind in ("Decimal", "Date"):
-            return np.array([None if v is None else str(v) for v in series.to_list()], dtype=object)
+        pl, kind = self._polars, str(series.dtype).partition("(")[0]
         if kind == "Datetime":
             zone = "Z" if series.dtype.time_zone else ""
-            moments = series.dt.timestamp("ns").to_list()
-            return np.array([None if v is None else f"{_iso_time(v)}{zone}" for v in moments], dtype=object)
-        return PolarsTable._labels(self, series)  # text files read labels in their own way
+            utc = series.dt.convert_time_zone("UTC") if zone else series
+            series = utc.dt.to_string("%Y-%m-%dT%H:%M:%S%.9f").str.strip_chars_end("0").str.strip_chars_end(".") + zone
+        elif kind in ("Decimal", "Date"):
+            series = series.cast(pl.String)
+        elif self.is_text and kind == "String" and series.unique().str.contains(_PLAIN_INTEGER).all():
+            series = series.cast(pl.Int64)  # each is written in the only way: 0123 is not 123
+        if series.dtype.is_integer() and series.null_count():
+            return np.array(series.to_list(), dtype=object)
+        return self._labels(series)
 
-    def _whole_groups(self, series: Any) -> Any:
-        """Text as integers if each is written in the only way: 0123 is not 123."""
-        # Without its name, which Polars may take for a pattern.
-        cells = series.alias("cells").drop_nulls().unique().to_list()
-        return series.cast(self._polars.Int64) if all(map(is_plain_integer, cells)) else series
-
-    def _error(self, column: str, demand: str, got: str, remedy: str = "") -> InputError:
-        return InputError("", f"column {column!r} {demand}", got, remedy=remedy, context=self.name)
-
-
-def is_plain_integer(cell: str) -> bool:
-    """Whether text is a 64-bit integer as Python writes it."""
-    return re.fullmatch(r"0|-?[1-9]\d{0,17}", cell, re.ASCII) is not None
+    def _error(self, series: Any, demand: str, got: str) -> InputError:
+        return InputError("", f"column {series.name.partition(' ')[2]!r} {demand}", got, context=self.name)
 
 
-def _iso_time(nanoseconds: int) -> str:
-    """A time in ISO 8601; `datetime` would cut it off after microseconds.
+class ParquetFile(PolarsTable):
+    """A Parquet file."""
 
-    Examples
-    --------
-    >>> _iso_time(1_600_000_000_500_000_000)
-    '2020-09-13T12:26:40.5'
-    """
-    seconds, rest = divmod(nanoseconds, 10**9)
-    return str(np.datetime64(seconds, "s")) + (f".{rest:09d}".rstrip("0") if rest else "")
+    format: ClassVar[str] = "Parquet"
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".parq")
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, name)
+        with self._reading():
+            self.names = tuple(self._scan().collect_schema().names())
+
+    @cached_property
+    def rows(self) -> int:  # type: ignore[override]  # from the footer of the file
+        """The number of rows."""
+        with self._reading():
+            return int(self._scan().select(self._polars.len()).collect().item())
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        """Some columns; the others are not touched."""
+        return self._scan().select(self._renamed(prefixed(names)))
+
+    def _renamed(self, columns: Sequence[tuple[str, str]]) -> list[Any]:
+        return [self._polars.nth(self.names.index(name)).alias(new) for new, name in columns]
+
+    def write_mapped(
+        self, file: BinaryIO, columns: Sequence[str], new: Sequence[str], function: Callable[[Any], NDArray[Any]]
+    ) -> None:
+        """Write all rows with new columns, some rows at a time: a function of columns of numbers, row by row.
+
+        An error of the function stops the writing and is raised.
+        """
+        polars, errors = self._polars, list[Exception]()
+
+        def mapped(struct: Any) -> Any:
+            try:
+                numbers = list(self._columns(struct.struct.unnest()).numbers.values())
+                found = function(numbers[0] if len(numbers) == 1 else np.column_stack(numbers))
+            except Exception as error:
+                errors.append(error)
+                raise
+            series = [polars.Series(name, column) for name, column in zip(new, np.atleast_2d(found.T), strict=True)]
+            return polars.DataFrame([one.fill_nan(None) for one in series]).to_struct()
+
+        free = max(self.names, key=len) + "_"  # no other column is called so
+        types = polars.Struct(dict.fromkeys(new, polars.Float64))
+        scores = polars.struct(self._renamed(prefixed(((), columns))))
+        column = scores.map_batches(mapped, return_dtype=types, is_elementwise=True).alias(free)
+        try:
+            self._sink(self._scan().with_columns(column).unnest(free), file)
+        except OSError:
+            raise  # the disk is full, or the reader has closed the pipe
+        except Exception as reason:
+            with self._reading():
+                raise errors[0] if errors else reason from reason
+
+    def _scan(self) -> Any:
+        return self._polars.scan_parquet(self.path, glob=False)
+
+    def _sink(self, lazy: Any, file: BinaryIO) -> None:
+        lazy.sink_parquet(file)
+
+
+class ArrowFile(ParquetFile):
+    """An Arrow IPC file, also known as Feather."""
+
+    format = "Arrow IPC"
+    suffixes = (".arrow", ".feather", ".ipc")
+
+    def _scan(self) -> Any:
+        return self._polars.scan_ipc(self.path, glob=False)
+
+    def _sink(self, lazy: Any, file: BinaryIO) -> None:
+        lazy.sink_ipc(file)
+
+
+class ConcatenatedTable(PolarsTable):
+    """The rows of one table after the other."""
+
+    format = "one data set"
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables, self._polars = tables, import_polars(tables[0].name)
+        names = [table.name for table in tables]
+        many = f"{names[0]}, {names[1]} and {len(names) - 2} more files"
+        self.name = many if len(names) > 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+        self.names, self.is_text = tables[0].names, any(table.is_text for table in tables)
+        self.size = sum(table.size for table in tables)
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]  # known once they are read
+        """The number of rows of all files."""
+        return sum(table.rows for table in self._tables)
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """The number of rows of each file."""
+        each = ", ".join(f"{table.name} {table.rows:,}" for table in self._tables)
+        return f"{len(self._tables)} files, {self.rows:,} rows in all: {each}."
+
+    def place(self, row: int) -> str:
+        """A row, as its number within its file."""
+        at = 0
+        while row >= self._tables[at].rows:
+            row, at = row - self._tables[at].rows, at + 1
+        return f"{self._tables[at].place(row)} of {self._tables[at].name}"
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        """Some columns, of one type in all tables."""
+        pl, frames = self._polars, [table.lazy(*names) for table in self._tables]
+        schemas = [frame.collect_schema() for frame in frames]
+        types = {column: self._common_type(column, [schema[column] for schema in schemas]) for column in schemas[0]}
+        return pl.concat([frame.select(pl.col(one).cast(dtype) for one, dtype in types.items()) for frame in frames])
+
+    def _common_type(self, column: str, dtypes: list[Any]) -> Any:
+        """A type that holds the values of a column in every table as they are."""
+        pl, (kind, _, name) = self._polars, column.partition(" ")
+        types = list(dict.fromkeys(dtype for dtype in dtypes if dtype != pl.Null))
+        if len(types) <= 1:
+            return types[0] if types else pl.Null
+        if all(dtype.is_integer() for dtype in types):
+            return pl.Int64
+        if all(dtype.is_numeric() or (dtype == pl.Boolean and kind != "group") for dtype in types):
+            return pl.Float64
+        # Identifiers that are numbers in one file and text in another are text in both.
+        texts = [
+            dtype in (pl.String, pl.Categorical, pl.Enum) or (kind == "group" and dtype.is_integer()) for dtype in types
+        ]
+        if all(texts):
+            return pl.String
+        one, two = (f"{dtype} in {self._tables[dtypes.index(dtype)].name!r}" for dtype in types[:2])
+        raise InputError("", f"column {name!r} must have one type in all files", f"it is {one} and {two}")

@@ -1,0 +1,197 @@
+"""CSV and JSON lines: cells of text, whose types are found in a pass over all of them."""
+
+import csv
+import glob
+import io
+import json
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.errors import InputError
+from trueness.sources._table import PolarsTable, prefixed
+
+_INSPECTED_LINES = 1000
+_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+
+
+class TextFile(PolarsTable):
+    """A file whose cells are text: the types of labels are found in a pass over all of them."""
+
+    is_text = True
+    decimal = "."
+    _lists: Collection[str] = ()
+    """Columns of lists of numbers."""
+
+    def _lines(self, most: int | None = None) -> Iterator[str]:
+        for frame in self._frames(self._polars.scan_lines(self.path, name="line", n_rows=most, glob=False)):
+            yield from frame["line"]
+
+    def _typed(self, cells: Any, columns: Sequence[str], *more: Any) -> tuple[Any, dict[str, Any]]:
+        """Labels of the simplest type that holds them all, and numbers; and the answers of the same pass to `more`."""
+        asked = [self._polars.len().alias("rows"), *more, *(one for column in columns for one in self._counts(column))]
+        with self._reading():
+            found = cells.select(asked).collect(engine="streaming").row(0, named=True)
+        self.rows = found["rows"]
+        return cells.with_columns(self._cast(column, found) for column in columns), found
+
+    def _counts(self, column: str) -> list[Any]:
+        """How many labels there are, and how many are numbers and so on; the first cell of numbers that is none."""
+        pl, cell, kind = self._polars, self._plain(column), column.partition(" ")[0]
+        real = cell.cast(pl.Float64, strict=False)
+        if kind == "number" and column not in self._lists:
+            return [pl.col(column).filter(cell.is_not_null() & real.is_null()).first().alias(f"wrong {column}")]
+        truth = pl.when(cell.str.to_lowercase().is_in(["true", "false"])).then(1)
+        casts = {"filled": cell, "whole": cell.cast(pl.Int64, strict=False), "real": real, "true": truth}
+        return [cast.count().alias(f"{name} {column}") for name, cast in casts.items()] if kind == "label" else []
+
+    def _cast(self, column: str, found: Mapping[str, Any]) -> Any:
+        pl, cell, (kind, _, name) = self._polars, self._plain(column), column.partition(" ")
+        if (wrong := found.get(f"wrong {column}")) is not None:
+            remedy = "`--decimal ,` reads decimal commas." if "," in wrong else ""
+            demand = f"column {name!r} must hold numbers"
+            raise InputError("", demand, f"it holds {wrong!r}", remedy=remedy, context=self.name)
+        if kind == "number":
+            numbers = pl.List(pl.Float64)
+            return pl.col(column).str.json_decode(numbers) if column in self._lists else cell.cast(pl.Float64)
+        filled = found.get(f"filled {column}")
+        if kind == "label" and filled == found[f"real {column}"]:
+            return cell.cast(pl.Null if not filled else pl.Int64 if filled == found[f"whole {column}"] else pl.Float64)
+        if kind == "label" and filled == found[f"true {column}"]:
+            return cell.str.to_lowercase() == "true"
+        return pl.col(column)
+
+    def _plain(self, column: str) -> Any:
+        """Cells with a decimal point in place of the file's decimal mark; a cell that has both is not a number."""
+        cell = self._polars.col(column)
+        return cell if self.decimal == "." else cell.str.replace_many([".", self.decimal], ["?", "."])
+
+
+class CsvFile(TextFile):
+    """A text file whose first line names the columns. A line without any value is no row."""
+
+    format, suffixes = "text", (".csv", ".tsv", ".tab", ".txt")
+
+    def __init__(self, path: Path, name: str, separator: str, decimal: str = ".") -> None:
+        super().__init__(path, name)
+        self.separator, self.decimal = separator, decimal
+        with self._reading():
+            found = self._scan().collect_schema().names()
+        # Polars calls the second of two columns p_duplicated_0.
+        bases = [(name, re.sub(r"_duplicated_\d+$", "", name)) for name in found]
+        self._header = [base if base in found else name for name, base in bases]
+        self.names = tuple(name.strip() for name in self._header)
+        if not any(self.names):
+            raise InputError("", f"{name} has no header: its first line must name the columns")
+
+    def _scan(self, encoding: str = "utf8-lossy") -> Any:
+        pl, options = self._polars, {"infer_schema": False, "raise_if_empty": False, "glob": False}
+        lazy = pl.scan_csv(self.path, separator=self.separator, encoding=encoding, **options)
+        # Looking at all columns, Polars refuses lines that are too long.
+        return lazy.filter(~pl.all_horizontal(pl.all().is_null()))
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        """The named columns; short lines are refused, and text that is not UTF-8."""
+        pl, wanted = self._polars, prefixed(names)
+        for _, name in wanted:
+            if self.names.count(name) > 1:
+                raise InputError("", f"{self.name} has {self.names.count(name)} columns named {name!r}")
+        cells = {new: pl.nth(self.names.index(name)).str.strip_chars() for new, name in wanted}
+        filled = [pl.when(~cell.is_in(_MISSING)).then(cell).alias(new) for new, cell in cells.items()]
+        frame = self._scan().select(pl.nth(-1).is_null().alias("short"), *filled)
+        odd = pl.any_horizontal(pl.col(*cells).str.contains("\ufffd", literal=True)).any().alias("odd")
+        typed, found = self._typed(frame, list(cells), pl.col("short").any(), odd)
+        if found["short"]:
+            self._refuse_short_lines()
+        if found["odd"]:
+            raise InputError("", f"{self.name} is not UTF-8; convert it, as `iconv -f latin1 -t utf-8` does")
+        return typed.drop("short")
+
+    def _refuse_short_lines(self) -> None:
+        """Refuse lines that have fewer cells than the header; Polars takes them for lines that end in empty cells."""
+        reader = csv.reader((f"{line}\n" for line in self._lines()), delimiter=self.separator)
+        for cells in reader:
+            if 0 < len(cells) < len(self.names):
+                demand = f"{self.name}, line {reader.line_num:,}, has {len(cells)} cells where the header has"
+                raise InputError("", f"{demand} {len(self.names)}", remedy="Cells that hold the separator need quotes.")
+
+    def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all rows with new columns; the other cells stay as they are."""
+        header = io.StringIO()
+        csv.writer(header, delimiter=self.separator, lineterminator="\n").writerow([*self._header, *new])
+        file.write(header.getvalue().encode())
+        texts = {str(i): [self._text(value) for value in column.tolist()] for i, column in enumerate(new.values())}
+        at = 0
+        for frame in self._frames(self._scan("utf8")):
+            frame.columns = [f"old {i}" for i in range(frame.width)]
+            added = [self._polars.Series(name, column[at : at + frame.height]) for name, column in texts.items()]
+            file.write(frame.hstack(added).write_csv(include_header=False, separator=self.separator).encode())
+            at += frame.height
+
+    def _text(self, value: float) -> str | None:
+        return None if math.isnan(value) else repr(value).replace(".", self.decimal)
+
+
+class JsonLinesFile(TextFile):
+    """Objects by line. A key that a line lacks is a missing value, like null; a list of numbers is a row of scores."""
+
+    format, suffixes = "JSON lines", (".jsonl", ".ndjson", ".jsonlines", ".json")
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, name)
+        self.types: dict[str, set[type]] = {}
+        """The types of the values of each key in the first lines."""
+        with self._reading():
+            for row in map(json.loads, filter(str.strip, self._lines(_INSPECTED_LINES))):
+                if not isinstance(row, dict):
+                    demand = f"{name} must have one object per line, without brackets around them"
+                    raise InputError("", demand, remedy="`jq -c '.[]'` writes an array so.")
+                for key, value in row.items():
+                    self.types.setdefault(key, set()).update([type(value)] if value is not None else [])
+        self.names = tuple(self.types)
+        self._lists = {f"number {key}" for key, types in self.types.items() if list in types}
+        if not self.names:
+            raise InputError("", f'{name} has no columns: each line must be an object such as {{"y": 1, "p": 0.7}}')
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        """The named columns; a key that an object has twice is refused."""
+        pl, wanted = self._polars, prefixed(names)
+        keys = list(dict.fromkeys(name for _, name in wanted))
+        self._refuse_repeated(keys)
+        # It takes every path for a pattern.
+        lazy = pl.scan_ndjson(glob.escape(str(self.path)), schema=dict.fromkeys(keys, pl.String))
+        cells = lazy.select(pl.nth(keys.index(name)).alias(new) for new, name in wanted)
+        return self._typed(cells, [new for new, _ in wanted])[0]
+
+    def _refuse_repeated(self, names: Sequence[str]) -> None:
+        """Refuse a key that an object has twice; Polars takes the first."""
+        pl, line = self._polars, self._polars.col("line")
+        keys = [{json.dumps(name), json.dumps(name, ensure_ascii=False)} for name in names]
+        patterns = [rf"(?:{'|'.join(map(re.escape, spelled))})\s*:" for spelled in keys]
+        twice = pl.any_horizontal(line.str.count_matches(pattern) > 1 for pattern in patterns)
+        lines = pl.scan_lines(self.path, name="line", glob=False).filter(twice)
+        for frame in self._frames(lines):
+            for text in frame["line"]:
+                self._object(text)
+
+    def _object(self, line: str) -> dict[str, Any]:
+        return json.loads(line, object_pairs_hook=self._unique)  # type: ignore[no-any-return]
+
+    def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        row = dict(pairs)
+        if len(row) < len(pairs):
+            key = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+            raise InputError("", f"{self.name} has a line with the key {key!r} more than once")
+        return row
+
+    def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all objects with new keys."""
+        columns = [column.tolist() for column in new.values()]
+        for line, values in zip(filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True):
+            added = dict(zip(new, (None if np.isnan(value).any() else value for value in values), strict=True))
+            file.write(json.dumps({**self._object(line), **added}, ensure_ascii=False).encode() + b"\n")
