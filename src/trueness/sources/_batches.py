@@ -199,9 +199,7 @@ class _Sums:
         self.edges: Any = None if isinstance(rule, str) else rule.fixed_edges
         self.by_group: dict[Group, list[Tally | Binned | Sketch]] = {}
         self.tables: dict[Group, Any] = {}
-        self.keys: list[Group] = []
         self.seen: set[Group] = set()
-        self.stack: Any = ()
         self.rows = self.dropped = 0
         self.heaviest: dict[Group, float] = {}
 
@@ -237,15 +235,7 @@ class _Sums:
             tables = tables[None]
         else:
             tables = tables_of_groups(sample, batch.codes.astype(np.uint16, copy=False), len(batch.keys), self.rule)
-        if batch.keys == self.keys:
-            self.stack += tables
-            return
-        self._unstack()
-        self.keys, self.stack = batch.keys, tables
-
-    def _unstack(self) -> None:
-        """Add the stacked tables to those of their groups."""
-        for key, table in zip(self.keys, self.stack, strict=True):
+        for key, table in zip(batch.keys, tables, strict=True):
             if table[:, :, 0].any():
                 self.tables[key] = self.tables[key] + table if key in self.tables else table
 
@@ -273,7 +263,6 @@ class _Sums:
         """The sums of each group, in the order of their keys."""
         if any(heaviest < _LEAST_WEIGHT for heaviest in self.heaviest.values()):
             raise _NeedsGroupByError
-        self._unstack()
         for key, table in self.tables.items():
             self.by_group.setdefault(key, []).append(Binned("binary", (Bins(self.edges, table, moments=True),)))
         if not self.by_group:

@@ -178,9 +178,10 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
     names = [[name for name, known in kinds.items() if known == kind] for kind in ("label", "number", "group")]
     lazy = (tables[0] if len(tables) == 1 else ConcatenatedTable(tables)).lazy(*names)
     columns = {name: pl.col(f"{kind} {name}") for name, kind in kinds.items()}
-    if all(isinstance(table, JsonLinesFile) for table in tables):  # which has types
-        whole = [name for name in names[2] if all(table.types[name] == {int} for table in tables)]
-        columns |= {name: columns[name].cast(pl.Int64) for name in whole}
+    typed = [table.types for table in tables if isinstance(table, JsonLinesFile)]
+    for name in names[2] if len(typed) == len(tables) else ():
+        if all(types[name] == {int} for types in typed):
+            columns[name] = columns[name].cast(pl.Int64)
     return lazy.select(column.alias(name) for name, column in columns.items())
 
 
