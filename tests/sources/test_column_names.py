@@ -88,7 +88,3 @@ def test_two_columns_of_one_name_are_refused():
     with pytest.raises(tn.InputError, match="`label` must name one column; `source` has 2 columns named 'y'"):
         tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as y"), label="y", prob="p")
     assert tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as z, 1 as z"), label="y", prob="p").n == 1
-
-
-def test_a_series_whose_name_is_a_pattern_is_read():
-    assert tn.tally(pl.Series("*", Y), pl.Series("^p$", P)) == tn.tally(Y, P)

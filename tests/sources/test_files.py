@@ -105,15 +105,6 @@ def test_labels_of_every_type_are_read_from_parquet(call, tmp_path, labels, opti
     assert dropped.stdout == csv_measures(call(*MEASURE, "full.parquet", *option))
 
 
-def test_scores_that_miss_values_are_located_and_can_be_dropped(call, fails, tmp_path):
-    pl.DataFrame({"y": [0, 1, 1, 0], "p": [0.1, None, 0.7, 0.2]}).write_parquet(tmp_path / "x.parquet")
-    message = fails("measure", "x.parquet")
-    assert "Column 'p' must not have missing values" in message
-    assert "row 1" in message
-    assert "`--missing drop`" in message
-    assert "\nn,3\n" in call(*MEASURE, "x.parquet", "--missing", "drop").stdout
-
-
 def test_lists_of_one_length_are_a_matrix(call, multiclass, tmp_path):
     y, P = multiclass
     pl.DataFrame({"y": y, "P": P.tolist()}).write_parquet(tmp_path / "x.parquet")
@@ -164,14 +155,9 @@ def test_what_a_file_is_not_is_said(fails, tmp_path, name, content, words):
     assert words in fails("measure", name)
 
 
-def test_empty_tables_of_other_formats_are_refused(fails, tmp_path):
+def test_files_that_are_none_are_refused(fails, tmp_path):
     pl.DataFrame(schema={"y": pl.Int64, "p": pl.Float64}).write_parquet(tmp_path / "x.parquet")
-    np.savez(tmp_path / "x.npz", y=np.zeros(0), p=np.zeros((0, 3)))
-    for name in ("x.parquet", "x.npz"):
-        assert fails("measure", name) == f"{name} has no rows."
-
-
-def test_files_that_are_none_are_refused(fails, tmp_path, monkeypatch):
+    assert fails("measure", "x.parquet") == "x.parquet has no rows."
     with zipfile.ZipFile(tmp_path / "x.xlsx", "w") as file:
         file.writestr("xl/workbook.xml", "<a/>")
     assert "not one of NumPy arrays" in fails("measure", "x.xlsx")

@@ -95,10 +95,3 @@ def test_objects_that_are_no_numbers_are_refused():
         ask(pd.DataFrame({**ROWS, "p": [0.5, "a", 0.5, None]}))
     with pytest.raises(tn.InputError, match="`by` column 'g' must hold single values; it holds a list"):
         ask(pd.DataFrame({**ROWS, "g": [[1], [2], [3], [4]]}), by="g")
-
-
-def test_the_index_of_a_frame_is_no_column():
-    frame = pd.DataFrame(ROWS)
-    with pytest.raises(tn.InputError, match="`label` names no column 'y'; the columns are 'p', 'w', 'g'"):
-        ask(frame.set_index("y"))
-    assert ask(frame.set_index("y", drop=False), by="g").keys() == {"a", "b"}

@@ -6,7 +6,6 @@ from decimal import Decimal
 import duckdb
 import engine_cases
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -30,14 +29,10 @@ def ask(source=ROWS, **options):
         ({"label": 3}, "`label` must be the name of a column; got 3"),
         ({"label": "q"}, "`label` names no column 'q'; the columns are 'p', 'y', 'g', 'w'"),
         ({"prob": "q"}, "`prob` names no column 'q'"),
-        ({"weight": "q"}, "`weight` names no column 'q'"),
-        ({"by": "q"}, "`by` names no column 'q'"),
         ({"prob": "g"}, "`prob` column 'g' must hold numbers; its type is String"),
-        ({"weight": "g"}, "`weight` column 'g' must hold numbers"),
         ({"prob": ["p"]}, "at least 2; got \\['p'\\]"),
         ({"prob": []}, "`prob` must be the name of a column or a list of names"),
         ({"prob": ["p", "p"]}, "`prob` must name each column once"),
-        ({"by": []}, "`by` must be the name of a column or a list of names"),
         ({"missing": "error"}, "`missing` must be 'raise' or 'drop'; got 'error'"),
         ({"engine": "polars"}, "`engine` is only for paths"),
         ({"engine": "spark"}, "`engine` must be 'auto', 'polars' or 'duckdb'; got 'spark'"),
@@ -69,11 +64,6 @@ def test_a_source_that_is_none_is_refused(source):
     message = "`source` must be a frame or relation.* or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines; got"
     with pytest.raises(tn.InputError, match=message):
         ask(source)
-
-
-def test_columns_of_one_name_are_refused():
-    with pytest.raises(tn.InputError, match="columns of different names"):
-        ask(pd.DataFrame([[0.5, 1, 1]], columns=["p", "y", "y"]))
 
 
 def test_classes_without_a_name_for_every_column_are_refused():

@@ -69,7 +69,7 @@ def test_a_pattern_that_the_shell_left_alone_is_expanded(call, fails, grouped, t
     assert "files" not in call("measure", "--no-intervals", "[01].csv", "--prob", "p").stderr
 
 
-def test_files_that_do_not_fit_together_are_named(fails, tmp_path):
+def test_files_that_do_not_fit_together_are_named(call, fails, tmp_path):
     files = {
         "a.csv": "y,p,q\n0,0.5,0.5\n",
         "b.csv": "y,p\n0,0.5\n",
@@ -101,6 +101,7 @@ def test_files_that_do_not_fit_together_are_named(fails, tmp_path):
     ):
         assert fails("measure", *names) == message
     assert "is the file that is read" in fails("measure", "b.csv", "e.csv", "-o", "e.csv")
+    assert "apply takes one FILE; got 2" in call("apply", "a.csv", "b.csv", "--calibrator", "map.json").stderr
 
 
 @pytest.mark.parametrize("way", [[], ["--stream"]])
@@ -137,11 +138,6 @@ def test_a_file_whose_labels_are_all_missing_says_nothing_of_their_kind(call, tm
     found = call("measure", "--no-intervals", "a.csv", "b.csv", "c.csv", *given)
     assert "\nn,2\n" in found.stdout
     assert "1 of 3 rows have a missing value and were dropped" in found.stderr
-
-
-def test_apply_takes_one_file(call):
-    said = call("apply", "a.csv", "b.csv", "--calibrator", "map.json").stderr
-    assert "apply takes one FILE; got 2. Run it once for each." in " ".join(said.split())
 
 
 def test_standard_input_may_be_one_of_them(call, tmp_path):
