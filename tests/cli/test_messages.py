@@ -12,7 +12,7 @@ import trueness as tn
     ("rows", "options", "message"),
     [
         ("y,p\nyes,0.3\nno,0.4\n", [], "Say which of them the scores predict: `--pos-label 'yes'`."),
-        ("y,p\n1,0.3\n2,0.4\n", [], "1 of 2 labels is not, the first is 2 at row 1. Rows count from 0. Say which value is the event: "
+        ("y,p\n1,0.3\n2,0.4\n", [], "1 of 2 labels is not, the first is 2 at row 1. Say which value is the event: "
          "`--pos-label 2`."),
         ("y,p\n1,1.0000001\n0,0.4\n", [], "excess is 1e-07; `--clip-tolerance 2e-07` allows it."),
         ("y,p\n1,3\n0,-2\n1,0.6\n", [], "These look like logits: say `--from-logits` if they are."),
@@ -25,12 +25,12 @@ import trueness as tn
          "values does not, the first is 7 at row 1."),
     ],
 )  # fmt: skip
-def test_arguments_become_options_and_rows_lines(fails, tmp_path, rows, options, message):
+def test_arguments_become_options_and_places_rows_of_the_file(fails, tmp_path, rows, options, message):
     (tmp_path / "x.csv").write_text(rows)
     assert message.lower() in fails("test", "x.csv", "--label", "y", *options).lower()
 
 
-def test_a_row_is_counted_where_there_are_no_lines(fails, tmp_path):
+def test_rows_count_from_0(fails, tmp_path):
     message = fails("test", "-", stdin="y,p\n0,0.5\n1,7\n")  # its copy is gone when the test fails
     assert message.startswith("standard input: Column 'p' must lie in [0, 1]; 1 of 2 values does not")
     assert message.endswith(" Rows count from 0.")
