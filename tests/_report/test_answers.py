@@ -132,7 +132,7 @@ def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones():
 
 def test_a_segment_that_is_off_is_named_with_its_factor():
     rng = np.random.default_rng(2)
-    p = rng.beta(2, 6, 6_000)
+    p = rng.beta(2, 6, 6_000).round(2)
     south = rng.random(p.size) < 0.1
     y = (rng.random(p.size) < np.where(south, p / 2.5, p)).astype(int)
     found = answers(tn.report(y, p, by={"region": np.where(south, "south", "north")}, intervals=False))
@@ -187,12 +187,12 @@ def test_every_form_starts_with_the_same_answers(off):
 
 def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch):
     pandas = pytest.importorskip("pandas")
-    y, p = pandas.Series(demo.y_true, name="churned"), pandas.Series(demo.y_prob, name="model_a")
+    y, p = pandas.Series(demo.y_true[:200], name="churned"), pandas.Series(demo.y_prob[:200], name="model_a")
     found = tn.report(y, p, source="mart.churn", date=datetime.date(2026, 2, 3), intervals=False)
     assert found.to_dict()["provenance"] == {
         "file": "mart.churn", "label": "churned", "event": "1", "date": "2026-02-03"
     }  # fmt: skip
-    head = "mart.churn · scores model_a · 2,000 rows · event: churned = 1 (19.2 %) · 3 February 2026 · trueness"
+    head = "mart.churn · scores model_a · 200 rows · event: churned = 1 (19 %) · 3 February 2026 · trueness"
     assert head in " ".join(str(found).split())
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert tn.report(tn.tally(y[:50], p[:50]), intervals=False).to_dict()["provenance"]["date"] == "1970-01-02"
@@ -236,7 +236,7 @@ def test_a_wrong_name_of_the_data_is_refused():
 def test_a_range_at_an_end_is_named_by_its_other_edge(shift, edges, words):
     rng = np.random.default_rng(0)
     low, high = edges[-2:] if "above" in words else edges[-3:-1] if len(edges) > 2 else edges
-    p = rng.random(4_000)
+    p = rng.random(4_000).round(2)
     y = (rng.random(p.size) < np.clip(p + shift * ((low <= p) & (p < high)), 0, 1)).astype(int)
     found = tn.report(tn.tally(y, p), bins=edges, intervals=False)
     assert answers(found)["where"]["phrase"] == f"Worst {words}"

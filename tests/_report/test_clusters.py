@@ -47,7 +47,7 @@ def test_the_comparison_is_that_of_the_library_with_clusters(rows, clustered):
 def test_no_calibrator_is_measured_on_a_cluster_that_it_was_fitted_on():
     """Labels that the scores do not predict, but that a map learns from the other copies of a row."""
     y, p, c = np.random.default_rng(1).integers(0, 2, 40), np.linspace(0.3, 0.7, 40), np.arange(40)
-    y, p, c = (np.repeat(one, 20) for one in (y, p, c))
+    y, p, c = (np.repeat(one, 10) for one in (y, p, c))
     alone, aware = (entry(tn.report(y, p, intervals=False, **o))["remedies"] for o in ({}, {"cluster": c}))
     for found, other in zip(alone["after"], aware["after"], strict=True):
         assert found["gain_low"] > 0 > other["gain"]

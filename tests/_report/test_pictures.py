@@ -88,7 +88,7 @@ def test_bands_from_pooled_scores_are_at_most_a_count_off():
         assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)
 
 
-@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), (0.001, 0.003), (0.1, 0.15)])
+@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), (0.001, 0.003)])
 def test_axes_show_where_the_scores_are(scale, most):
     axes = axes_of(np.random.default_rng(0).random(2_000) * scale)
     assert (axes["scale"], axes["low"], axes["high"]) == ("linear", 0, pytest.approx(most))
