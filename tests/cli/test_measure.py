@@ -57,16 +57,20 @@ def library(y, p, bins=10, mass=10, **rows):
     }
 
 
+def agree(found, expected):
+    """Compare the measures that are expected; a new one need not be among them."""
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-12)
+
+
 def test_measures_of_a_vector_are_the_librarys(call, measures, binary, tmp_path):
     y, p, w = binary
     np.savez(tmp_path / "x.npz", y=y, a=p, b=p**2, w=w, f=w / 3)
     found = measures("x.npz", "--prob", "a", "--prob", "b")
     assert list(found) == ["a", "b"]
     for name, scores in (("a", p), ("b", p**2)):
-        assert found[name] == pytest.approx({"n": 400, "prevalence": y.mean()} | library(y, scores), rel=1e-12)
+        agree(found[name], {"n": 400, "prevalence": y.mean()} | library(y, scores))
     sums = {"n": (w > 0).sum(), "weight": w.sum(), "prevalence": np.average(y, weights=w)}
-    expected = sums | library(y, p, sample_weight=w)
-    assert measures("x.npz", "--prob", "a", "--weight", "w")["a"] == pytest.approx(expected, rel=1e-12)
+    agree(measures("x.npz", "--prob", "a", "--weight", "w")["a"], sums | library(y, p, sample_weight=w))
     fractions = measures("x.npz", "--prob", "a", "--weight", "f")["a"]
     assert math.isnan(fractions["tce"])
     assert fractions["squared_ece"] == tn.squared_ece(y, p, sample_weight=w / 3, weight_type="importance")
@@ -151,8 +155,7 @@ def test_measures_of_a_matrix_are_the_librarys(measures, matrix):
     expected["squared_ece_confidence"] = tn.squared_ece(tn.tally(y, P, kind="confidence"))
     parts = tn.corp(y, P)
     expected |= {f"brier_{part}": getattr(parts, part) for part in ("miscalibration", "discrimination", "uncertainty")}
-    expected |= {"brier": parts.score, "log_loss": tn.log_loss(y, P)}
-    assert found == pytest.approx(expected, rel=1e-12)
+    agree(found, expected | {"brier": parts.score, "log_loss": tn.log_loss(y, P)})
     usual = measures("x.npz", "--prob", "P")["P"]
     assert usual.items() == {key: value for key, value in found.items() if "top_label" not in key}.items()
 
@@ -276,17 +279,16 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
     data = json.loads(call("measure", "x.npz", "--format", "json").stdout, parse_constant=refuse)
     assert list(data) == ["schema", "version", "data", "bins", "level", "models"]
     assert data["data"] == {"source": "x.npz", "label": "y", "weight": None}
-    assert list(data["bins"]) == ["ece", "mce", "ace", "tce", "squared_ece"]
+    assert data["bins"].keys() >= {"ece", "mce", "ace", "tce", "squared_ece"}
     (model,) = data["models"]
     assert list(model) == ["name", "columns", "classes", "measures", "infinite", "methods", "notes"]
     assert model["measures"]["log_loss"] is None
     assert "log_loss" in model["infinite"]
     assert (model["measures"]["n_certain"], model["measures"]["n_certain_wrong"]) == (1, 1)
-    keys = ["n", "prevalence", *library([0, 1] * 10, np.linspace(0.1, 0.8, 20)), "n_certain", "n_certain_wrong"]
-    ends = ("", "_low", "_high", "_floor")
-    assert list(model["measures"]) == [
-        key + end for key in keys for end in (ends if key not in ("n", "n_certain", "n_certain_wrong") else ("",))
-    ]
+    found, ends = list(model["measures"]), ("", "_low", "_high", "_floor")
+    assert found[:5] == ["n", *(f"prevalence{end}" for end in ends)]
+    assert found[-2:] == ["n_certain", "n_certain_wrong"]
+    assert {key + end for key in library([0, 1] * 10, np.linspace(0.1, 0.8, 20)) for end in ends} < set(found)
 
 
 def cells(text, name):
@@ -305,7 +307,7 @@ def test_every_number_stands_beside_its_interval_or_its_floor(call, tmp_path):
         name, _, interval, floor, *_ = [*re.split(r"\s{2,}", line), "", ""]
         has_floor = re.fullmatch(r"0\.\d*[1-9]\d*|[\d.]+ %", floor) is not None
         assert " to " in interval or (interval == "-" and has_floor != (name == "– discrimination")), line
-    assert "MCE, TCE, smooth ECE, miscalibration: no valid interval is known; compare" in " ".join(notes.split())
+    assert "smooth ECE, miscalibration: no valid interval is known; compare" in " ".join(notes.split())
     lines = call(*asked, "--prob", "recalibrated", "--prob", "truth").stdout.splitlines()
     assert max(map(len, lines)) <= 80
     below = {line.split("  ")[0]: lines[at + 1] for at, line in enumerate(lines[:-1])}

@@ -1,7 +1,6 @@
 """The catalogue of measures is what the pages say."""
 
 import math
-import re
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +36,3 @@ def test_the_page_of_measures_has_a_line_for_each():
     missing = expected - set(text.splitlines())
     assert not missing, "\n".join(["Lines for docs/reference/measures.md:", *missing])
     assert len(expected) == text.count("\n| ") - 1
-
-
-def test_the_page_of_scorers_names_them():
-    text = (REFERENCE / "scorers.md").read_text(encoding="utf-8").partition("## Any other")[0]
-    assert {*re.findall(r"`(\w+)`", text)} >= set(tn.scorers.__all__) - {"scorer"}

@@ -174,7 +174,8 @@ def measurements(
     """The measures of all models with their description."""
     quantities = tuple(_quantities(options, models[0].classes is not None, choice.weight is not None))
     own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
-    bins = {"ece": own, "mce": own} | ({} if binned else {"ace": mass, "tce": blocks})
+    chosen = [one for one in _shown("rows") if one.bins and not one.preset and not (binned and one.scores)]
+    bins = {one.key: mass if one.bins == "mass" else own for one in chosen} | ({} if binned else {"tce": blocks})
     if any(q.key.startswith("squared_ece") for q in quantities):
         bins["squared_ece"] = own if binned else "n^0.4 bins of equal width"
     level = options.level if options.intervals else None
