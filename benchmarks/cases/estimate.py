@@ -15,7 +15,8 @@ from scipy.special import betaincinv, expit, logit, ndtr
 
 import trueness as tn
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
-from trueness.infer._estimate import estimates
+from trueness._tally.evidence import Evidence
+from trueness.infer._estimate import estimates_of
 
 LAWS = ("uniform", "rare", "confident", "tied")
 TIES = np.array([0.05, 0.2, 0.5, 0.8, 0.95])
@@ -127,7 +128,7 @@ def coverage(scenario: Scenario, names: tuple[str, ...], runs: int, rng: np.rand
         truth["observed_expected"] = float(probability(scenario.error, p).sum() / p.sum())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tn.TruenessWarning)
-            found = estimates(names, y, p, cluster=cluster, seed=rng, floor=False)
+            found = estimates_of(names, Evidence.of(y, p, {}, cluster=cluster), rng=rng, floor=False)
         for name, one in found.items():
             if one.bounded:
                 slack = 1e-12 * (1 + abs(truth[name]))

@@ -16,7 +16,8 @@ from processes import child, peak_beyond
 from timing import Pace, race_or_fail, ratio, seconds, times
 
 import trueness as tn
-from trueness.infer._estimate import estimates
+from trueness._tally.evidence import Evidence
+from trueness.infer._estimate import estimates_of
 
 RATIO_BAR, MEMORY_BAR = 600.0, 200e6
 SUM = "p.sum() + y.sum()"
@@ -75,7 +76,11 @@ def _parts(page: Page, n: int) -> None:
         return tn.Tally("binary", (type(tn.tally([0, 1], [0.1, 0.9]).parts[0])(**cells),))
 
     calls: dict[str, Callable[[], Any]] = {SUM: lambda: p.sum() + y.sum(), "tally": lambda: tn.tally(y, p)}
-    calls |= {what: lambda names=names: estimates(names, fresh(), seed=0) for what, names in PARTS.items()}
+    rng = np.random.default_rng(0)
+    calls |= {
+        what: lambda names=names: estimates_of(names, Evidence.of_sums(fresh()), rng=rng)
+        for what, names in PARTS.items()
+    }
     for test in ("spiegelhalter", "cox"):
         calls[f"{test.title()}'s test"] = lambda test=test: tn.calibration_test(fresh(), method=test)
     found = race_or_fail(calls, Pace(rounds=9))

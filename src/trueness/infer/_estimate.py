@@ -12,7 +12,7 @@ from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word, generator
 from trueness._input.row_options import spelled_out
 from trueness._keywords import unknown_keyword
-from trueness._tally.evidence import Evidence
+from trueness._tally.evidence import Evidence, TwoColumns
 from trueness.errors import InputError
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
@@ -152,68 +152,15 @@ def estimate(
         )
     if method == "bootstrap":
         question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
-    level = checked_level(level)
-    whole = question.several or question.measure.key == "accuracy"
-    evidence = Evidence.of(
-        y_true,
-        y_prob,
-        rows,
-        kind=question.measure.view,
-        two_columns="keep" if whole else "binary",
-        cluster=cluster,
-    )
+    level, view = checked_level(level), question.measure.view
+    keep: TwoColumns = "keep" if question.several or question.measure.key == "accuracy" else "binary"
+    evidence = Evidence.of(y_true, y_prob, rows, kind=view, two_columns=keep, cluster=cluster)
     return _answers({"": question}, evidence, level, generator(seed), floor=floor)[""]
-
-
-def estimate_of(
-    measure: str | Callable[..., float],
-    evidence: Evidence,
-    *,
-    level: float = 0.95,
-    floor: bool = True,
-    rng: np.random.Generator,
-    **options: Any,
-) -> Estimate:
-    """One measure of rows or sums that have been read, as :func:`estimate`; `options` are those of the measure."""
-    return _answers({"": _question(measure, options)}, evidence, checked_level(level), rng, floor=floor)[""]
 
 
 def value_of(measure: str | Callable[..., float], evidence: Evidence) -> float:
     """The value alone of one measure of rows or sums that have been read."""
     return _question(measure, {}).value(evidence)
-
-
-def estimates(
-    names: Iterable[str] | Mapping[str, str | Callable[..., float]],
-    y_true: ArrayLike,
-    y_prob: ArrayLike | None = None,
-    *,
-    level: float = 0.95,
-    cluster: ArrayLike | None = None,
-    seed: Seed = None,
-    floor: bool = True,
-    **options: Any,
-) -> dict[str, Estimate]:
-    """Several measures of the same rows or sums, which are read once; the floors share their redrawn labels.
-
-    Parameters
-    ----------
-    names
-        Names of measures, or a mapping from keys of the result to measures as for :func:`estimate`.
-    y_true, y_prob, level, cluster, seed, floor
-        As for :func:`estimate`.
-    **options
-        Options of the rows, and those of measures that take them (`bins`, `norm`, …). `kind`, for a matrix, is
-        'classwise' by default.
-
-    Returns
-    -------
-    dict
-        Estimates by key. A measure that refuses these sums has the value nan and a note.
-    """
-    rows, own = _split(options)
-    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    return estimates_of(names, evidence, level=level, floor=floor, rng=generator(seed), **own)
 
 
 def estimates_of(
@@ -228,8 +175,9 @@ def estimates_of(
 ) -> dict[str, Estimate]:
     """Several measures of rows or sums that have been read; the floors share their redrawn labels.
 
-    `options` are those of measures that take them. A measure that refuses these sums has the value nan and a note.
-    Without `limits` and `floor` there are values only.
+    `names` may map keys of the result to measures as :func:`estimate` takes them; `options` go to the measures that
+    take them. A measure that refuses these sums has the value nan and a note. Without `limits` and `floor` there are
+    values only.
     """
     named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
     questions = {key: _question(one, options, lenient=True) for key, one in named.items()}

@@ -13,6 +13,7 @@ from scipy import sparse
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, effective_number
 from trueness._tally.evidence import Evidence
@@ -23,7 +24,6 @@ from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer.group._segment_tests import SegmentTests, joint_tests
-from trueness._numerics.shrinkage import shrink
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
