@@ -37,18 +37,6 @@ def test_every_public_name_can_be_had_and_is_listed():
         tn.eec  # noqa: B018
 
 
-def test_names_known_to_type_checkers_are_the_names_there_are():
-    import ast
-    from pathlib import Path
-
-    import trueness as tn
-
-    tree = ast.parse(Path(tn.__file__).read_text())
-    block = next(n for n in tree.body if isinstance(n, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(tn.__all__)
-
-
 @pytest.mark.slow
 def test_a_report_leaves_what_scikit_learn_and_scipy_do_not_use(tmp_path):
     arguments = ["report", "--demo", "--rows", "100", "-o", str(tmp_path / "page.html")]

@@ -1,40 +1,44 @@
 """Names and modules that are loaded when they are first used."""
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from typing import Any
 
 __all__ = ["deferred", "lazily"]
 
+_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
+# Not in `__all__`, since a star import must not need their libraries.
+_UNLISTED = {"torch", "CalibrationErrorMetric"}
 
-def lazily(
-    package: str, homes: Mapping[str, tuple[str, ...] | str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose names live in other modules.
 
-    `homes` has the names of each module, as a tuple or in one string; those of "" are modules of the package.
+def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package whose names live in other modules.
+
+    The stub beside `file`, which type checkers read, lists the names: one import for each module.
     """
+    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
     module_of = {
-        name: module for module, names in homes.items() for name in (names.split() if isinstance(names, str) else names)
+        entry.split(" as ")[-1].strip(): module
+        for module, several, one in _IMPORT.findall(stub)
+        for entry in (several or one).split(",")
+        if entry.strip()
     }
+    names = sorted(module_of.keys() - _UNLISTED)
 
     def load(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = module_of[name]
-        value = import_module(f"{package}.{module or name}")
-        if module:
-            value = getattr(value, name)
+        value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    def names() -> list[str]:
-        return sorted(sys.modules[package].__all__)
-
-    return load, names
+    return names, load, names.copy
 
 
 @contextmanager

@@ -1,0 +1,20 @@
+from trueness.infer._estimate import estimate as estimate
+from trueness.infer._panel import panel as panel
+from trueness.infer.band._curve_bands import curve_band as curve_band
+from trueness.infer.band._monotone_band import monotone_band as monotone_band
+from trueness.infer.band._reliability_bands import reliability_bands as reliability_bands
+from trueness.infer.comparison._compare import compare as compare
+from trueness.infer.decision._gate import gate as gate
+from trueness.infer.decision._verdict import verdict as verdict
+from trueness.infer.group._grades import grade_table as grade_table
+from trueness.infer.group._prior_shift import prior_shift as prior_shift
+from trueness.infer.group._segments import segments as segments
+from trueness.infer.group._series import calibration_series as calibration_series
+from trueness.infer.interval._ece_interval import ece_interval as ece_interval
+from trueness.infer.null._noise_floor import noise_floor as noise_floor
+from trueness.infer.plan._validation_size import validation_size as validation_size
+from trueness.infer.test._calibration_test import calibration_test as calibration_test
+from trueness.infer.test._cumulative import cumulative_walk as cumulative_walk
+from trueness.infer.test._equivalence import equivalence_test as equivalence_test
+
+__all__: list[str]

@@ -1,0 +1,10 @@
+from trueness.plot._bins import BinsDisplay as BinsDisplay
+from trueness.plot._bins import TestReliabilityDisplay as TestReliabilityDisplay
+from trueness.plot._cumulative import CumulativeDisplay as CumulativeDisplay
+from trueness.plot._guarantee import GuaranteeDisplay as GuaranteeDisplay
+from trueness.plot._interval import IntervalDisplay as IntervalDisplay
+from trueness.plot._reliability import ReliabilityDisplay as ReliabilityDisplay
+from trueness.plot._terminal import unicode_diagram as unicode_diagram
+from trueness.plot._validity import ValidityDisplay as ValidityDisplay
+
+__all__: list[str]
