@@ -121,7 +121,7 @@ def test_text_labels_need_to_be_told_which_is_the_event(measures, fails):
 def test_scores_out_of_range_are_named_and_placed(measures, fails):
     message = fails("measure", "-", stdin="y,p\n0,50\n1,20\n")
     assert message.startswith(
-        "standard input: Column 'p' must lie in [0, 1]; 2 of 2 values do not, the first is 50 at line 2."
+        "standard input: Column 'p' must lie in [0, 1]; 2 of 2 values do not, the first is 50 at row 0."
     )
     assert "percentages" in message
     logits = "y,p\n0,-1.5\n1,2\n1,0.25\n0,0.5\n"
