@@ -99,6 +99,7 @@ def test_other_separators(tallied, separator, word):
         ("y,p\n0,0.1\n1\n", "x.csv, line 3, has 1 cells where the header has 2. Cells that hold the separator need"),
         ("y,p,g\n0,0.1,\n1,0.2\n", "line 3, has 2 cells where the header has 3"),
         ("y,p\n0,0.1\n1,0.2,7\n", "x.csv cannot be read as text; found more fields"),
+        ("y,p,g\n0,0.1,\n1,0.2,a\rb\n", "x.csv cannot be read as text; new-line character seen"),
         ('y,p,g\n0,0.1,a\n1,0.2,"b\n1,0.2,c\n', "x.csv cannot be read as text"),
         ('y,p,g\n0,0.1,a\n1,0.2,5" pipe\n1,0.2,5" pipe\n1,0.2,c\n', "x.csv cannot be read as text"),
         ("y,p,p\n0,0.1,0.2\n", "x.csv has 2 columns named 'p'."),

@@ -107,7 +107,8 @@ class CsvFile(TextFile):
         odd = pl.any_horizontal(pl.col(*cells).str.contains("\ufffd", literal=True)).any().alias("odd")
         typed, found = self._typed(frame, list(cells), pl.col("short").any(), odd)
         if found["short"]:
-            self._refuse_short_lines()
+            with self._reading():
+                self._refuse_short_lines()
         if found["odd"]:
             raise InputError("", f"{self.name} is not UTF-8; convert it, as `iconv -f latin1 -t utf-8` does")
         return typed.drop("short")
