@@ -7,10 +7,6 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._input.sample import read_sample
-from trueness._tally.row_sums import bins_of_rows
-from trueness._tally.tally import Binned
-from trueness.infer.null._measure_floor import NO_FLOOR, floor_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 DRAWS = 1_000
@@ -70,14 +66,13 @@ def test_the_floor_of_gaps_is_that_of_labels_drawn_row_by_row(law, weights):
 
 
 @pytest.mark.parametrize("n", [400, 60])  # a variance above and below the one from which on sums are normal
-@pytest.mark.parametrize("moments", [False, True])
-def test_bins_draw_their_events_at_their_mean_score_and_less_if_they_know_how_scores_vary(n, moments):
+@pytest.mark.parametrize("spread", [False, True])
+def test_bins_draw_their_events_with_the_spread_of_their_scores(n, spread):
     """The labels of scores between 0 and 1 vary two thirds as much as labels of score 1/2."""
-    p = (np.arange(n) + 0.5) / n
+    p = (np.arange(n) + 0.5) / n if spread else np.full(n, 0.5)
     y = (np.arange(n) % 3 == 0).astype(int)
-    sums = Binned("binary", (bins_of_rows(read_sample(y, p), tn.Edges([0, 1]), moments=moments),))
-    found = tn.estimate("ece", sums, bins=[0, 1], level=0.9, seed=0)
-    values = redrawn_gaps(p if moments else np.full(n, 0.5), np.ones(n), np.array([0, 1]))[0][:, 0]
+    found = tn.estimate("ece", tn.binned(y, p, bins=[0, 1]), bins=[0, 1], level=0.9, seed=0)
+    values = redrawn_gaps(p, np.ones(n), np.array([0, 1]))[0][:, 0]
     assert abs(found.floor - values.mean()) < 4 * values.std() * math.sqrt(1 / 999 + 1 / DRAWS)
 
 
@@ -109,12 +104,6 @@ def test_the_floor_of_top_labels_is_the_mean_over_predicted_classes():
         values = values + (gap @ share) * (top == label).mean()
     # The classes are drawn with one seed each here, so that only means agree.
     assert found.floor == pytest.approx(values.mean(), rel=0.03)
-
-
-def test_draws_without_a_value_are_left_out():
-    found = floor_of(np.array([1.0, np.nan, 3.0, 5.0]), 0.5)
-    assert found == (3.0, 3.0)
-    assert floor_of(np.array([np.nan]), 0.9) is NO_FLOOR
 
 
 def test_sums_of_unequal_weights_at_one_score_have_no_floor_for_drawn_labels_and_rows_have_one():
