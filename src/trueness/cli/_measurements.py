@@ -174,7 +174,7 @@ def measurements(
     """The measures of all models with their description."""
     quantities = tuple(_quantities(options, models[0].classes is not None, choice.weight is not None))
     own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
-    chosen = [one for one in _shown("rows") if one.bins and not one.preset and not (binned and one.scores)]
+    chosen = [one for one in shown_measures("rows") if one.bins and not one.preset and not (binned and one.scores)]
     bins = {one.key: mass if one.bins == "mass" else own for one in chosen} | ({} if binned else {"tce": blocks})
     if any(q.key.startswith("squared_ece") for q in quantities):
         bins["squared_ece"] = own if binned else "n^0.4 bins of equal width"
@@ -223,7 +223,7 @@ def _quantities(options: Options, matrix: bool, weighted: bool, *, binned: bool 
     if weighted:
         yield Quantity("weight", "weight", "in total", "number")
     if not matrix:
-        yield from (Quantity.of(one, options, binned=binned) for one in _shown("rows"))
+        yield from (Quantity.of(one, options, binned=binned) for one in shown_measures("rows"))
         yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
         yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
         return
@@ -231,13 +231,14 @@ def _quantities(options: Options, matrix: bool, weighted: bool, *, binned: bool 
     yield Quantity.of(MEASURES["accuracy"], options, "confidence")
     for kind in options.of_matrix:
         words = "class-wise" if kind == "classwise" else kind
-        for one in _shown("matrix"):
+        for one in shown_measures("matrix"):
             if one.view in ("classwise", kind):
                 yield Quantity.of(one, options, kind, binned=binned).named(words, f"_{kind.replace('-', '_')}")
-    yield from (Quantity.of(one, options, "classwise").named("all classes") for one in _shown("classes"))
+    yield from (Quantity.of(one, options, "classwise").named("all classes") for one in shown_measures("classes"))
 
 
-def _shown(where: str) -> Iterator[Measure]:
+def shown_measures(where: str) -> Iterator[Measure]:
+    """The measures that the catalogue lists somewhere."""
     return (one for one in MEASURES.values() if where in one.shown.split())
 
 
