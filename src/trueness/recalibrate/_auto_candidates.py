@@ -25,7 +25,7 @@ from trueness.recalibrate._cross_fit import (
     number_of_deals,
 )
 from trueness.recalibrate._formula import Linear, joined, own_log_odds
-from trueness.recalibrate._logit_map import Bend, Line, LogitCells, LogitShape, LogScores, Spline, bounded, spline_knots
+from trueness.recalibrate._logit_map import Bend, Line, LogitCells, LogitShape, LogScores, Spline, spline_knots
 from trueness.recalibrate._structured import Structure, fit_structured
 from trueness.typing import Bools, Floats, Ints
 
@@ -85,7 +85,7 @@ def fit_vector(
     held_out, curves = [np.broadcast_to(cells.z, folds.events.shape)], []
     for shape in shapes.values():
         X = shape.basis(cells.z)
-        theta = ridge_logistic(X, weight, events, shape.identity, shape.ridge, bounded(shape) if monotone else None)
+        theta = ridge_logistic(X, weight, events, shape.identity, shape.ridge, shape.bounded if monotone else None)
         curves.append(theta[-1])
         held_out.append((theta[:-1] @ X.T).reshape(folds.events.shape))
     points = [_isotonic_points(cells.z, *one) for one in zip(weight, events, strict=True)]
@@ -174,7 +174,7 @@ def _temperature(rows: Rows) -> Floats:
 
 def _beta_of_each(rows: Rows) -> Floats:
     shape = LogScores()
-    options = shape.identity, shape.ridge, bounded(shape)
+    options = shape.identity, shape.ridge, shape.bounded
     theta = [
         ridge_logistic(shape.basis(own_log_odds(rows.z, k)), rows.w[None], (rows.w * (rows.y == k))[None], *options)[0]
         for k in range(rows.z.shape[1])

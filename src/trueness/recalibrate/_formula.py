@@ -225,7 +225,7 @@ class LogOdds(NamedTuple):
         if self.eps:
             z = bounded_logits(z, self.eps)
             if self.curve.a or self.curve.b:
-                known = tuple(np.clip(one, np.log(self.eps), np.log1p(-self.eps)) for one in known)  # type: ignore[assignment]
+                known = tuple(np.clip(one, np.log(self.eps), np.log1p(-self.eps)) for one in known)
         return np.asarray(expit(self.curve(z, known)))
 
 

@@ -8,8 +8,8 @@ The log-odds of scores 0 and 1 are infinite. One rule holds for all maps: `fit` 
 grades its certainty keep their order and nearly all of their range.
 """
 
-from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,47 +139,39 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
     warn(f"{subject} exactly {'0 or 1' if vector else '0'}{others} and {verb} {where}.", MovedScoresWarning)
 
 
-class LogitShape(Protocol):
-    """A family of maps from log-odds to log-odds, linear in coefficients of which some must not be negative.
+class LogitShape(ABC):
+    """A family of maps from log-odds to log-odds, linear in coefficients of which all but the first are not negative.
 
     The first column of the basis is 1; the others do not decrease in z over the range of the scores. With the bounds, a
     map never decreases.
     """
 
-    @property
-    def identity(self) -> Floats:
-        """Coefficients of the identity; the first one is that of the constant."""
-        ...
+    identity: Floats
+    """Coefficients of the identity; the first one is that of the constant."""
 
     @property
     def ridge(self) -> Floats:
         """The penalty of strength 1: half the squared distance from the identity in the natural coefficients."""
-        ...
+        return np.eye(self.identity.size)
 
+    @property
+    def bounded(self) -> Bools:
+        """The coefficients that must not be negative for the map to increase."""
+        return np.arange(self.identity.size) > 0
+
+    @abstractmethod
     def basis(self, z: Floats) -> Floats:
         """Columns that the coefficients multiply."""
-        ...
 
+    @abstractmethod
     def curve(self, theta: Floats) -> Curve:
         """The map with these coefficients."""
-        ...
 
 
-def bounded(shape: LogitShape) -> Bools:
-    """The coefficients that must not be negative for the map to increase: all but the constant."""
-    return np.arange(shape.identity.size) > 0
-
-
-class Line(NamedTuple):
+class Line(LogitShape):
     """a + bz."""
 
-    @property
-    def identity(self) -> Floats:
-        return np.array([0.0, 1.0])
-
-    @property
-    def ridge(self) -> Floats:
-        return np.eye(2)
+    identity = np.array([0.0, 1.0])
 
     def basis(self, z: Floats) -> Floats:
         return np.column_stack([np.ones_like(z), z])
@@ -188,16 +180,10 @@ class Line(NamedTuple):
         return line(*theta)
 
 
-class LogScores(NamedTuple):
+class LogScores(LogitShape):
     """c + a log p − b log(1 − p), with p the probability of log-odds z."""
 
-    @property
-    def identity(self) -> Floats:
-        return np.array([0.0, 1.0, 1.0])
-
-    @property
-    def ridge(self) -> Floats:
-        return np.eye(3)
+    identity = np.array([0.0, 1.0, 1.0])
 
     def basis(self, z: Floats) -> Floats:
         return log_scores(z)
@@ -207,19 +193,17 @@ class LogScores(NamedTuple):
         return line(c, 0.0, a, b)
 
 
-class Bend(NamedTuple):
+class Bend(LogitShape):
     """a + bz + c z² (`signed`: c z|z|) for |z| up to `reach`, straight beyond.
 
     Coefficients are a and the slopes at two points between which the slope is linear: −reach and reach; signed, 0 and
     reach. The slopes are not negative exactly if the map increases.
     """
 
-    reach: float
-    signed: bool
+    identity = np.array([0.0, 1.0, 1.0])
 
-    @property
-    def identity(self) -> Floats:
-        return np.array([0.0, 1.0, 1.0])
+    def __init__(self, reach: float, *, signed: bool) -> None:
+        self.reach, self.signed = reach, signed
 
     @property
     def ridge(self) -> Floats:
@@ -250,21 +234,15 @@ class Bend(NamedTuple):
         return with_slopes(at, self.basis(at) @ theta, np.array(slope))
 
 
-class Spline(NamedTuple):
+class Spline(LogitShape):
     """A curve whose slope is linear between knots and constant outside them.
 
     Coefficients are the value at 0 and the slope at each knot.
     """
 
-    knots: Floats
-
-    @property
-    def identity(self) -> Floats:
-        return np.concatenate([[0.0], np.ones(self.knots.size)])
-
-    @property
-    def ridge(self) -> Floats:
-        return np.eye(1 + self.knots.size)
+    def __init__(self, knots: Floats) -> None:
+        self.knots = knots
+        self.identity = np.concatenate([[0.0], np.ones(knots.size)])
 
     def basis(self, z: Floats) -> Floats:
         at_zero = self._areas(np.zeros(1))
@@ -341,7 +319,7 @@ class ShapedMap(LogitMap):
         cells = logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape, data = self._curve_shape, (cells.weight[None], cells.events[None])
-        bounds = bounded(shape) if self.monotone else None
+        bounds = shape.bounded if self.monotone else None
         (self.coefficients_,) = ridge_logistic(
             shape.basis(cells.z), *data, shape.identity, self.ridge * shape.ridge, bounds
         )

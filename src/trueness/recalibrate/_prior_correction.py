@@ -230,20 +230,15 @@ class PriorCorrection(Calibrator):
     rate_deploy: float | ArrayLike | None = None
     level: float = 0.95
 
-    @property
-    def weight_(self) -> Any:
-        """The factor by which odds are divided; for a matrix, one per class."""
-        return _exp(self.log_weight_)
-
-    @property
-    def weight_low_(self) -> Any:
-        """Lower confidence limit; None if the weight was given."""
-        return None if self.log_weight_low_ is None else _exp(self.log_weight_low_)
-
-    @property
-    def weight_high_(self) -> Any:
-        """Upper confidence limit; None if the weight was given."""
-        return None if self.log_weight_high_ is None else _exp(self.log_weight_high_)
+    weight_ = property(
+        lambda self: _exp(self.log_weight_), doc="The factor by which odds are divided; for a matrix, one per class."
+    )
+    weight_low_ = property(
+        lambda self: _exp(self.log_weight_low_), doc="Lower confidence limit; None if the weight was given."
+    )
+    weight_high_ = property(
+        lambda self: _exp(self.log_weight_high_), doc="Upper confidence limit; None if the weight was given."
+    )
 
     def _check_parameters(self) -> None:
         _check_choice(self.weight, self.rate_train, self.rate_deploy)
@@ -304,6 +299,8 @@ class PriorCorrection(Calibrator):
 
 
 def _exp(value: Any) -> Any:
+    if value is None:
+        return None
     with np.errstate(over="ignore"):
         found = np.exp(value)
     return float(found) if np.ndim(found) == 0 else found

@@ -56,22 +56,11 @@ class QuadraticScaling(ShapedMap):
 
     @property
     def _curve_shape(self) -> Bend:
-        return Bend(self.reach_, bool(self.signed))
+        return Bend(self.reach_, signed=bool(self.signed))
 
     def _natural(self, i: int) -> float:
         return float((self._curve_shape.natural @ self.coefficients_)[i])
 
-    @property
-    def a_(self) -> float:
-        """The value at log-odds 0."""
-        return self._natural(0)
-
-    @property
-    def b_(self) -> float:
-        """The slope at log-odds 0."""
-        return self._natural(1)
-
-    @property
-    def c_(self) -> float:
-        """The factor of the square."""
-        return self._natural(2)
+    a_ = property(lambda self: self._natural(0), doc="The value at log-odds 0.")
+    b_ = property(lambda self: self._natural(1), doc="The slope at log-odds 0.")
+    c_ = property(lambda self: self._natural(2), doc="The factor of the square.")
