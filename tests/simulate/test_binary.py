@@ -65,7 +65,7 @@ def test_powers_of_beta_scores_have_a_closed_form(a, b, g):
     [
         (None, 0, 0, 0),
         (Logit(slope=0), 1 / 4, 1 / 12, 1 / 2),
-        (halves, 1 / 8, 1 / 48, 1 / 4),
+        pytest.param(halves, 1 / 8, 1 / 48, 1 / 4, id="halves"),
         (Logit(slope=-1), 1 / 2, 1 / 3, 1),
     ],
     ids=str,

@@ -12,7 +12,7 @@ from trueness._report.records import Axes, Blocks, Explorer
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups
-from trueness._text.ticks import linear_ticks, percent_tick, round_up, zoomed_ends
+from trueness._text.numbers import linear_ticks, percent_tick, round_up, zoomed_ends
 from trueness.infer.band._reliability_bands import consistency_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections

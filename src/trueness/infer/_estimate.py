@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from trueness import measure as measures
-from trueness._input.arguments import Seed, checked_word, generator
-from trueness._input.row_options import spelled_out
+from trueness._input.arguments import Seed, checked_word, generator, spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness.errors import InputError

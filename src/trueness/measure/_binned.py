@@ -4,7 +4,7 @@ from typing import Unpack
 
 import numpy as np
 
-from trueness._numerics.power_mean import exponent, power_mean
+from trueness._numerics.averages import exponent, power_mean
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike, EqualMass

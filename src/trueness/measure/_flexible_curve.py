@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_word
+from trueness._numerics.averages import weighted_quantiles
 from trueness._numerics.loess import Loess, loess
 from trueness._numerics.logistic import logits
-from trueness._numerics.quantiles import weighted_quantiles
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import as_tally, takes_rows

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._numerics.power_mean import power_mean
+from trueness._numerics.averages import power_mean
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows

@@ -12,8 +12,8 @@ from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
+from trueness._text.numbers import zoomed_ends
 from trueness._text.strings import visible
-from trueness._text.ticks import zoomed_ends
 from trueness.errors import InputError
 from trueness.plot._canvas import Display, Scale
 from trueness.results import Histogram

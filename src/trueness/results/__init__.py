@@ -2,19 +2,17 @@
 
 from trueness.results._bins import Bands, Bin, BinTable, EstimationError, Histogram, TestedBins
 from trueness.results._comparison import Comparison, Difference
-from trueness.results._curves import Curve, CurveBand, Decomposition, Reliability, Walk
+from trueness.results._curves import Curve, CurveBand, Decomposition, MonotoneBand, Reliability, Walk
 from trueness.results._estimate import Estimate
 from trueness.results._gate import Finding, Gate
 from trueness.results._grades import Grade, GradeTable
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityCurve
 from trueness.results._inference import Interval, NoiseFloor, Significance
-from trueness.results._internal_validation import Validation
-from trueness.results._monotone_band import MonotoneBand
 from trueness.results._panel import Panel
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
-from trueness.results._validation_size import ValidationSize
+from trueness.results._validation import Validation, ValidationSize
 from trueness.results._verdict import Flags, Verdict
 
 __all__ = [

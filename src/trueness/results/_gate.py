@@ -24,6 +24,7 @@ class Finding(Record):
     model: str
     """The model; empty if it has no name."""
     quantity: Quantity
+    """The quantity judged."""
     bins: str
     """The bins of the ECE, as Python writes them; empty for other quantities."""
     bound: float
@@ -31,10 +32,15 @@ class Finding(Record):
     n: int
     """Rows."""
     estimate: float
+    """Its estimate."""
     low: float
+    """Lower limit."""
     high: float
+    """Upper limit."""
     level: float
+    """Confidence level of each limit."""
     outcome: Outcome
+    """What follows."""
     pvalue: float | None = None
     """That of the equivalence test, if the bound had to be shown to be kept."""
     too_good: float | None = None
@@ -50,7 +56,7 @@ class Finding(Record):
     @property
     def name(self) -> str:
         """The quantity in a table."""
-        return _NAMES[self.quantity]
+        return _NAMES.get(self.quantity, self.quantity)
 
     @property
     def demand(self) -> str:
@@ -65,7 +71,9 @@ class Finding(Record):
     @property
     def words(self) -> str:
         """The quantity in full."""
-        return f"ECE in {rule_in_words(self.bins)}" if self.quantity == "ece" else _WORDS[self.quantity]
+        return (
+            f"ECE in {rule_in_words(self.bins)}" if self.quantity == "ece" else _WORDS.get(self.quantity, self.quantity)
+        )
 
     @property
     def reason(self) -> str:
@@ -117,11 +125,13 @@ class Gate(Record):
     _columns = ("findings",)
 
     findings: tuple[Finding, ...]
+    """One for each model, group and quantity."""
     require: bool
     """Whether the bounds had to be shown to be kept."""
     level: float
     """Confidence level of all limits together, or of each that certifies."""
     notes: tuple[str, ...] = ()
+    """What was decided about the rows."""
 
     @property
     def passed(self) -> bool:

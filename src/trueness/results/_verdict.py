@@ -48,6 +48,7 @@ class Flags(Record):
     """Segments, or classes, that were found to be miscalibrated."""
 
     kind: Literal["segment", "class"]
+    """What was examined."""
     flagged: int
     """How many were flagged."""
     total: int
@@ -178,7 +179,7 @@ def _headline(v: Verdict) -> str:
         "too-few-rows": f"{rows} too few to tell whether the {what} are calibrated",
         "too-good": f"Too good to be true for new rows: the labels agree with the {what} better than chance allows",
         "undetermined": "Calibration could not be tested",
-    }[v.code]
+    }.get(v.code, v.code)
 
 
 def _impossible(v: Verdict) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_whole, checked_word
-from trueness._numerics.power_mean import exponent, power_mean
+from trueness._numerics.averages import exponent, power_mean
 from trueness._numerics.quadrature import integral, supremum
 from trueness.errors import InputError, Place
 from trueness.typing import ArrayLike, Floats, Ints, Kind, Norm

@@ -11,10 +11,9 @@ import numpy as np
 from trueness._keywords import suggests_keywords
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid import GridCells
+from trueness._tally.grid import GridCells, Sketch
 from trueness._tally.rows_or_sums import binned, sketch, tally
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
-from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
 from trueness.sources import _gather as gather

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueness._numerics.power_mean import exponent
+from trueness._numerics.averages import exponent
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, product_sums, segment_sums
 from trueness._tally.evidence import Evidence
