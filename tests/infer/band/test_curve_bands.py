@@ -204,6 +204,7 @@ def test_no_curve_has_no_band():
         band = curve_band([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9])
     assert np.isnan(band.low).all()
     assert str(band) == "95 % pointwise confidence band of a spline curve at 512 scores: no finite estimate"
+    assert (band.resamples, band.x.size) == (0, 512)
     y, p = simulated(60)
     assert np.isnan(curve_band(y, p, at=[0.0, 0.5, 1.0]).low).tolist() == [True, False, True]
     assert np.isnan(curve_band(y, p, curve="loess", at=[0.001, 0.5]).low).tolist() == [True, False]

@@ -234,10 +234,19 @@ MANY_DIRECTIONS = 10**5
 
 
 def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Floats]) -> float:
-    """A p-value of calibration from the sums of cells and of directions; rows are independent.
+    r"""A p-value of calibration, proven for every n, from the sums of cells and of directions of independent rows.
 
     `partitions` are first cells of groups, one of them being the whole, and `directions` one number per distinct score.
     Neither may depend on the labels.
+
+    **Cells.** For the O events of N labels with mean probability p, :math:`P(D \ge x) \le e^{-x}` on each side of Np
+    (Chernoff), with :math:`D = O \log \frac{O}{Np} + (N - O) \log \frac{N - O}{N(1 - p)}`. Both sides together, D is
+    stochastically at most log 2 + E, E exponential: the sum over B cells is at most B log 2 plus a Gamma(B) number, and
+    the largest exceeds x with probability at most :math:`2 B e^{-x}`.
+
+    **Directions.** For :math:`S = \sum a_i (y_i - p_i)`,
+    :math:`P(S \ge s) \le \exp(\sum \log(1 - p_i + p_i e^{t a_i}) - t \sum a_i p_i - t s)` for every t > 0. All bounds
+    are combined by Bonferroni's inequality.
     """
     bounds = [b for first in partitions for b in _bounds_of_cells(cells, first)]
     bounds += [_bound_of_direction(cells, a) for a in directions]

@@ -130,22 +130,12 @@ class Matrix(NamedTuple):
     names: tuple[str, ...]
 
 
-def contradicted_rows(p: Floats, y: Ints) -> int:
-    """Rows whose class has score exactly 0."""
-    return int((p[np.arange(y.size), y] == 0).sum())
-
-
 def moved_inside(p: Floats, y: Ints, unit: float) -> Floats:
     """The scores with zeros moved to the share of their class, by at most half a unit, and rows that sum to one."""
     zero = p == 0
     wrong = (zero & (y[:, np.newaxis] == np.arange(p.shape[1]))).sum(axis=0)
     moved = np.where(zero, np.minimum(unit / 2, wrong / np.maximum(zero.sum(axis=0), 1)), p)
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
-
-
-def classes_of(p: Floats, y: Ints, names: Sequence[Hashable]) -> Matrix:
-    """Every class against the rest."""
-    return Matrix(p, y, tuple(map(_class_name, names)))
 
 
 def largest_of(p: Floats, y: Ints, k: int) -> Matrix:
@@ -166,15 +156,14 @@ def matrix_outcome(
     rounded_to: float | None = None,
 ) -> Outcome:
     """The test of every class or, with `k`, of the k largest scores of each row."""
-    contradicted = contradicted_rows(p, y)
-    impossible = (
-        f"{contradicted:,} of {y.size:,} rows {'has' if contradicted == 1 else 'have'} a class of score exactly 0"
-    )
+    contradicted = int((p[np.arange(y.size), y] == 0).sum())
+    have = "has" if contradicted == 1 else "have"
+    impossible = f"{contradicted:,} of {y.size:,} rows {have} a class of score exactly 0"
     if contradicted and rounded_to is None:
         details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
         return Outcome(0.0, 0.0, impossible_in_words(impossible, None), details=details)
     p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
-    matrix = classes_of(p, y, names) if k is None else largest_of(p, y, k)
+    matrix = Matrix(p, y, tuple(map(_class_name, names))) if k is None else largest_of(p, y, k)
     what = "problems (each class, and the largest score)" if k is None else "scores"
     outcome = joint_outcome(matrix_test(matrix, draws, rng, largest=k is None), what)
     if not contradicted:
