@@ -61,7 +61,7 @@ def test_metrics_can_be_copied_pickled_and_saved():
     fresh = CalibrationErrorMetric(bins=5)
     fresh.persistent(True)
     fresh.load_state_dict(metric.state_dict())
-    impossible = {name: sums + 2**40 for name, sums in metric.state_dict().items()}
+    impossible = {name: sums - 2**40 for name, sums in metric.state_dict().items()}
     with pytest.raises(tn.InputError, match="The sums cannot be read"):
         fresh.load_state_dict(impossible)
     assert torch.equal(fresh.sums, metric.sums)

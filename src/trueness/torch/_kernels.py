@@ -112,15 +112,51 @@ def _class_scores(
 
 
 @triton.jit
+def _confidences(
+    z_rows, y_rows, limits, faults, block, n, k: tl.constexpr, DEPTH: tl.constexpr, SKIPPED: tl.constexpr,
+    B: tl.constexpr, STEPS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+):  # fmt: skip
+    """As `_row_scores`, for the largest probabilities of short rows of logits, of which a thread reads every T-th."""
+    own = block.to(tl.int64) * (T * V) + tl.arange(0, T * V)
+    label = tl.load(y_rows + tl.minimum(own, n - 1))
+    top, found, total = _alone(z_rows, tl.minimum(own, n - 1), k, DEPTH)
+    p = (1.0 / total).to(tl.float64)
+    keep = own < n
+    if SKIPPED is not None:
+        keep = keep & (label != SKIPPED)
+    good = _inside(p, keep, (p > 0) & (top > float("-inf")), (label >= 0) & (label < k), limits, faults, B, STEPS)
+    hit = tl.reshape(found == label, (V, T))
+    return tl.trans(tl.reshape(p, (V, T))), tl.trans(hit), tl.trans(tl.reshape(good, (V, T)))
+
+
+@triton.jit
+def _columns(x):
+    """The columns of a block, of which each thread has a row."""
+    if x.shape[1] == 2:
+        columns = tl.split(x)
+    else:
+        even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
+        columns = tl.split(even) + tl.split(odd)
+    return columns
+
+
+@triton.jit
 def _add(sums, place, values, FROM: tl.constexpr, TO: tl.constexpr, LOW: tl.constexpr):
     """Add values to the sums FROM … TO of their bin; the second of each half is 0 in bins from LOW on."""
     C: tl.constexpr = len(values)
+    place = _columns(place)
+    parts = ()
+    for j in tl.static_range(C):
+        parts += (_columns(values[j]),)
     new = ()
     for j in tl.static_range(len(sums)):
         if (j < FROM or j >= TO) or (j % (C // 2) == 1 and j // C >= LOW):
             new += (sums[j],)
         else:
-            new += (sums[j] + tl.sum((place == j // C).to(tl.float64) * values[j % C], axis=1),)
+            total = sums[j]
+            for v in tl.static_range(len(place)):
+                total += tl.where(place[v] == j // C, 1.0, 0.0).to(tl.float64) * parts[j % C][v]
+            new += (total,)
     return new
 
 
@@ -136,13 +172,15 @@ def _report(to, sums, there, SPREAD: tl.constexpr):
 @triton.jit(do_not_specialize=["k"])
 def scores(
     p_rows, y_rows, top_rows, share_rows, limits, table, faults, n, k,
-    CLASSES: tl.constexpr, WHOLE: tl.constexpr, MOMENTS: tl.constexpr, SKIPPED: tl.constexpr, B: tl.constexpr,
-    STEPS: tl.constexpr, BINS: tl.constexpr, LOW: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
+    CLASSES: tl.constexpr, ROW: tl.constexpr, DEPTH: tl.constexpr, PARTS: tl.constexpr, WHOLE: tl.constexpr,
+    MOMENTS: tl.constexpr, SKIPPED: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr, BINS: tl.constexpr,
+    LOW: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Whole-number sums in some BINS: of a vector of scores, or of the CLASSES of logits, one for each thread.
+    """Whole-number sums in some BINS: of a vector of scores, or of logits.
 
-    The count stands above the 39 bits of Σhi, which are enough for 8,191 scores. Scores of classes above the first bin
-    are rare, and so are those of the row's own class.
+    Scores may have PARTS, named in `top_rows`. Of rows of logits, the confidence is summed if ROW, their length, is
+    given, or the CLASSES, one for each thread, of which few score above the first bin. The count stands above the 39
+    bits of Σhi, which are enough for 8,191 scores.
     """
     H: tl.constexpr = 4 if MOMENTS else 2
     first = tl.program_id(1) * BINS
@@ -154,10 +192,15 @@ def scores(
             p, event, good = _class_scores(
                 p_rows, y_rows, top_rows, share_rows, limits, faults, block, n, k, WHOLE, B, STEPS, T, V
             )
+        elif ROW > 0:
+            p, event, good = _confidences(p_rows, y_rows, limits, faults, block, n, ROW, DEPTH, SKIPPED, B, STEPS, T, V)
         else:
-            p, event, good, _at = _row_scores(p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V)
+            p, event, good, at = _row_scores(p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V)
         p = tl.where(good, p, 0.0)
-        place = tl.where(good, _place(p, limits, B, STEPS) - first, BINS)
+        place = _place(p, limits, B, STEPS)
+        if PARTS > 1:
+            place += _read(top_rows, at, at < n, WHOLE) * B
+        place = tl.where(good, place - first, BINS)
         hi, lo = _whole(p)
         values = (hi + 549755813888.0, lo)
         if MOMENTS:
@@ -171,17 +214,14 @@ def scores(
         else:
             sums = _add(sums, place, values, 0, BINS * 2 * H, LOW)
     to = table + first * 10
-    there = first < B
+    there = first < PARTS * B
     if CLASSES:
         column = tl.program_id(0) * T + tl.arange(0, T)
         to += column.to(tl.int64) * (B * 10)
         there = column < k
     for j in tl.static_range(BINS * 2 * H):
-        if j % (2 * H) < H:
-            whole = (sums[j] - sums[j + H]).to(tl.int64)
-        else:
-            whole = sums[j].to(tl.int64)
-        own = there & (first + j // (2 * H) < B)
+        whole = (sums[j] - (sums[j + H] if j % (2 * H) < H else 0.0)).to(tl.int64)
+        own = there & (first + j // (2 * H) < PARTS * B)
         cell = to + j // H * 5
         if j % H == 0:
             _report(cell, whole >> 39, own, CLASSES)
@@ -214,7 +254,7 @@ def weights(
         p = tl.where(good, p, 0.0)
         w = tl.where(good & fair, w, 0.0)
         place = _place(p, limits, B, STEPS) - first
-        count = (w > 0).to(tl.float64) + (w != tl.floor(w)).to(tl.float64) * 67108864.0
+        count = (tl.where(w > 0, 1.0, 0.0) + tl.where(w != tl.floor(w), 67108864.0, 0.0)).to(tl.float64)
         event_weight = tl.where(event, w, 0.0)
         values = (count, w, w * w, event_weight, w * p, event_weight * p)
         if MOMENTS:
@@ -244,26 +284,39 @@ def _absorb(z, first, largest, total, where):
 
 
 @triton.jit
-def logits(
-    z_rows, y_rows, confidence, correct, besides, n,
-    k: tl.constexpr, WIDE: tl.constexpr, BESIDES: tl.constexpr, SKIPPED: tl.constexpr,
-    DEPTH: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    """The largest probability of each row, from one read of the logits, and whether its class is the label.
+def _alone(z_rows, row, k: tl.constexpr, DEPTH: tl.constexpr):
+    """Largest entries of short rows, where they stand, and sums of powers; a thread has a row in its registers."""
+    entry = tl.arange(0, DEPTH)[:, None]
+    pieces = ()
+    for i in tl.static_range(0, k, DEPTH):
+        z = tl.load(z_rows + (row[None, :] * k + (i + entry)))
+        pieces += (z if z.dtype == tl.float64 else z.to(tl.float32),)
+    top = tl.max(pieces[0], axis=0)
+    for i in tl.static_range(1, len(pieces)):
+        top = tl.maximum(top, tl.max(pieces[i], axis=0))
+    base = tl.where(top == float("-inf"), 0.0, top)[None, :]
+    total = tl.sum(_power(pieces[0] - base), axis=0)
+    found = tl.min(tl.where(pieces[0] == top[None, :], entry, k), axis=0)
+    for i in tl.static_range(1, len(pieces)):
+        total += tl.sum(_power(pieces[i] - base), axis=0)
+        found = tl.minimum(found, tl.min(tl.where(pieces[i] == top[None, :], i * DEPTH + entry, k), axis=0))
+    return top, found, total
 
-    Rows are read in pieces of DEPTH times WIDTH entries. Each column of these has a maximum and a sum of its own, and
-    knows the piece where it found the maximum; the place in that piece is looked up in the end. The confidence is nan
-    for a row without a softmax. Right or wrong is 2 for a label that is no class, and 3 for the label that is SKIPPED.
+
+@triton.jit
+def _in_pieces(z_rows, row, k: tl.constexpr, WIDE: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr):
+    """The same for rows of any length, read in pieces of DEPTH times WIDTH entries.
+
+    Each column of these has a maximum and a sum of its own, and knows the piece where it found the maximum; the place
+    in that piece is looked up in the end.
     """
     STEP: tl.constexpr = DEPTH * WIDTH
     LAST: tl.constexpr = (k - 1) // STEP * STEP
-    own = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    row = tl.minimum(own, n - 1)
     entry = tl.arange(0, DEPTH)[:, None, None] * WIDTH + tl.arange(0, WIDTH)[None, None, :]
     at = z_rows + (row[None, :, None] * k + entry)
-    largest = tl.full((ROWS, WIDTH), float("-inf"), WIDE)
-    total = tl.zeros((ROWS, WIDTH), WIDE)
-    where = tl.zeros((ROWS, WIDTH), tl.int32)
+    largest = tl.full((row.shape[0], WIDTH), float("-inf"), WIDE)
+    total = tl.zeros(largest.shape, WIDE)
+    where = tl.zeros(largest.shape, tl.int32)
     for i in range(0, LAST, STEP):
         z = tl.load(at + i, eviction_policy="evict_first").to(WIDE)
         largest, total, where = _absorb(z, i, largest, total, where)
@@ -277,7 +330,27 @@ def logits(
         seen = (largest == top[:, None])[None, :, :] & (place < k)
         z = tl.load(at + where[None, :, :], mask=seen, other=float("-inf")).to(WIDE)
     found = tl.min(tl.min(tl.where(z == top[None, :, None], place, k), axis=0), axis=1)
+    return top, found, total
+
+
+@triton.jit(do_not_specialize=["n"])
+def logits(
+    z_rows, y_rows, confidence, correct, besides, n,
+    k: tl.constexpr, WIDE: tl.constexpr, BESIDES: tl.constexpr, SKIPPED: tl.constexpr,
+    DEPTH: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """The largest probability of each row, from one read of the logits, and whether its class is the label.
+
+    The confidence is nan for a row without a softmax. Right or wrong is 2 for a label that is no class, and 3 for the
+    label that is SKIPPED.
+    """
+    own = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    row = tl.minimum(own, n - 1)
     label = tl.load(y_rows + row)
+    if WIDTH == 1:
+        top, found, total = _alone(z_rows, row, k, DEPTH)
+    else:
+        top, found, total = _in_pieces(z_rows, row, k, WIDE, DEPTH, WIDTH)
     hit = tl.where((label < 0) | (label >= k), 2, (found == label).to(tl.int32))
     if SKIPPED is not None:
         hit = tl.where(label == SKIPPED, 3, hit)

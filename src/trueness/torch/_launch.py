@@ -19,7 +19,8 @@ _THREADS = 32  # of a program that sums
 _MOST_BINS = 256  # each group of bins reads the rows again, but torch's operations are as slow as 16 groups
 _MOST_ROWS = 8_000  # that a thread adds, and a block more: 13 bits, for a count beside Σhi
 _MOST_WEIGHTED_ROWS = 4_000  # a plain sum of as many positive terms has a relative error below 4.6e-13
-_PROGRAMS = 32  # that sum, for each multiprocessor
+_PROGRAMS = 16  # that sum, for each multiprocessor
+_SHORT_PROGRAMS = 12  # that sum confidences of short rows, and have room at the same time
 _FEWEST_BLOCKS = 4  # for one program
 _OF_A_THREAD = 32  # entries of a row that one thread reads alone
 _IN_REGISTERS = 8_192  # bytes of rows, as wide as their powers, that one warp holds
@@ -61,47 +62,56 @@ def _processors(device: int) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def _bins(ruler: Ruler, score: torch.dtype, most: int) -> tuple[int, dict[str, int]]:
-    """Into how many groups the bins are divided, at most `most` in each, and the constants of bins."""
+def _bins(ruler: Ruler, score: torch.dtype, most: int, parts: int = 1) -> tuple[int, dict[str, int]]:
+    """Into how many groups the bins of all parts are divided, at most `most` in each, and the constants of bins."""
     narrow, size = score != torch.float64, ruler.size
-    groups = -(-size // most)
+    groups = -(-parts * size // most)
     steps = 0 if ruler.uniform and narrow else max(1, (size - 1).bit_length())
-    return groups, {"B": size, "STEPS": steps, "BINS": -(-size // groups)}
+    return groups, {"B": size, "STEPS": steps, "BINS": -(-parts * size // groups)}
 
 
-def score_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
+def score_sums(
+    rows: TensorRows, layout: Layout, into: Sums | None = None, part: torch.Tensor | None = None, parts: int = 1
+) -> Sums:
     """As :func:`trueness.torch._sums.score_sums`; rows without weights are added to `into`."""
     ruler, weighted = layout.ruler, rows.w is not None
-    if ruler.size > _MOST_BINS:
-        return sums_by_operations(rows, layout)
-    sums = no_sums(1, ruler.size, rows.p.device, weighted=weighted) if into is None or weighted else into
+    if parts * ruler.size > _MOST_BINS or (weighted and parts > 1):
+        return sums_by_operations(rows, layout, part, parts)
+    sums = no_sums(parts, ruler.size, rows.p.device, weighted=weighted) if into is None or weighted else into
     y, p, skipped = as_bytes(rows.codes).contiguous(), rows.p.contiguous(), rows.skipped
     w = rows.w if rows.w is None or rows.w.dtype.is_floating_point else rows.w.double()
     w = w if w is None else w.contiguous()
-    vector = 2 if torch.float64 in (p.dtype, w if w is None else w.dtype) else 4
+    wide = torch.float64 in (p.dtype, w if w is None else w.dtype) or (p.ndim == 2 and p.shape[1] > 16)
+    vector = 2 if wide else 4
     block, n = _THREADS * vector, p.shape[0]
     full = n - n % block  # wide reads need whole blocks
     for some, whole in ((slice(0, full), True), (slice(full, n), False)):
         if some.start < some.stop:
             few = rows._replace(y=y[some], p=p[some], w=None if w is None else w[some])
-            _vector_sums(few, layout, sums, {"WHOLE": whole, "MOMENTS": layout.moments, "SKIPPED": skipped}, vector)
+            options = {"WHOLE": whole, "MOMENTS": layout.moments, "SKIPPED": skipped}
+            _vector_sums(few, layout, sums, options, vector, p if part is None else part[some], parts)
     return sums
 
 
-def _vector_sums(rows: TensorRows, layout: Layout, sums: Sums, options: dict[str, Any], vector: int) -> None:
+def _vector_sums(
+    rows: TensorRows, layout: Layout, sums: Sums, options: dict[str, Any], vector: int, part: torch.Tensor, parts: int
+) -> None:
     p, n, limits, weighted = rows.p, rows.p.shape[0], layout.ruler.limits(rows.p.device), rows.w is not None
     most = (8 if layout.moments else 10) if weighted else (5 if layout.moments else 16)
-    groups, bins = _bins(layout.ruler, p.dtype, most)
+    groups, bins = _bins(layout.ruler, p.dtype, most, parts)
     blocks = -(-n // (_THREADS * vector * _FEWEST_BLOCKS))
-    shares = min(blocks, max(1, _processors(p.device.index) * _PROGRAMS // groups))
+    programs = _processors(p.device.index) * (_PROGRAMS if p.ndim == 1 else _SHORT_PROGRAMS)
+    shares = min(blocks, max(1, programs // groups))
     shares = max(shares, -(-n // (_THREADS * (_MOST_WEIGHTED_ROWS if weighted else _MOST_ROWS))))
     size = {"T": _THREADS, "V": vector}
     if weighted:
         arguments = p, rows.y, rows.w, limits, sums.weighted, sums.faults, n
         _launch(kernels.weights, (1, groups, shares), arguments, {**options, **bins, "LARGEST": LARGEST, **size})
         return
-    arguments = p, rows.y, p, p, limits, sums.flat, sums.faults, n, 0
-    constants = {"CLASSES": False, **options, **bins, "LOW": _low(layout.ruler, p.dtype, groups), **size}
+    arguments = p, rows.y, part, p, limits, sums.flat, sums.faults, n, 0
+    low = parts * bins["B"] if parts > 1 else _low(layout.ruler, p.dtype, groups)
+    row, depth = (0, 1) if p.ndim == 1 else (p.shape[1], _pieces(p.shape[1], p.element_size())[1]["DEPTH"])
+    constants = {"CLASSES": False, "ROW": row, "DEPTH": depth, "PARTS": parts, **options, **bins, "LOW": low, **size}
     _launch(kernels.scores, (1, groups, shares), arguments, constants)
 
 
@@ -115,13 +125,17 @@ def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Su
     ruler, by_class = layout.ruler, layout.kind == "classwise"
     if by_class and (rows.w is not None or ruler.size > _MOST_BINS):
         return class_sums(rows, layout)
+    z = rows.p.contiguous()  # the order in which powers are added depends on wide reads, and these on the address
+    rows = rows._replace(p=z if z.data_ptr() % 16 == 0 else z.clone())
+    if layout.kind == "confidence" and rows.w is None and z.shape[1] <= _OF_A_THREAD and ruler.size <= 16:
+        return score_sums(rows, layout, into)
     besides = {"classwise": "largest", "top-label": "place"}.get(layout.kind, "nothing")
     confidence, correct, top = _tops(rows, besides)
     tops = TensorRows(correct, confidence, rows.w, None if rows.skipped is None else _SKIPPED)
     if layout.kind == "confidence":
         return score_sums(tops, layout, into)
     if layout.kind == "top-label":
-        return sums_by_operations(tops, layout, top, rows.p.shape[1])
+        return score_sums(tops, layout, into, top, rows.p.shape[1])
     sums = no_sums(rows.p.shape[1], ruler.size, rows.p.device) if into is None else into
     good = sift(sums, {BAD_SCORE: ~confidence.isnan(), BAD_LABEL: correct != 2}, tops)
     _class_sums(rows, layout, top, torch.where(good, confidence, 0.0), sums)
@@ -138,16 +152,26 @@ def _class_sums(rows: TensorRows, layout: Layout, top: torch.Tensor, share: torc
     tiles = -(-k // _THREADS)
     shares = max(1, min(-(-n // (vector * 16)), 2 * _processors(device.index) * _PROGRAMS // (tiles * groups)))
     shares = max(shares, -(-n // _MOST_ROWS))
-    z, y = rows.p.contiguous(), as_bytes(rows.codes).contiguous()
-    arguments = z, y, top, share, layout.ruler.limits(device), sums.flat, sums.faults, n, k
+    arguments = (
+        rows.p,
+        as_bytes(rows.codes).contiguous(),
+        top,
+        share,
+        layout.ruler.limits(device),
+        sums.flat,
+        sums.faults,
+        n,
+        k,
+    )
     options = {"WHOLE": n % vector == 0, "MOMENTS": layout.moments, "SKIPPED": None}
     size = {"LOW": _low(layout.ruler, share.dtype, groups), "T": _THREADS, "V": vector}
-    _launch(kernels.scores, (tiles, groups, shares), arguments, {"CLASSES": True, **options, **bins, **size})
+    constants = {"CLASSES": True, "ROW": 0, "DEPTH": 1, "PARTS": 1, **options, **bins, **size}
+    _launch(kernels.scores, (tiles, groups, shares), arguments, constants)
 
 
 def _tops(rows: TensorRows, besides: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The confidence of each row, whether it is right, and its largest logit, or that one's place, if requested."""
-    z, y, (n, k) = rows.p.contiguous(), as_bytes(rows.codes).contiguous(), rows.p.shape
+    z, y, (n, k) = rows.p, as_bytes(rows.codes).contiguous(), rows.p.shape
     wide = torch.float64 if z.dtype == torch.float64 else torch.float32
     confidence = torch.empty(n, dtype=wide, device=z.device)
     correct = torch.empty(n, dtype=torch.uint8, device=z.device)
