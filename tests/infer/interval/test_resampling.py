@@ -103,6 +103,8 @@ def test_bootstraps_draw_rows_up_to_2000_and_the_sums_of_bins_beyond(method):
     assert ece_interval(tn.binned(y, p, bins=5), **options) == ece_interval(tn.tally(y, p), **options) == found
     assert ece_interval(y, p, sample_weight=np.ones(2_001), **options) == found
     assert ece_interval(y[1:], p[1:], **options) != ece_interval(tn.binned(y[1:], p[1:], bins=5), **options)
+    once = ece_interval(y[:60], p[:60], **options | {"resamples": 1, "method": "bootstrap"})
+    assert once.low == once.high
 
 
 @pytest.mark.parametrize("method", SPLITTING)
