@@ -10,7 +10,6 @@ from trueness import torch as torch
 from trueness._report.report import Report as Report
 from trueness._report.report import report as report
 from trueness._tally.accumulator import Accumulator as Accumulator
-from trueness._tally.grid import Sketch as Sketch
 from trueness._tally.rows_or_sums import binned as binned
 from trueness._tally.rows_or_sums import sketch as sketch
 from trueness._tally.rows_or_sums import tally as tally
@@ -21,6 +20,7 @@ from trueness._tally.rules import EqualMass as EqualMass
 from trueness._tally.rules import EqualWidth as EqualWidth
 from trueness._tally.rules import Isotonic as Isotonic
 from trueness._tally.rules import MassAndWidth as MassAndWidth
+from trueness._tally.sketch import Sketch as Sketch
 from trueness._tally.tally import Binned as Binned
 from trueness._tally.tally import Tally as Tally
 from trueness._version import __version__ as __version__

@@ -11,10 +11,10 @@ from trueness._input.columns import column
 from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums, model_context
-from trueness._tally.grid import Sketch
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, quietly
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions

@@ -15,11 +15,11 @@ from trueness._input.labels import checked_order
 from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import store
-from trueness._tally.grid import Sketch
 from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.rows_or_sums import binned_of, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Ints, Kind, Missing

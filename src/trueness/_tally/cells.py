@@ -167,7 +167,7 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
 
     Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are returned unchanged.
     Scores of exactly 0 and 1 are merged like any others: a caller that needs log-odds sets them apart first. Beside
-    the `most`, the first cells of bins (`starts`) and so many outermost cells at either end (`ends`) begin a cell.
+    the `most`, the first cells of bins (`starts`) and `ends` outermost cells at either end begin a cell.
 
     Examples
     --------

@@ -20,7 +20,6 @@ from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, cluster_codes, cluster_column, codes_by_content, warn_few_clusters
-from trueness._tally.grid import Sketch, check_sketch_rule
 from trueness._tally.multiclass import (
     TWO_COLUMNS,
     View,
@@ -32,6 +31,7 @@ from trueness._tally.multiclass import (
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, sample_and_kind, tally_of, warn_one_class
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
+from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, TruenessWarning, warn
 from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions

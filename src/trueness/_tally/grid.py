@@ -1,7 +1,5 @@
 """`GridCells`: the sums of the rows in each cell of a fixed grid, and the pass over the rows that makes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,7 @@ from trueness._kernels.reference import faults, weight_faults
 from trueness._tally.bins import MOST_EXACT, Bins, fits, sums_from
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total, same
 from trueness._tally.row_sums import are_whole, ready_chunks
-from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule
-from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
+from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
@@ -48,7 +45,7 @@ class GridCells:
         self.table, self.floats, self.squares = table, floats, squares
 
     @classmethod
-    def empty(cls) -> GridCells:
+    def empty(cls) -> "GridCells":
         """No rows: adding them changes nothing."""
         none = np.zeros(0, dtype=np.int64)
         return cls(none, none, np.zeros((0, 2)), np.zeros((0, 2, 5), dtype=np.int64))
@@ -148,7 +145,7 @@ class GridCells:
         floats = sums_from(start, np.column_stack(columns).astype(np.float64))
         return Bins(edges, None, floats, count, moments=True, whole=self.whole)
 
-    def __add__(self, other: GridCells) -> GridCells:
+    def __add__(self, other: "GridCells") -> "GridCells":
         if self.whole != other.whole:
             return self._as_floats() + other._as_floats()
         cell = np.union1d(self.cell, other.cell)
@@ -172,12 +169,12 @@ class GridCells:
         refuse_full_cells(table[:, :, 0])
         return GridCells(cell, count, ends, table, None, squares).settled()
 
-    def settled(self) -> GridCells:
+    def settled(self) -> "GridCells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
         within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
         return self if within else self._as_floats()
 
-    def _as_floats(self) -> GridCells:
+    def _as_floats(self) -> "GridCells":
         if self.table is None:
             return self
         floats = np.stack([self.by_label.astype(np.float64), self.scores_by_label, self.squares_by_label], axis=2)
@@ -251,50 +248,3 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
     by_cell = np.moveaxis(floats.sum(axis=3), 0, 1)[cell]  # rows, Σw, Σw², Σwy, Σwp, Σwp², Σwyp of each label
     sums, squares = by_cell[:, :, [1, 4, 5]], by_cell[:, :, 2]
     return GridCells(cell, count[cell], ends[cell], None, np.ascontiguousarray(sums), np.ascontiguousarray(squares))
-
-
-class Sketch(Parts[GridCells]):
-    """The sums of the rows in each of 7,684 fixed cells.
-
-    Cells are fine near 0 and near 1: none is wider than 1/128 of the distance of its scores from the nearer end, down
-    to 2⁻³¹. Memory is bounded whatever the number of rows. Sketches can be added; without weights they are identical
-    for any order and any split of the rows. :func:`trueness.sketch` makes one.
-
-    Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact. The order of scores
-    inside a cell is not kept: a measure sees all rows of a cell at their mean score, and its value is an approximation;
-    the guide to sketches lists the largest errors seen in experiments.
-
-    Examples
-    --------
-    >>> import trueness as tn
-    >>> monday, tuesday = tn.sketch([0, 1], [0.2, 0.7]), tn.sketch([1, 1], [0.7, 0.9])
-    >>> monday + tuesday
-    Sketch(binary, 4 rows, 3 cells)
-    >>> tn.brier(monday + tuesday) == tn.brier([0, 1, 1, 1], [0.2, 0.7, 0.7, 0.9])
-    True
-    """
-
-    __slots__ = ()
-
-    def coarsen(self, bins: BinsLike) -> Binned:
-        """Sum the cells of each bin; a cell that an edge cuts goes whole to the bin of its mean score."""
-        rule = check_sketch_rule(as_rule(bins))
-
-        def bins_of(part: GridCells) -> Bins:
-            return part.as_bins(rule.group(part.as_cells())) if part.size else Bins.empty(edges_of(rule))
-
-        return Binned(self.kind, tuple(map(bins_of, self.parts)), self.classes)
-
-    def as_tally(self) -> Tally:
-        """The tally of rows that lie at the mean score of their cell."""
-        return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
-
-
-def check_sketch_rule(rule: BinRule) -> BinRule:
-    """The rule, unless a sketch does not keep what it needs."""
-    if isinstance(rule, Distinct):
-        demand = "`Distinct()` bins need every distinct score, which a sketch does not keep"
-        raise InputError("", demand, remedy="Pass a Tally.")
-    if rule.splits_ties:
-        raise needs_row_order("sketch")
-    return rule

@@ -9,10 +9,11 @@ from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid import GridCells, Sketch, check_sketch_rule, grid_of_rows
+from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, no_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
+from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
 from trueness.typing import ArrayLike, Kind, RowOptions

@@ -1,4 +1,4 @@
-"""The catalogue: the only list of measures. What each is called and means, how it is computed, and how sure it is.
+"""The catalogue: the only list of measures. What each is called and means, how it is computed, and its uncertainty.
 
 `estimate`, `trueness measure`, the panel, the report, the scorers and docs/reference/measures.md read it.
 """

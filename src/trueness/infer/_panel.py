@@ -9,8 +9,8 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_word, generator
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
 from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, TruenessWarning, quietly
 from trueness.infer._estimate import estimates_of

@@ -102,8 +102,10 @@ def e50(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    curve, knots
-        As for :func:`ici`.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
     **rows
         As for :func:`ece`.
 
@@ -136,8 +138,10 @@ def e90(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    curve, knots
-        As for :func:`ici`.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
     **rows
         As for :func:`ece`.
 
@@ -170,8 +174,10 @@ def emax(
     ----------
     y_true, y_prob
         As for :func:`ece`.
-    curve, knots
-        As for :func:`ici`.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
+    knots : int, default 5
+        Knots of a spline, 3 to 7.
     **rows
         As for :func:`ece`.
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from trueness._input.columns import is_missing
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.grid import Sketch
 from trueness._tally.row_sums import tables_of_groups
 from trueness._tally.rows_or_sums import binned_of, sketch_of, tally_of
 from trueness._tally.rules import Distinct, EqualMass
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._gather import Group, group_order, refuse_overflow

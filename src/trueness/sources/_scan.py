@@ -11,9 +11,10 @@ import numpy as np
 from trueness._keywords import suggests_keywords
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.grid import GridCells, Sketch
+from trueness._tally.grid import GridCells
 from trueness._tally.rows_or_sums import binned, sketch, tally
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
 from trueness.sources import _gather as gather
@@ -157,8 +158,7 @@ def scan_groups(
     ----------
     by : str or list of str
         Column or columns whose values define the groups.
-    source, label, prob, weight, bins, kind, labels, pos_label, missing, sum_tolerance, engine
-        As for :func:`scan`.
+    {scanned}
 
     Returns
     -------
@@ -183,6 +183,11 @@ def scan_groups(
     question = check_question(label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance)
     groups = _sums_by_group(source, question, bins, engine)
     return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
+
+
+if scan.__doc__ and scan_groups.__doc__:  # help of either says what each argument is
+    _described = scan.__doc__.partition("----------\n")[2].partition("\n\n    Returns")[0].strip()
+    scan_groups.__doc__ = scan_groups.__doc__.replace("{scanned}", _described, 1)
 
 
 def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:

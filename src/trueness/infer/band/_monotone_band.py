@@ -10,9 +10,9 @@ from scipy.special import betainccinv, betaincinv
 from trueness._input.arguments import checked_fraction
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence, bin_starts
-from trueness._tally.grid import Sketch
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import EqualMass
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.results import MonotoneBand

@@ -11,9 +11,9 @@ import numpy as np
 from trueness._input.arguments import Seed, check_seed, generator
 from trueness._input.segment_columns import read_by
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import checked_level, interval_of

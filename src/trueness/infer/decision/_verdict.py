@@ -11,8 +11,8 @@ from trueness._input.arguments import Seed, check_seed, generator
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
 from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import estimates_of

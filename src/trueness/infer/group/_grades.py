@@ -15,10 +15,10 @@ from trueness._numerics.vasicek import OneFactor
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
 from trueness.infer.comparison._compare import holm

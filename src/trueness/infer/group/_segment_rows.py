@@ -14,7 +14,7 @@ from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._tally.clusters import mix_bits, rank_by_sum
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.infer.null._certain_scores import moved_scores
 from trueness.typing import Bools, Floats, Ints

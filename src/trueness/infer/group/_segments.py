@@ -17,9 +17,9 @@ from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, effective_number
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample

@@ -14,8 +14,8 @@ from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence, bin_starts
-from trueness._tally.grid import Sketch
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, TruenessWarning
 from trueness.infer.comparison._compare import holm

@@ -12,9 +12,9 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.grid import Sketch
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
+from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OwnRowsWarning, TruenessWarning, warn
 from trueness.infer.band._monotone_band import band_runs
