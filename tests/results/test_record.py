@@ -74,6 +74,11 @@ SPECIAL = {
     "estimates": (results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>"),) * 2,
     "tests": (results.Significance(1.5, 0.2, "cox", 9, "<i>"),),
     "conditional": None,
+    "quantity": "l2",
+    "code": "miscalibrated",
+    "power": None,
+    "flags": (),
+    "findings": (results.Finding("<i>", "", "oe", "", 0.1, 9, 1.0, 0.9, 1.2, 0.95, "exceeded"),) * 3,
     "inversions": (("a<b", "b"),),
     "optimism": {"slope": 0.1, "ece": -0.02},
 }
