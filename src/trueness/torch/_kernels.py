@@ -254,7 +254,7 @@ def weights(
         p = tl.where(good, p, 0.0)
         w = tl.where(good & fair, w, 0.0)
         place = _place(p, limits, B, STEPS) - first
-        count = (tl.where(w > 0, 1.0, 0.0) + tl.where(w != tl.floor(w), 67108864.0, 0.0)).to(tl.float64)
+        count = tl.where(w > 0, 1.0, 0.0).to(tl.float64) + tl.where(w != tl.floor(w), 67108864.0, 0.0).to(tl.float64)
         event_weight = tl.where(event, w, 0.0)
         values = (count, w, w * w, event_weight, w * p, event_weight * p)
         if MOMENTS:
@@ -333,7 +333,7 @@ def _in_pieces(z_rows, row, k: tl.constexpr, WIDE: tl.constexpr, DEPTH: tl.const
     return top, found, total
 
 
-@triton.jit(do_not_specialize=["n"])
+@triton.jit
 def logits(
     z_rows, y_rows, confidence, correct, besides, n,
     k: tl.constexpr, WIDE: tl.constexpr, BESIDES: tl.constexpr, SKIPPED: tl.constexpr,
@@ -346,11 +346,11 @@ def logits(
     """
     own = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     row = tl.minimum(own, n - 1)
-    label = tl.load(y_rows + row)
     if WIDTH == 1:
         top, found, total = _alone(z_rows, row, k, DEPTH)
     else:
         top, found, total = _in_pieces(z_rows, row, k, WIDE, DEPTH, WIDTH)
+    label = tl.load(y_rows + row)
     hit = tl.where((label < 0) | (label >= k), 2, (found == label).to(tl.int32))
     if SKIPPED is not None:
         hit = tl.where(label == SKIPPED, 3, hit)
