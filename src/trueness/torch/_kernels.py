@@ -286,20 +286,20 @@ def _absorb(z, first, largest, total, where):
 @triton.jit
 def _alone(z_rows, row, k: tl.constexpr, DEPTH: tl.constexpr):
     """Largest entries of short rows, where they stand, and sums of powers; a thread has a row in its registers."""
-    entry = tl.arange(0, DEPTH)[:, None]
+    entry = tl.arange(0, DEPTH)[None, :]
     pieces = ()
     for i in tl.static_range(0, k, DEPTH):
-        z = tl.load(z_rows + (row[None, :] * k + (i + entry)))
+        z = tl.load(z_rows + (row[:, None] * k + (i + entry)))
         pieces += (z if z.dtype == tl.float64 else z.to(tl.float32),)
-    top = tl.max(pieces[0], axis=0)
+    top = tl.max(pieces[0], axis=1)
     for i in tl.static_range(1, len(pieces)):
-        top = tl.maximum(top, tl.max(pieces[i], axis=0))
-    base = tl.where(top == float("-inf"), 0.0, top)[None, :]
-    total = tl.sum(_power(pieces[0] - base), axis=0)
-    found = tl.min(tl.where(pieces[0] == top[None, :], entry, k), axis=0)
+        top = tl.maximum(top, tl.max(pieces[i], axis=1))
+    base = tl.where(top == float("-inf"), 0.0, top)[:, None]
+    total = tl.sum(_power(pieces[0] - base), axis=1)
+    found = tl.min(tl.where(pieces[0] == top[:, None], entry, k), axis=1)
     for i in tl.static_range(1, len(pieces)):
-        total += tl.sum(_power(pieces[i] - base), axis=0)
-        found = tl.minimum(found, tl.min(tl.where(pieces[i] == top[None, :], i * DEPTH + entry, k), axis=0))
+        total += tl.sum(_power(pieces[i] - base), axis=1)
+        found = tl.minimum(found, tl.min(tl.where(pieces[i] == top[:, None], i * DEPTH + entry, k), axis=1))
     return top, found, total
 
 

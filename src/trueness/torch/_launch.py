@@ -20,7 +20,7 @@ _MOST_BINS = 256  # each group of bins reads the rows again, but torch's operati
 _MOST_ROWS = 8_000  # that a thread adds, and a block more: 13 bits, for a count beside Σhi
 _MOST_WEIGHTED_ROWS = 4_000  # a plain sum of as many positive terms has a relative error below 4.6e-13
 _PROGRAMS = 32  # that sum, for each multiprocessor
-_SHORT_PROGRAMS = 12  # that sum confidences of short rows, and have room at the same time
+_SHORT_PROGRAMS = 16  # that sum confidences of short rows: all have room at the same time, with 128 registers
 _FEWEST_BLOCKS = 4  # for one program
 _OF_A_THREAD = 32  # entries of a row that one thread reads alone
 _IN_REGISTERS = 8_192  # bytes of rows, as wide as their powers, that one warp holds
@@ -30,7 +30,7 @@ _compiled: dict[tuple, Any] = {}
 
 
 def _launch(
-    kernel: Any, programs: tuple[int, int, int], arguments: tuple, constants: dict[str, Any], warps: int = 1
+    kernel: Any, programs: tuple[int, int, int], arguments: tuple, constants: dict[str, Any], **options: int | None
 ) -> None:
     """``kernel[programs](*arguments, **constants)`` on the device of the first argument.
 
@@ -40,7 +40,7 @@ def _launch(
     device = arguments[0].device.index
     if torch.cuda.current_device() != device:
         with torch.cuda.device(device):
-            return _launch(kernel, programs, arguments, constants, warps)
+            return _launch(kernel, programs, arguments, constants, **options)
     # What Triton compiles a kernel for: types, whether addresses and numbers are multiples of 16, the number 1.
     kinds = tuple(
         (a.dtype, a.data_ptr() % 16 == 0) if isinstance(a, torch.Tensor) else (a % 16 == 0, a == 1, a >> 31)
@@ -50,7 +50,7 @@ def _launch(
     compiled = _compiled.get(key)
     if compiled is None:
         assert list(constants) == kernel.arg_names[len(arguments) :]
-        _compiled[key] = kernel[programs](*arguments, **constants, num_warps=warps)
+        _compiled[key] = kernel[programs](*arguments, **constants, **{"num_warps": 1, **options})
     else:
         compiled[programs](*arguments, *constants.values())
     return None
@@ -84,7 +84,7 @@ def score_sums(
     wide = torch.float64 in (p.dtype, w if w is None else w.dtype) or (p.ndim == 2 and p.shape[1] > 16)
     vector = 2 if wide else 4
     block, n = _THREADS * vector, p.shape[0]
-    full = n - n % block  # wide reads need whole blocks
+    full = n - (n % block if p.ndim == 1 else 0)  # wide reads need whole blocks
     for some, whole in ((slice(0, full), True), (slice(full, n), False)):
         if some.start < some.stop:
             few = rows._replace(y=y[some], p=p[some], w=None if w is None else w[some])
@@ -112,12 +112,12 @@ def _vector_sums(
     low = parts * bins["B"] if parts > 1 else _low(layout.ruler, p.dtype, groups)
     row, depth = (0, 1) if p.ndim == 1 else (p.shape[1], _pieces(p.shape[1], p.element_size())[1]["DEPTH"])
     constants = {"CLASSES": False, "ROW": row, "DEPTH": depth, "PARTS": parts, **options, **bins, "LOW": low, **size}
-    _launch(kernels.scores, (1, groups, shares), arguments, constants)
+    _launch(kernels.scores, (1, groups, shares), arguments, constants, maxnreg=128 if row else None)
 
 
 def _low(ruler: Ruler, score: torch.dtype, groups: int) -> int:
     """How many of the first bins have scores with bits below 2⁻²⁶, which those of 24 bits from 1/4 on have not."""
-    return int((ruler.edges[:-1] < 0.25).sum()) if score != torch.float64 and groups == 1 else ruler.size
+    return int(ruler.edges[:-1].searchsorted(0.25)) if score != torch.float64 and groups == 1 else ruler.size
 
 
 def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
@@ -183,7 +183,7 @@ def _tops(rows: TensorRows, besides: str) -> tuple[torch.Tensor, torch.Tensor, t
         warps, shape = _pieces(k, z.element_size())
         constants = {**constants, "SKIPPED": rows.skipped, **shape}
         programs = (-(-n // shape["ROWS"]), 1, 1)
-        _launch(kernels.logits, programs, (z, y, confidence, correct, top, n), constants, warps)
+        _launch(kernels.logits, programs, (z, y, confidence, correct, top, n), constants, num_warps=warps)
     return confidence, correct, top
 
 
