@@ -8,8 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
-from trueness._text.bins import bin_name
-from trueness._text.numbers import count, level_percent, number, percent, percents, signed, span
+from trueness._text.numbers import bin_name, count, level_percent, number, percent, percents, signed, span
 from trueness.results import Series
 from trueness.typing import Floats
 

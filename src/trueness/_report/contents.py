@@ -24,8 +24,7 @@ from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned, Tally
-from trueness._text.bins import rule_in_words
-from trueness._text.numbers import level_percent, percent
+from trueness._text.numbers import level_percent, percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import InputError, quietly
 from trueness.infer import reliability_bands

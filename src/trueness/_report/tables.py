@@ -18,8 +18,7 @@ from trueness._report.records import (
     Segments,
     TopK,
 )
-from trueness._text.bins import bin_name
-from trueness._text.numbers import confidence_set, count, level_percent, number, percent, ratio, signed, span
+from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, percent, ratio, signed, span
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series

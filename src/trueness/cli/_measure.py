@@ -10,8 +10,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.bins import rule_in_words
-from trueness._text.numbers import level_percent, number
+from trueness._text.numbers import level_percent, number, rule_in_words
 from trueness._text.table import Cell, Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns

@@ -12,7 +12,7 @@ import trueness as tn
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
-from trueness._text.bins import rule_in_words
+from trueness._text.numbers import rule_in_words
 from trueness.cli._columns import Choice, Group, Model
 from trueness.cli._interval_texts import with_limits
 from trueness.cli._messages import reword_messages, warning, wording

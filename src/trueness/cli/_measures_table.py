@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import trueness as tn
-from trueness._text.bins import bin_name, rule_in_words
-from trueness._text.numbers import common_decimals, level_percent, ratio, span
+from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, rule_in_words, span
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns

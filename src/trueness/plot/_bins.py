@@ -11,7 +11,7 @@ import numpy as np
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness._tally.tally import Tally
-from trueness._text.bins import bin_name, rule_in_words
+from trueness._text.numbers import bin_name, rule_in_words
 from trueness.errors import InputError
 from trueness.plot._canvas import (
     GREY,

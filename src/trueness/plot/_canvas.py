@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from trueness._text.bins import rule_in_words
-from trueness._text.numbers import confidence_set, level_percent, linear_ticks, percent_tick, short_number
+from trueness._text.numbers import (
+    confidence_set,
+    level_percent,
+    linear_ticks,
+    percent_tick,
+    rule_in_words,
+    short_number,
+)
 from trueness._text.strings import visible
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results import CurveBand

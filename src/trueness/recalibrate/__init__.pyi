@@ -7,10 +7,11 @@ from trueness.recalibrate._classifier import CalibratedClassifier as CalibratedC
 from trueness.recalibrate._histogram import HistogramBinning as HistogramBinning
 from trueness.recalibrate._internal_validation import validate as validate
 from trueness.recalibrate._isotonic import IsotonicCalibration as IsotonicCalibration
+from trueness.recalibrate._multiclass import OneVsRest as OneVsRest
+from trueness.recalibrate._multiclass import TopLabel as TopLabel
 from trueness.recalibrate._multinomial import DirichletCalibration as DirichletCalibration
 from trueness.recalibrate._multinomial import MatrixScaling as MatrixScaling
 from trueness.recalibrate._multinomial import VectorScaling as VectorScaling
-from trueness.recalibrate._one_vs_rest import OneVsRest as OneVsRest
 from trueness.recalibrate._planning import epsilon as epsilon
 from trueness.recalibrate._planning import max_bins as max_bins
 from trueness.recalibrate._planning import sample_size as sample_size
@@ -25,7 +26,6 @@ from trueness.recalibrate._spline import SplineCalibration as SplineCalibration
 from trueness.recalibrate._structured import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from trueness.recalibrate._structured import StructuredScaling as StructuredScaling
 from trueness.recalibrate._temperature import TemperatureScaling as TemperatureScaling
-from trueness.recalibrate._top_label import TopLabel as TopLabel
 from trueness.recalibrate._validity_curve import validity_curve as validity_curve
 from trueness.recalibrate._venn_abers import ProbabilityPair as ProbabilityPair
 from trueness.recalibrate._venn_abers import VennAbers as VennAbers

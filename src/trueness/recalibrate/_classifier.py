@@ -26,7 +26,7 @@ from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, rem
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator, with_parameters
-from trueness.recalibrate._one_vs_rest import OneVsRest
+from trueness.recalibrate._multiclass import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
 
 _EPS = 1e-12

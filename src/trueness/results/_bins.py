@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._text.bins import bin_name
-from trueness._text.numbers import level_percent, ratio, span
+from trueness._text.numbers import bin_name, level_percent, ratio, span
 from trueness._text.strings import align
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints, Numbers

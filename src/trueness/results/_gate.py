@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trueness._text.bins import rule_in_words
-from trueness._text.numbers import count, number, p_value
+from trueness._text.numbers import count, number, p_value, rule_in_words
 from trueness.results._record import Record
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
