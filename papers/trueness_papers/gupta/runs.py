@@ -1,6 +1,6 @@
 """Validity over many runs: each with its own rows to calibrate on and its own test rows (Gupta & Ramdas 2021)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ def _mean(curves: list[tuple[Floats, Floats]], conditional: ValidityRuns | None)
     return ValidityRuns(jumps, every.mean(axis=0), every.std(axis=0) / free, len(curves), conditional)
 
 
-def draw_runs(runs: dict[str, ValidityRuns], ax: Any = None, theory: Any = None) -> Any:
+def draw_runs(runs: Mapping[str, ValidityRuns], ax: Any = None, theory: Any = None) -> Any:
     """Means of V with bands of two standard errors."""
     from trueness.plot import ValidityDisplay
 
@@ -103,6 +103,6 @@ def draw_runs(runs: dict[str, ValidityRuns], ax: Any = None, theory: Any = None)
     for line, found in zip(display.lines_, runs.values(), strict=True):
         x, y = line.get_xdata(), line.get_ydata()
         reach = 2 * np.concatenate([[0.0], found.error, found.error[-1:]])
-        look = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
+        look: dict[str, Any] = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
         display.ax_.fill_between(x, np.clip(y - reach, 0, 1), np.clip(y + reach, 0, 1), step="post", **look)
     return display

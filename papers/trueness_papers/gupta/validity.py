@@ -101,7 +101,8 @@ def _draw_grid(runs: Mapping[int, Mapping[str, ValidityRuns]], panels: Sequence[
     lines = -(-len(panels) // columns)
     figure, axes = plt.subplots(lines, columns, figsize=(9.2, 0.6 + 3.6 * lines), layout="constrained")
     for ax, (n, kind) in zip(axes.flat, panels, strict=True):
-        found = {m: r if kind == "marginal" else r.conditional for m, r in runs[n].items() if m in METHODS}
+        every = {m: r if kind == "marginal" else r.conditional for m, r in runs[n].items() if m in METHODS}
+        found = {m: r for m, r in every.items() if r is not None}
         draw_runs(found, ax, guaranteed(n, kind))
         share = "share of rows within ε" if kind == "marginal" else "share of runs with all values within ε"
         ax.set(xlim=(0, 0.15), ylabel=share)

@@ -146,8 +146,8 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
             check_kinds(rows, model, options)
             read = Evidence.of(one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=rows.cluster)
             kinds = () if read.view == "binary" else options.summed
-            views = {"binary": read} if not kinds else {kind: replace(read, view=kind, memory={}) for kind in kinds}
-            found = measure_views(model, views, options, one.remark)
+            views: dict[str, Evidence] = {kind: replace(read, view=kind, memory={}) for kind in kinds}
+            found = measure_views(model, views or {"binary": read}, options, one.remark)
         results.append(replace(found, warnings=(*dropped, *warned)))
     return measurements(rows.choice, results, options)
 

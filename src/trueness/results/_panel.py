@@ -128,7 +128,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         columns: dict[str, list[Any]] = {"key": list(self)}
         columns["measure"] = [*(e.measure for e in self.estimates), *(_test_name(t) for t in self.tests)]
         columns["value"] = [*(e.value for e in self.estimates), *(t.statistic for t in self.tests)]
-        every = (*self.estimates, *self.tests)
+        every: tuple[Estimate | Significance, ...] = (*self.estimates, *self.tests)
         columns |= {field: [getattr(one, field, math.nan) for one in every] for field in fields}
         columns["method"] = [one.method for one in every]
         columns["note"] = [*(e.note for e in self.estimates), *("" for _ in self.tests)]
