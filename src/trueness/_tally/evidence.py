@@ -57,8 +57,8 @@ class Evidence:
     """The cluster of each row, numbered from 0."""
     weight_type: WeightType = "auto"
     """Whether weights count rows. 'auto': whole numbers do, others express importance."""
-    position: Ints | None = None
-    """The place of each row in the input."""
+    kept: Ints | None = None
+    """The place of each row in the input; None if all are there."""
     dropped: int = 0
     """Rows dropped because a value was missing."""
     two_columns: bool = False
@@ -141,16 +141,16 @@ class Evidence:
         first = next(iter(samples.values()))
         n = first.y.size + first.dropped
         names = None if cluster is None else cluster_column(next(iter(labels.values())), cluster, n)
-        position = np.arange(n)
+        position: Ints | None = None
         if options.get("missing") == "drop":
             kept = _complete_rows(samples, names, n)
             position = np.flatnonzero(kept)
             samples = {k: one if position.size == one.y.size else _at(one, kept, n) for k, one in samples.items()}
-        dropped = n - position.size
+        dropped = 0 if position is None else n - position.size
         if dropped:
             where = " in some model" if len(models) > 1 else ""
             warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
-        codes = None if names is None else cluster_codes(names, position)
+        codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
         view: View = "binary" if first.p.ndim == 1 else asked
         free = options.get("kind") in ((None, "classwise") if two_columns == "always" else (None,))
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
@@ -166,6 +166,11 @@ class Evidence:
         }
 
     # ---- what is known
+
+    @property
+    def position(self) -> Ints | None:
+        """The place of each row in the input; None for sums."""
+        return self.kept if self.kept is not None or self.rows is None else np.arange(self.rows.y.size)
 
     @cached_property
     def sums(self) -> Sums:
@@ -407,8 +412,8 @@ class Evidence:
             some = np.flatnonzero(some)
         w = rows.w[some] if weighted and rows.w is not None else None
         cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
-        position = None if self.position is None else self.position[some]
-        return replace(self, rows=rows.at(some, w), cluster=cluster, position=position, memory=self._warned)
+        kept = some if self.kept is None else self.kept[some]
+        return replace(self, rows=rows.at(some, w), cluster=cluster, kept=kept, memory=self._warned)
 
     @cached_property
     def clustered(self) -> "ClusteredRows":
@@ -440,7 +445,7 @@ class Evidence:
             equal, n = found.one_class, found.n
         else:
             y = self.rows.y if self.rows.w is None else self.rows.y[self.rows.w > 0]
-            equal, n = bool((y == y[0]).all()), y.size
+            equal, n = bool((y[:99] == y[0]).all() and (y == y[0]).all()), y.size
         if equal:
             warn_one_class(n)
 
