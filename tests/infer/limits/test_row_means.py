@@ -290,19 +290,23 @@ def test_limits_of_the_scaled_score_are_those_of_the_ratio_and_of_its_logarithm(
     assert limits_of(found) == pytest.approx((low, high, error), rel=1e-9)
 
 
-def test_a_rate_of_weighted_rows_has_the_limits_of_korn_and_graubard():
+@pytest.mark.parametrize("binned", [False, True])
+def test_a_rate_of_weighted_rows_has_the_limits_of_korn_and_graubard(binned):
+    """Bins take the weights of events to be like the others."""
     rng = np.random.default_rng(2)
     y, p, w = (rng.random(50) < 0.3).astype(int), rng.uniform(0.1, 0.6, 50), rng.uniform(0.2, 3, 50)
     rate, total, squares = np.average(y, weights=w), w.sum(), (w**2).sum()
+    residual = rate * (1 - rate) * squares if binned else (w**2 * (y - rate) ** 2).sum()
     # Variance of a weighted rate, and a pseudo-row of mean square weight.
-    variance = (w**2 * (y - rate) ** 2).sum() * 50 / 49 + rate * (1 - rate) * squares / 50
+    variance = residual * 50 / 49 + rate * (1 - rate) * squares / 50
     rows, freedom = total**2 * rate * (1 - rate) / variance, total**2 / squares - 1
     rows *= (norm.ppf(0.95) / student.ppf(0.95, freedom)) ** 2
     k = rate * rows
     expected = beta.ppf(0.05, k, rows - k + 1), beta.ppf(0.95, k + 1, rows - k)
-    found = tn.estimate("prevalence", y, p, sample_weight=w, level=0.9)
-    assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
-    assert found.standard_error == pytest.approx(np.sqrt(rate * (1 - rate) * squares) / total, rel=1e-9)
+    sums = (tn.binned(y, p, bins=1, sample_weight=w),) if binned else (tn.tally(y, p, sample_weight=w),)
+    found = tn.estimate("prevalence", *sums, level=0.9)
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-6)
+    assert found.standard_error == pytest.approx(np.sqrt(rate * (1 - rate) * squares) / total, rel=1e-6)
 
 
 def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():

@@ -68,8 +68,9 @@ def test_separated_classes_have_one_finite_limit():
     assert -1 < limits([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.5, 0.5, 0.8, 0.9])[1] < low
     turned = limits([1, 1, 1, 0, 0, 0], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9])
     assert turned[1:3] == (-math.inf, pytest.approx(-low, rel=1e-6))
-    free = limits([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.7], name="free_intercept")
-    assert free == pytest.approx((math.nan, -math.inf, math.inf, math.nan), nan_ok=True)
+    none = pytest.approx((math.nan, -math.inf, math.inf, math.nan), nan_ok=True)
+    assert limits([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.7], name="free_intercept") == none
+    assert limits([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.7], w=[0.5] * 4) == none
 
 
 @pytest.mark.parametrize(("y", "p"), [([1, 1], [0.3, 0.6]), ([0, 1], [0.4, 0.4]), ([0, 1, 1], [0.0, 1.0, 1.0])])
