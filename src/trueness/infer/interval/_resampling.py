@@ -165,7 +165,7 @@ def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
     return np.bincount(row.ravel(), minlength=n * resamples).reshape(resamples, n)
 
 
-def percentile_interval(estimate: float, drawn: Floats, level: float) -> _Ends:  # noqa: ARG001  # a LimitsOf
+def percentile_interval(_estimate: float, drawn: Floats, level: float) -> _Ends:
     """The quantiles of the resamples; the estimate itself is not used."""
     return _quantiles(drawn, level)
 
@@ -259,7 +259,7 @@ def _distinct_rows(n: int, size: int, samples: int, rng: _Generator) -> Ints:
 _MOST_ROWS = 10**9
 
 
-def hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001  # a LimitsOf
+def hulc(rows: RowKinds, *, level: float, resamples: int, rng: np.random.Generator) -> tuple[float, float]:  # noqa: ARG001  # one form for all methods
     """The hull of the squared errors of a few parts; ends may be negative.
 
     The parts have nearly equal sizes and keep the bins of the whole sample. Near zero the estimate of a part is
