@@ -468,14 +468,14 @@ def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Flo
 
 
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
-    """See :func:`trueness._kernels.reference_draws.outcome_tables`."""
+    """See :func:`trueness._kernels.reference_cells.outcome_tables`."""
     cdf = np.empty(start[-1])
     call(_outcome_tables, (trials, odds, mode, low, start, cdf))
     return cdf
 
 
 def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray[np.int32]:
-    """See :func:`trueness._kernels.reference_draws.outcomes`."""
+    """See :func:`trueness._kernels.reference_cells.outcomes`."""
     found = np.empty(words.shape, np.int32)
     call(_outcomes, (words, thresholds, start, low, found))
     return found

@@ -14,8 +14,14 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
-from trueness._kernels.reference_cells import cell_sums, float_sums, grid_moments, residual_sums
-from trueness._kernels.reference_draws import outcome_tables, outcomes
+from trueness._kernels.reference_cells import (
+    cell_sums,
+    float_sums,
+    grid_moments,
+    outcome_tables,
+    outcomes,
+    residual_sums,
+)
 from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
 from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_derivatives
 

@@ -15,11 +15,16 @@ from trueness._tally.rules import BinRule, EqualMass
 from trueness.errors import InputError
 from trueness.infer.limits._auc import auc_limits
 from trueness.infer.limits._curve_errors import curve_limits
-from trueness.infer.limits._discrimination import discrimination_limits
-from trueness.infer.limits._gaps import gap_limits, squared_limits
+from trueness.infer.limits._ece import gap_limits, squared_limits
 from trueness.infer.limits._limits import LimitsOf, biased, of_one
 from trueness.infer.limits._observed_expected import ratio_limits
-from trueness.infer.limits._row_means import loss_limits, rate_limits, scaled_brier_limits, uncertainty_limits
+from trueness.infer.limits._row_means import (
+    discrimination_limits,
+    loss_limits,
+    rate_limits,
+    scaled_brier_limits,
+    uncertainty_limits,
+)
 from trueness.infer.limits._shift import intercept_limits
 from trueness.infer.limits._slope import fit_line, free_intercept_limits, of_line, slope_limits
 from trueness.infer.test._calibration_test import calibration_test

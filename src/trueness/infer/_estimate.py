@@ -17,7 +17,7 @@ from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._bootstrap import bootstrap_limits
 from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_distances
-from trueness.infer.limits._gaps import gaps_of
+from trueness.infer.limits._ece import gaps_of
 from trueness.infer.limits._limits import Asked, Limits, Options, limits_or_note, no_limits
 from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer.null._noise_floor import measure_name, measure_value
