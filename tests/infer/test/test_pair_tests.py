@@ -109,8 +109,8 @@ def test_no_labels_are_drawn_where_none_could_reach_the_statistic():
     assert rng.bit_generator.state == before
     ece_interval(np.arange(2000) % 10 < 4, p, bins=tn.EqualMass(5), seed=rng)
     assert rng.bit_generator.state != before
-    # Hoeffding: half the statistic of 40 events in 40 rows of 1/2 has probability below e⁻⁶⁰ only in more rows.
-    for n, drawn in ((40, True), (4_000, False)):
+    # Hoeffding: only events in n rows of 1/2 have T = 1/4, and e^(−n/16 + log(4/3)/2) is below e⁻⁶⁰ from 963 rows on.
+    for n, drawn in ((962, True), (963, False)):
         rng = np.random.default_rng(0)
         ece_interval(np.ones(n), np.full(n, 0.5), bins=1, seed=rng)
         assert (rng.bit_generator.state != before) == drawn
