@@ -62,27 +62,31 @@ def test_every_branch_of_the_published_interval():
 
 @pytest.mark.parametrize("support", ["published", "reachable"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(2))
-def test_several_classes_against_the_transcription(seed, k, support):
-    d = simulate.multiclass(50, 3, distortion=simulate.LabelNoise((0.6, 0.0)[seed % 2]), seed=seed)
-    m = 2 + seed
-    y, P = d.y_true, d.y_prob
-    if k == 3:
-        u = np.eye(3)[y] - P
-        x = m * np.cumsum(P[:, :2], axis=1)
-        a = np.minimum(np.floor(x), m - 1)
-        f = x - a
-        cell = [(*row, bool(left[1] < left[0])) for row, left in zip(a.tolist(), f.tolist(), strict=True)]
-        volume = 1 / (2 * m**2)
-    else:
-        order = np.argsort(-P, axis=1, kind="stable")[:, :k]
-        z = np.take_along_axis(P, order, axis=1)
-        u = (order == y[:, None]) - z
-        cell = [tuple(min(int(v * m), m - 1) for v in row) for row in z]
-        volume = m**-k
-    expected = transcription(u, cell, math.sqrt(null_variance(3, k, support)), volume, 0.1)
-    found = ece_interval(y, P, k=k, method="analytic", bins=m, level=0.9, squared=True, support=support)
-    same_set(found, expected)
+def test_several_classes_against_the_transcription(k, support):
+    zeros = set()
+    for seed in range(8):
+        noise, m = (0.9, 0.3, 0.15, 0.0)[seed % 4], 2 + seed % 3
+        d = simulate.multiclass(50, 3, distortion=simulate.LabelNoise(noise), seed=seed)
+        y, P = d.y_true, d.y_prob
+        if k == 3:
+            u = np.eye(3)[y] - P
+            x = m * np.cumsum(P[:, :2], axis=1)
+            a = np.minimum(np.floor(x), m - 1)
+            f = x - a
+            cell = [(*row, bool(left[1] < left[0])) for row, left in zip(a.tolist(), f.tolist(), strict=True)]
+            volume = 1 / (2 * m**2)
+        else:
+            order = np.argsort(-P, axis=1, kind="stable")[:, :k]
+            z = np.take_along_axis(P, order, axis=1)
+            u = (order == y[:, None]) - z
+            cell = [tuple(min(int(v * m), m - 1) for v in row) for row in z]
+            volume = m**-k
+        for level in (0.9, 0.6):
+            expected = transcription(u, cell, math.sqrt(null_variance(3, k, support)), volume, 1 - level)
+            found = ece_interval(y, P, k=k, method="analytic", bins=m, level=level, squared=True, support=support)
+            same_set(found, expected)
+            zeros.add(found.includes_zero)
+    assert zeros == {True, False}
 
 
 def test_very_many_classes_have_a_finite_set():

@@ -200,6 +200,13 @@ def test_options_of_other_methods_are_refused(options, message):
         ece_interval(*wrong_rows(60), **options)
 
 
+def test_fewer_than_a_billion_rows_can_be_split():
+    rows = {"y_true": [0, 1], "y_prob": [0.2, 0.2], "method": "hulc", "bins": 1, "seed": 0}
+    assert ece_interval(**rows, sample_weight=[10**9 - 3, 2]).n == 10**9 - 1
+    with pytest.raises(tn.InputError, match="HulC splits fewer than 10⁹ rows; got 1,000,000,000"):
+        ece_interval(**rows, sample_weight=[10**9 - 2, 2])
+
+
 def test_bins_that_cannot_be_resampled_are_refused():
     y, p = wrong_rows(50)
     weighted = tn.binned(y, p, bins=10, sample_weight=np.full(50, 0.5))

@@ -280,6 +280,7 @@ def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, 
         twice = calibration_test(y, P, method=method, k=k, bins=1, sample_weight=[2] * 5, seed=1)
         repeated = calibration_test(np.repeat(y, 2), np.repeat(P, 2, axis=0), method=method, k=k, bins=1, seed=1)
         assert twice.statistic == pytest.approx(repeated.statistic, abs=1e-14)
+        assert twice.pvalue == pytest.approx(repeated.pvalue, abs=0.1)  # 999 draws each
     assert "999 sets of classes were drawn from the scores. The" in twice.assumptions
     assert f"{k} largest scores of each row; " in twice.assumptions
 
