@@ -80,7 +80,7 @@ class Finding(Record):
         if self.outcome == "too good":
             return f"too good to be true for new rows: {p_value(self.too_good or 0.0)} (lower tail)"
         if math.isnan(self.estimate):
-            return "cannot be determined from sums of bins"
+            return f"cannot be determined{': no event is expected' if self.quantity == 'oe' else ' from sums of bins'}"
         if self.outcome == "unknown":
             return f"cannot be determined from {count(self.n, 'row')}: {self._comparison(lower=False)}"
         least, most = self.ends
@@ -136,6 +136,9 @@ class Gate(Record):
     def passed(self) -> bool:
         """Whether all findings pass."""
         return all(one.passed for one in self.findings)
+
+    def __bool__(self) -> bool:
+        return self.passed
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.findings), *self.notes, "Passed." if self.passed else "Not passed."])

@@ -170,3 +170,17 @@ def test_a_gate_fails_a_model_at_its_bound_in_one_of_twenty_at_most(quantity):
         bound = 0.05 / 0.5 if quantity == "oe_within" else 0.05
         failed += tn.gate(y, p, **{quantity: bound}).findings[0].outcome == "exceeded"
     assert failed <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
+
+
+def test_what_cannot_be_judged_does_not_pass(rows):
+    y, p, _ = rows
+    found = tn.gate([0] * 100, [0.0] * 100, oe_within=0.1)
+    assert (found.passed, bool(found), found.findings[0].outcome) == (False, False, "unknown")
+    assert found.findings[0].reason == "cannot be determined: no event is expected"
+    with pytest.raises(tn.InputError, match="`cluster` needs labels and scores"):
+        tn.gate(tn.tally(y, p), max_ece=0.1, cluster=np.arange(y.size))
+    with pytest.raises(tn.InputError, match="`y_prob` must hold at least one model; the dict is empty"):
+        tn.gate(y, {}, max_ece=0.1)
+    group = np.where(np.arange(y.size) == 0, "lonely", "rest")
+    with pytest.raises(tn.InputError, match="g = lonely: "):
+        tn.gate(y, p, max_ece=0.3, by={"g": group})

@@ -340,3 +340,11 @@ def test_calibrated_models_are_accused_in_one_of_twenty_at_most(n, runs, law):
         found = tn.verdict((rng.random(n) < p).astype(int), p, by={"g": rng.integers(0, 12, n)}, seed=run)
         wrong += found.code in ("miscalibrated", "slightly-miscalibrated", "too-good")
     assert wrong <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
+
+
+def test_sums_of_bins_have_the_error_of_these_bins():
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    sums = tn.binned((rng.random(300) < p).astype(int), p, bins=tn.EqualMass(6))
+    assert tn.verdict(sums).ece.value == pytest.approx(tn.ece(sums, bins=tn.Edges(sums.parts[0].edges)))
+    assert tn.verdict(sums).code == "undetermined"

@@ -454,3 +454,13 @@ def test_there_may_be_a_thousand_grades():
     assert len(tn.grade_table([0, 1], [0.2, 0.7], bins=1_000).grades) == 1_000
     with pytest.raises(tn.InputError, match="`bins` must be at most 1,000 grades; got 1,001"):
         tn.grade_table([0, 1], [0.2, 0.7], bins=1_001)
+
+
+def test_two_columns_are_the_second_class_also_by_their_kind():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    two = np.column_stack([1 - p, p])
+    assert tn.grade_table(y, two, bins=4, kind="classwise").grades == tn.grade_table(y, p, bins=4).grades
+    named = tn.segments(y, two, y.astype(str), kind="classwise", seed=0)
+    assert named.pvalue.tolist() == tn.segments(y, p, y.astype(str), seed=0).pvalue.tolist()

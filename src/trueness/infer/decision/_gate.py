@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
@@ -122,14 +122,26 @@ def gate(
     if level < 0.75:
         raise InputError("level", "must be at least 0.75 for a gate", f"got {level!r}")
     models = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
+    if not models:
+        raise InputError("y_prob", "must hold at least one model", "the dict is empty")
     if isinstance(y_true, Tally | Sketch | Binned):
         if by is not None:
             raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
-        found = {"": Evidence.of(y_true, y_prob, rows)}
+        found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     else:
         found = Evidence.several(y_true, models, rows, kind="confidence", cluster=cluster, argument="y_prob")
     subjects = dict(_groups(found, by, y_true))
-    return gate_of(subjects, bounds, require=require, level=level, seed=seed)
+    return gate_of(subjects, bounds, require=require, level=level, seed=seed, about=_named)
+
+
+@contextmanager
+def _named(names: Names) -> Iterator[None]:
+    """Errors name the group and the model, if they have names."""
+    where = ", ".join(filter(None, names))
+    try:
+        yield
+    except InputError as error:
+        raise (error.within(where) if where else error) from None
 
 
 def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tuple[Names, Evidence]]:
@@ -209,7 +221,7 @@ def finding_of(
     quantity, most, rule = bound
     limits = _limits(evidence, bound, level, require, seed)
     made = partial(Finding, *names, quantity, _bins_in_words(bound), most)
-    if limits is None:
+    if limits is None or math.isnan(limits.low + limits.high):
         return made(evidence.sums.n, math.nan, math.nan, math.nan, level, "unknown")
     numbers = limits.n, limits.estimate, limits.low, limits.high
     least, largest = (1 - most, 1 + most) if quantity == "oe" else (-math.inf, most)

@@ -12,6 +12,7 @@ from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
@@ -23,6 +24,7 @@ from trueness.infer.interval._ece_interval import check_drawn_level, checked_lev
 from trueness.infer.plan._detection_power import detection_power
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._pair_tests import required_draws
+from trueness.measure import ece
 from trueness.measure._slope import InsideCells, inside_cells
 from trueness.results import Estimate, Interval, PriorShift, Segments, Significance, Verdict
 from trueness.results._segments import ClassRow
@@ -135,7 +137,10 @@ def verdict_of(
     alpha = Alpha.of_level(level, bool(columns) + multiclass)
     test = attempted(significance_of, evidence, level, generator(seed))
     interval = attempted(interval_of, evidence, level=level, rng=generator(seed))
-    found = quietly(estimates_of, [*NEEDED, "ece"], evidence, level=level, floor=True, rng=generator(seed))
+    # Sums of bins give the ECE in these bins.
+    rule = Edges(evidence.given.parts[0].edges) if isinstance(evidence.given, Binned) else EqualWidth(10)
+    asked = {**{name: name for name in NEEDED}, "ece": partial(ece, bins=rule)}
+    found = quietly(estimates_of, asked, evidence, level=level, floor=True, rng=generator(seed))
     power = shift = segments = classes = None
     if evidence.tally is not None:
         if test is None or test.pvalue > alpha.rejection:
