@@ -7,12 +7,13 @@ import trueness as tn
 from trueness.infer import compare
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-EDGES = [0, 0.3, 0.7, 1]
+EDGES = [0, 0.3, 0.7, 0.985, 1]
 
 
 def rows(n=36, clusters=9, seed=0):
     rng = np.random.default_rng(seed)
     p, q = rng.uniform(0.02, 0.98, (2, n))
+    p[-2:] = q[-2:] = 0.99  # two rows alone in their bin
     return (
         (rng.random(n) < p).astype(int),
         p,
