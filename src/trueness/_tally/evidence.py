@@ -393,7 +393,7 @@ class Evidence:
         if w is None:
             return self
         if self.weight_type == "frequency" and self.weights == "fractional":
-            remedy = "Functions with a `weight_type` take others as 'importance'."
+            remedy = "For other weights use `weight_type='importance'`."
             raise InputError("sample_weight", "must be whole numbers, which count rows", remedy=remedy)
         if self.whole:
             if w.sum() > _MOST_ROWS:

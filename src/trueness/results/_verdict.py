@@ -92,6 +92,9 @@ class Flags(Record):
         which = f"{'are' if self.flagged > 1 else 'is'} flagged, above all {self.worst_in_words}"
         return f"{self.share} {which} ({p_value(self.pvalue)}, {self.by})"
 
+    def __str__(self) -> str:
+        return f"{self.sentence}."
+
 
 @dataclass(frozen=True)
 class Verdict(Record):

@@ -73,7 +73,7 @@ def test_estimates_are_those_of_the_measures():
 
 def test_fractional_weights_need_a_weight_type():
     y, models, w = drawn(50, 0)
-    with pytest.raises(InputError, match=r"which count rows\. Functions with a `weight_type` take others as 'importance'\."):
+    with pytest.raises(InputError, match=r"which count rows\. For other weights use `weight_type='importance'`\."):
         tn.compare(y, models, sample_weight=w)
     with pytest.raises(InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."):
         tn.compare(y, models, weight_type="other")

@@ -172,7 +172,7 @@ def test_a_gate_fails_a_model_at_its_bound_in_one_of_twenty_at_most(quantity):
     assert failed <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_what_cannot_be_judged_does_not_pass(rows):
     y, p, _ = rows
     found = tn.gate([0] * 100, [0.0] * 100, oe_within=0.1)

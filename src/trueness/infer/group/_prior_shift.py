@@ -1,7 +1,7 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
-from typing import Literal, NoReturn, TypeAlias, Unpack
+from typing import NoReturn, TypeAlias, Unpack
 
 import numpy as np
 
@@ -85,8 +85,7 @@ def prior_shift(
     Looks like positives weighted about 20× (95 % 18–21)
     """
     level = checked_level(level)
-    weight_type: Literal["auto", "frequency"] = "auto" if cluster is None else "frequency"
-    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always", cluster=cluster, weight_type=weight_type)
+    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always", cluster=cluster)
     return prior_shift_of(evidence, level=level)
 
 
