@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from ece_limits import ece_limits
 from scipy.special import expit, logit
 
 import trueness as tn
@@ -240,8 +239,9 @@ def test_every_column_is_that_of_a_function_at_its_level(form, bins, level):
     day = small_day(0.6, seed=3, form=FORMS[form])
     found = tn.calibration_series({"a": day}, bins=bins, level=level, resamples=99, seed=5, progress=False)
     rule = tn.EqualWidth(10) if bins is None else tn.EqualWidth(bins) if isinstance(bins, int) else bins
-    limits = ece_limits(day, bins=rule, level=(1 + level) / 2, seed=5)
-    assert (found.ece[0], found.ece_low[0], found.ece_high[0]) == (tn.ece(day, bins=rule), limits.low, limits.high)
+    limits = tn.estimate("ece", day, bins=rule, level=level, floor=False, seed=5)
+    expected = tn.ece(day, bins=rule), limits.low, limits.high
+    assert (found.ece[0], found.ece_low[0], found.ece_high[0]) == pytest.approx(expected, rel=1e-12)
     if form == "binned":
         assert np.isnan([found.error[0], found.error_low[0], found.error_high[0]]).all()
         assert not found.includes_zero[0]
