@@ -67,22 +67,29 @@ def close(a: float, b: float, tolerance: float = 1e-12) -> bool:
     return same(a, b) or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance)
 
 
+def as_exact(measure: object, a: float, b: float) -> bool:
+    """The same bits, except for sums of logarithms, powers of e and kernels, which are floats in any order."""
+    if measure in (tn.calibration_slope, tn.calibration_intercept):
+        return close(a, b, 1e-6)
+    return close(a, b) if measure in (tn.log_loss, tn.smooth_ece) else same(a, b)
+
+
 @every_measure
 @given(pairs=rows, seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_the_rows_does_not_matter(measure, pairs, seed):
     y, p = arrays(pairs)
     order = np.random.default_rng(seed).permutation(y.size)
-    assert same(measure(y, p), measure(y[order], p[order]))
+    assert as_exact(measure, measure(y, p), measure(y[order], p[order]))
 
 
 @every_measure
 @given(pairs=rows, cut=st.integers(0, 40))
-def test_a_tally_of_split_rows_gives_the_same_bits(measure, pairs, cut):
+def test_a_tally_of_split_rows_gives_the_same_number(measure, pairs, cut):
     y, p = arrays(pairs)
     cut %= y.size
     merged = tn.tally(y[:cut], p[:cut]) + tn.tally(y[cut:], p[cut:])
     assert merged == tn.tally(y, p)
-    assert same(measure(merged), measure(y, p))
+    assert as_exact(measure, measure(merged), measure(y, p))
 
 
 @every_measure
