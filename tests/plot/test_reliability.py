@@ -72,7 +72,7 @@ def test_a_smooth_line_is_the_smooth_curve():
     drawn = display(y, p, curve="smooth", band=None).plot()
     curve = reliability_curve(y, p, method="smooth")
     assert np.array_equal(drawn.line_.get_ydata(), curve.y, equal_nan=True)
-    assert drawn.series[0].value == tn.smooth_ece(y, p)
+    assert drawn.series[0].value == pytest.approx(tn.smooth_ece(y, p), rel=1e-12)
 
 
 @pytest.mark.parametrize("band", ["pointwise", "simultaneous", "consistency", "simultaneous-consistency"])
