@@ -145,7 +145,7 @@ def mutants(packages: list[str]) -> list[Mutant]:
     """All changes to the files of these packages."""
     found = []
     for package in packages:
-        for path in sorted((ROOT / "src/trueness" / package).glob("*.py")):
+        for path in sorted((ROOT / "src/trueness" / package).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             nodes: list[Any] = list(ast.walk(tree))
             name = path.relative_to(ROOT / "src").as_posix()
