@@ -54,7 +54,7 @@ class _Question(NamedTuple):
             return measures.squared_ece(evidence.sums, weight_type="importance", **self.options)
         # A user's function gets a Tally where there is one.
         own = not self.measure.key and evidence.tally is not None
-        return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]
+        return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]  # own functions have a tally
 
 
 @spelled_out

@@ -1,4 +1,4 @@
-"""Test-based calibration error with the tested bins behind it, and the general error, of which it is a case."""
+"""Test-based calibration error with its tested bins, and the general calibration error (GCE)."""
 
 import math
 import reprlib
