@@ -50,6 +50,13 @@ def test_the_curve_is_the_share_of_rows_within_the_tolerance(pairs, epsilon):
     assert validity_curve(tn.tally(y, p)).to_dict() == curve.to_dict()
 
 
+def test_gaps_that_differ_by_rounding_are_one_jump():
+    curve = validity_curve([0, 1, 0, 1], [0.3, 0.7, 0.1, 0.9])  # 1 - 0.7 is 0.30000000000000004
+    assert curve.jumps.tolist() == [0.1, 0.3]
+    assert curve.share.tolist() == [0.5, 1.0]
+    assert curve(0.3) == 1
+
+
 @given(data=weighted_rows(), order=st.randoms(use_true_random=False))
 def test_weights_are_repetitions_and_order_does_not_matter(data, order):
     y, p, w = data

@@ -12,6 +12,7 @@ from trueness.results import ValidityCurve
 from trueness.typing import ArrayLike, RowOptions
 
 _FEW = 5
+_DIGITS = 12
 
 
 @takes_rows
@@ -79,7 +80,8 @@ def validity_curve(
     ]
     # Classes have all rows each and count equally, top labels as often as they are predicted.
     weight, events, score = (np.concatenate(column).astype(np.float64) for column in zip(*every, strict=True))
-    jumps, at = np.unique(np.abs(events / weight - score), return_inverse=True)
+    # Gaps that are equal but for rounding, as those of two complementary classes, are one jump.
+    jumps, at = np.unique(np.round(np.abs(events / weight - score), _DIGITS), return_inverse=True)
     total = np.cumsum(np.bincount(at, weights=weight))
     return ValidityCurve(jumps, total / total[-1], sums.n, at.size, sums.kind)
 
