@@ -3,7 +3,7 @@
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -60,6 +60,24 @@ def visible_json(text: str) -> str:
     import json  # only here, as `import trueness` reads this file
 
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+
+
+def did_you_mean(typed: Any, words: Iterable[str], other: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A remedy for a misspelt word: the nearest of those allowed, or nothing; `other` maps other names to ours.
+
+    Examples
+    --------
+    >>> did_you_mean("Isotnic", ("isotonic", "mass")), did_you_mean("quantile", (), {"quantile": "mass:10"})
+    ("Did you mean 'isotonic'?", "Did you mean 'mass:10'?")
+    >>> did_you_mean("xyz", ("isotonic", "mass"))
+    ''
+    """
+    from difflib import get_close_matches  # only when something is wrong
+
+    names = {str(word).lower(): word for word in words}
+    word = str(typed).lower()
+    near = [other[word]] if word in other else [names[key] for key in get_close_matches(word, names, n=1)]
+    return f"Did you mean {near[0]!r}?" if near else ""
 
 
 class Place(NamedTuple):
@@ -166,8 +184,8 @@ class InputError(TruenessError, ValueError):
     >>> error = InputError("y_prob", "must lie in [0, 1]", "1 of 3 values does not, the first is 1.2", place=Place(1))
     >>> print(error)
     `y_prob` must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at row 1.
-    >>> print(error.render(Wording({"y_prob": "column 'p'"}, place=lambda place: f"line {place.row + 2}")))
-    Column 'p' must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at line 3.
+    >>> print(error.render(Wording({"y_prob": "column 'p'"}, place=lambda place: f"{place} of scores.csv")))
+    Column 'p' must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at row 1 of scores.csv.
     """
 
     def __init__(

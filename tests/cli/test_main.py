@@ -75,6 +75,9 @@ def test_the_demo_is_measured_and_repeats_itself(call):
         (["report", "--demo", "--score", "p"], "No such option '--score'. Did you mean '--prob'?"),
         (["report", "--demo", "--y_true", "p"], "No such option '--y_true'. Did you mean '--label'?"),
         (["report", "--demo", "--n-bins", "5"], "Did you mean '--bins'?"),
+        (["fit", "--demo", "--calibrator", "isotnic"], "got 'isotnic'. Did you mean 'isotonic'?"),
+        (["compare", "--demo", "--measure", "breir"], "Did you mean 'brier'?"),
+        (["measure", "--demo", "--bins", "quantile"], "got 'quantile'. Did you mean 'mass:10'?"),
         (["report", "--demo", "--random-state", "5"], "Did you mean '--seed'?"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from trueness.errors import InputError
+from trueness.errors import InputError, did_you_mean
 
 _TOO_LARGE = 2**62
 Seed: TypeAlias = int | np.random.Generator | None
@@ -80,7 +80,8 @@ def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
     """One of the words."""
     if not isinstance(value, str) or value not in words:
         *most, last = map(repr, words)
-        raise InputError(name, f"must be {', '.join(most)} or {last}", f"got {value!r}")
+        demand = f"must be {', '.join(most)} or {last}"
+        raise InputError(name, demand, f"got {value!r}", remedy=did_you_mean(value, words))
     return value
 
 

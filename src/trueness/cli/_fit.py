@@ -12,7 +12,7 @@ from trueness.cli._columns import Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import check_suffix, check_writable, write
-from trueness.errors import InputError
+from trueness.errors import InputError, did_you_mean
 
 
 @click.command("fit", no_args_is_help=True)
@@ -139,7 +139,8 @@ def _class(text: str) -> Any:
     for name, cls in named.items():
         if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
             return cls
-    raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}")
+    remedy = did_you_mean(wanted, [*named, *(name.partition("-")[0] for name in named)])
+    raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}", remedy=remedy)
 
 
 def _with_parameters(

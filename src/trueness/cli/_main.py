@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -15,6 +14,7 @@ import click
 from trueness._lazy import deferred
 from trueness._version import __version__
 from trueness.cli._messages import errors_as_messages
+from trueness.errors import did_you_mean
 
 # In the order in which one meets them.
 _VERBS = (
@@ -55,9 +55,9 @@ class Verbs(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command, or suggest one; some commands have another form for .tally files."""
-        near = get_close_matches(args[0].lower(), _VERBS, n=1)
-        if args[0] not in _VERBS and near and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        near = "" if args[0] in _VERBS or args[0].startswith("-") else did_you_mean(args[0], _VERBS)
+        if near:
+            ctx.fail(f"No such command {args[0]!r}. {near}")
         name, command, rest = super().resolve_command(ctx, args)
         if name in ("measure", "report", "gate") and _reads_sums(rest):
             command = getattr(import_module(f"trueness.cli._{name}"), name)

@@ -7,11 +7,13 @@ from typing import Any, TypeAlias
 import click
 
 import trueness as tn
-from trueness.errors import InputError
+from trueness.errors import InputError, did_you_mean
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
 KINDS = ("classwise", "confidence", "top-label")
+_OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "uniform": "10"}
+"""What other libraries call bins, and how they are typed here."""
 _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
@@ -23,6 +25,17 @@ class Between(click.FloatRange):
         if number != number:
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
         return number
+
+
+class Word(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not have
+    """One of several words, or an error that suggests the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            error.message = f"{error.message} {did_you_mean(value, self.choices)}".rstrip()
+            raise
 
 
 def combine(*decorators: Decorator) -> Decorator:
@@ -53,7 +66,7 @@ def count(name: str, what: str, default: int | None = None, least: int = 1) -> D
 
 def choice(name: str, values: Sequence[str], default: str | None, what: str, *more: str, **settings: Any) -> Decorator:
     """An option with one of several words."""
-    return option(name, what, *more, default=default, type=click.Choice(values), **settings)
+    return option(name, what, *more, default=default, type=Word(values), **settings)
 
 
 def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: Any) -> Decorator:
@@ -177,6 +190,7 @@ def bin_rule(typed: str | None) -> Any:
         "must be a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic, "
         "block-isotonic or distinct",
         f"got {typed!r}",
+        remedy=did_you_mean(word, (*rules, "distinct"), _OTHER_BINS),
     )
 
 
