@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from trueness._kernels import compiled, compiled_logits, library, reference
+from trueness._kernels import compiled, library, reference
 from trueness._kernels.grid import GRID_CELLS, grid_edges
 
 SIZES = (0, 1, 2, 7, 8, 9, 63, 64, 65, 255, 511, 512, 513, 1_025, 5_000)
 LEAST_GRID = 1 << 15  # from here on bins of equal mass are counted on the grid
+_CALL = library.call
 REFUSED = (library._WRONG_ARRAY, library._NO_MEMORY)
 
 
@@ -33,12 +34,12 @@ class Calls:
     def __init__(self) -> None:
         self.seen: list[tuple[Any, tuple[Any, ...], tuple[Any, ...]]] = []
         self.functions: dict[Any, str] = {}
-        for name, function in (vars(compiled) | vars(compiled_logits)).items():
+        for name, function in vars(compiled).items():
             if isinstance(function, ctypes._CFuncPtr):
                 self.functions[id(function)] = name.strip("_")
         self.met: set[str] = set()
         self.refused = self.repeated = 0
-        compiled.call = compiled_logits.call = self.recorded(library.call)  # type: ignore[attr-defined]  # records them
+        compiled.call = library.call = self.recorded(_CALL)  # type: ignore[attr-defined]  # records them
         compiled.call_quick = self.recorded(library.call_quick)  # type: ignore[attr-defined]  # the same
 
     def recorded(self, call: Any) -> Any:

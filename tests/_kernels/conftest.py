@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from trueness._kernels import compiled, compiled_logits, library, reference
+from trueness._kernels import compiled, library, reference
 
 LEVELS = {"plain": 0, "avx2": 1, "avx512": 2}
 
@@ -40,6 +40,5 @@ def three_threads(monkeypatch):
     """Make the compiled kernels share even a few rows among three threads."""
     if not library.available():
         pytest.skip("the compiled kernels were not built")
-    for module in compiled, compiled_logits:
-        monkeypatch.setattr(module, "workers", lambda n: 3)
+    monkeypatch.setattr(compiled, "workers", lambda n: 3)
     return compiled

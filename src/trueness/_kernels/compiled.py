@@ -1,4 +1,4 @@
-"""The kernels in C; :mod:`trueness._kernels.reference` documents them.
+"""The kernels in C; the functions of the same names in :mod:`trueness._kernels.reference` document them.
 
 Nothing here can be called unless :func:`trueness._kernels.library.available`.
 """
@@ -11,9 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._kernels import reference
-from trueness._kernels.compiled_logits import *  # noqa: F403  # the names in its __all__
 from trueness._kernels.grid import GRID_CELLS
-from trueness._kernels.library import bind, bind_quick, call, call_quick, every_fault, in_threads, shares, workers
+from trueness._kernels.library import (
+    bind,
+    bind_quick,
+    call,
+    call_quick,
+    every_fault,
+    in_threads,
+    over_rows,
+    shares,
+    workers,
+)
 from trueness._kernels.reference import Codes, Floats, Ints, Labels, Scores
 
 __all__: list[str] = []
@@ -21,6 +30,7 @@ __all__ += reference.__all__
 
 Array = NDArray[Any]
 Keys = NDArray[np.uint64]
+Range = tuple[int, int]
 
 _count_events = bind("count_events", 2, c_int64, c_int64, POINTER(c_int64))
 _bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
@@ -55,6 +65,9 @@ _sketch_sums = bind("sketch_sums", 4, c_int64, c_int64)
 _venn_abers = bind("venn_abers", 6, c_int64)
 _outcome_tables = bind("outcome_tables", 6)
 _outcomes = bind("outcomes", 5)
+_softmax_derivatives = bind("softmax_derivatives", 4, c_int64, c_int64, c_double)
+_logit_tops = bind("logit_tops", 6, c_int64, c_int64)
+_softmax = bind("softmax", 4, c_int64, c_int64)
 
 
 # Every thread has a table of its own; larger ones (in bytes) are not multiplied.
@@ -72,24 +85,20 @@ _RECORD = np.dtype([("key", np.uint64), ("weight", np.float64)])
 
 
 def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
-    """See :func:`trueness._kernels.reference.bin_sums`."""
-    n_workers = workers(p.size) if table.nbytes <= _OWN_TABLE else 1
-    if n_workers == 1:
-        status: int = call(_bin_sums, (p, y, edges, table), 0, p.size, uniform, moments)
-        return status
+    rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
+    return _add_rows(_bin_sums, (p, y, edges), table, rows, uniform, moments)
 
-    def work(i: int) -> int:
-        return int(call(_bin_sums, (p, y, edges, tables[i]), *rows[i], uniform, moments))
 
-    rows = shares(p.size, n_workers)
-    tables = np.zeros((n_workers, *table.shape), np.int64)
-    status = every_fault(in_threads(work, n_workers))
-    table += tables.sum(axis=0)
+def _add_rows(function: Any, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any) -> int:
+    """Let each thread add its rows to a table of its own; the table gets the sums of all."""
+    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
+    status = over_rows(function, rows, lambda i: (*columns, tables[i]), *numbers)
+    for own in tables[1:]:
+        table += own
     return status
 
 
 def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
-    """See :func:`trueness._kernels.reference.few_rows`."""
     n_bins, events = edges.size - 1, c_int64()
     table, columns = np.zeros((n_bins, 2, 5), np.int64), np.empty((n_bins, 6))
     status = call_quick(_few_rows, (p, y, edges, table, columns), uniform, moments, byref(events))
@@ -97,12 +106,10 @@ def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: boo
 
 
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
-    """See :func:`trueness._kernels.reference.grouped_bin_sums`."""
     return int(call(_grouped_bin_sums, (p, y, group, edges, table), 0, p.size, uniform))
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:
-    """See :func:`trueness._kernels.reference.events`."""
     rows = shares(p.size, workers(p.size))
     found = [c_int64() for _ in rows]
 
@@ -113,33 +120,20 @@ def events(p: Scores, y: Labels) -> tuple[int, int]:
 
 
 def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
-    """See :func:`trueness._kernels.reference.weighted_bin_sums`."""
-    n_workers = workers(p.size) if table.nbytes <= _OWN_TABLE else 1
-    if n_workers == 1:
-        return int(call(_weighted_bin_sums, (p, y, w, edges, table), 0, p.size, uniform))
-
-    def work(i: int) -> int:
-        return int(call(_weighted_bin_sums, (p, y, w, edges, tables[i]), *rows[i], uniform))
-
-    rows = shares(p.size, n_workers)
-    tables = np.zeros((n_workers, *table.shape))
-    status = every_fault(in_threads(work, n_workers))
-    for own in tables:
+    rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
+    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
+    status = over_rows(_weighted_bin_sums, rows, lambda i: (p, y, w, edges, tables[i]), uniform)
+    for own in tables[1:]:
         reference.add_compensated(table, np.arange(table.shape[0]), own[:, :, 0])
         table[:, :, 1] += own[:, :, 1]
     return status
 
 
 def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
-    """See :func:`trueness._kernels.reference.sketch_sums`."""
     rows = shares(p.size, workers(p.size))
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     reached = [ends] + [ends.copy() for _ in rows[1:]]
-
-    def work(i: int) -> int:
-        return int(call(_sketch_sums, (p, y, tables[i], reached[i]), *rows[i]))
-
-    status = every_fault(in_threads(work, len(rows)))
+    status = over_rows(_sketch_sums, rows, lambda i: (p, y, tables[i], reached[i]))
     for own, own_ends in zip(tables[1:], reached[1:], strict=True):
         table += own
         np.minimum(ends[:, 0], own_ends[:, 0], out=ends[:, 0])
@@ -148,7 +142,6 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
 
 
 def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int, Floats, Floats, Floats, Ints]:
-    """See :func:`trueness._kernels.reference.mass_sums`."""
     table = np.zeros((ranks.size + 1, 2, 5), np.int64)
     cuts, low, high = np.full(ranks.size, np.nan), *np.full((2, ranks.size + 1), np.nan)
     grid = _Grid(p, ranks) if p.size >= _GRID_ROWS and ranks.size <= _GRID_RANKS else None
@@ -221,17 +214,12 @@ class _Grid:
             return
         which = np.zeros(GRID_CELLS, np.uint16)
         which[next_cell[asked]] = asked + 1
-
-        def work(i: int) -> None:
-            call(_grid_lowest, (p, which, lowest[i]), *self.rows[i])
-
         lowest = np.full((len(self.rows), following.size + 1), np.inf)
-        in_threads(work, len(self.rows))
+        over_rows(_grid_lowest, self.rows, lambda i: (p, which, lowest[i]))
         following[asked] = lowest.min(axis=0)[which[next_cell[asked]]]
 
 
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
-    """See :func:`trueness._kernels.reference.cells`."""
     key_type = np.uint32 if p.dtype == np.float32 else np.uint64
 
     memory: Array = np.empty(0)
@@ -268,7 +256,6 @@ def _cells_in(memory: Array, keys: Array, n_cells: int) -> tuple[Floats, Ints, I
 
 
 def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
-    """See :func:`trueness._kernels.reference.weighted_cells`."""
 
     def sorted_records(low: int, high: int, room: int) -> tuple[int, Array]:
         records, spare = np.empty((2, room + 1), _RECORD)
@@ -293,19 +280,16 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
 
 
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
-    """See :func:`trueness._kernels.reference.cell_sums`."""
     call(_cell_sums, (score, weight, events, start, table))
 
 
 def float_sums(table: Ints) -> Floats:
-    """See :func:`trueness._kernels.reference.float_sums`."""
     sums = np.empty((len(table), 6))
     call(_float_sums, (table, sums))
     return sums
 
 
 def pava(weight: Array, events: Array) -> Ints:
-    """See :func:`trueness._kernels.reference.pava`."""
     function = _pava_counts if weight.dtype == np.int64 else _pava_weights
     starts = np.empty(weight.size, np.int64)
     n_blocks = call(function, (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
@@ -313,7 +297,6 @@ def pava(weight: Array, events: Array) -> Ints:
 
 
 def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
-    """See :func:`trueness._kernels.reference.block_pava`."""
     starts = np.empty(count.size, np.int64)
     arrays = count, events, starts, np.empty_like(count), np.empty_like(events)
     n_blocks = call(_block_pava, arrays, n_min, n_max)
@@ -321,58 +304,33 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
 
 
 def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
-    """See :func:`trueness._kernels.reference.top1`."""
     n = P.shape[0]
     confidence, predicted, correct = np.empty(n, P.dtype), np.empty(n, np.int64), np.empty(n, np.uint8)
     rows = shares(n, workers(P.size))
-
-    def work(i: int) -> int:
-        return int(call(_top1, (P, y, confidence, predicted, correct), *rows[i], tolerance))
-
-    return every_fault(in_threads(work, len(rows))), confidence, predicted, correct
+    status = over_rows(_top1, rows, lambda _: (P, y, confidence, predicted, correct), tolerance)
+    return status, confidence, predicted, correct
 
 
 def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
-    """See :func:`trueness._kernels.reference.classwise_sums`."""
     rows = shares(P.shape[0], workers(P.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
-    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
-
-    def work(i: int) -> int:
-        return int(call(_classwise_sums, (P, y, tables[i]), *rows[i], n_bins, tolerance))
-
-    status = every_fault(in_threads(work, len(rows)))
-    for own in tables[1:]:
-        table += own
-    return status
+    return _add_rows(_classwise_sums, (P, y), table, rows, n_bins, tolerance)
 
 
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
-    """See :func:`trueness._kernels.reference.grid_moments`."""
     call(_grid_moments, (p, columns, table))
 
 
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
-    """See :func:`trueness._kernels.reference.residual_moments`."""
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
-    tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
-
-    def work(i: int) -> int:
-        return int(call(_residual_moments, (p, y, tables[i]), *rows[i]))
-
-    status = every_fault(in_threads(work, len(rows)))
-    for own in tables[1:]:
-        table += own
-    return status
+    return _add_rows(_residual_moments, (p, y), table, rows)
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
-    """See :func:`trueness._kernels.reference.ranks`."""
     found = np.empty(p.size, np.int64)
     return _looked_up(_ranks, (edges, p, _guide(edges, p), found)), found
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
-    """See :func:`trueness._kernels.reference.steps`."""
     found = np.empty(p.size)
     return _looked_up(_steps, (edges, values, p, _guide(edges, p), found)), found
 
@@ -388,16 +346,10 @@ def _guide(edges: Floats, p: Scores) -> Ints:
 
 def _looked_up(function: Any, arrays: tuple[Array, ...]) -> int:
     n = arrays[-1].size
-    rows = shares(n, workers(n))
-
-    def work(i: int) -> int:
-        return int(call(function, arrays, *rows[i]))
-
-    return every_fault(in_threads(work, len(rows)))
+    return over_rows(function, shares(n, workers(n)), lambda _: arrays)
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
-    """See :func:`trueness._kernels.reference.venn_abers`."""
     with_event, without = np.empty((2, 3, corner_weight.size - 1), np.int64)
     counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
     call(_venn_abers, (corner_weight, corner_events, with_event, without, counts, hull), unit)
@@ -421,15 +373,11 @@ def _pack_and_sort(p: Scores, y: Labels, memory: Array, low: int, high: int) -> 
     return status, keys[:0] if status else _sort(_sort_keys, keys[: n.value], spare)
 
 
-def _count_grid(p: Scores, rows: list[tuple[int, int]]) -> tuple[int, Ints, tuple[float, float]]:
+def _count_grid(p: Scores, rows: list[Range]) -> tuple[int, Ints, tuple[float, float]]:
     """Rows per share and grid cell; least and greatest score."""
     counts = np.zeros((len(rows), GRID_CELLS), np.int64)
     extremes = np.empty((len(rows), 2))
-
-    def work(i: int) -> int:
-        return int(call(_grid_counts, (p, counts[i], extremes[i]), *rows[i]))
-
-    status = every_fault(in_threads(work, len(rows)))
+    status = over_rows(_grid_counts, rows, lambda i: (p, counts[i], extremes[i]))
     return status, counts, (float(extremes[:, 0].min()), float(extremes[:, 1].max()))
 
 
@@ -461,21 +409,36 @@ def _first_cells(pieces: list[Array]) -> list[int]:
 
 
 def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
-    """See :func:`trueness._kernels.reference_cells.residual_sums`."""
     sums = np.empty((7, first.size))
     call(_residual_sums, (score, weight, events, first, sums))
     return sums
 
 
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
-    """See :func:`trueness._kernels.reference_cells.outcome_tables`."""
     cdf = np.empty(start[-1])
     call(_outcome_tables, (trials, odds, mode, low, start, cdf))
     return cdf
 
 
 def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray[np.int32]:
-    """See :func:`trueness._kernels.reference_cells.outcomes`."""
     found = np.empty(words.shape, np.int32)
     call(_outcomes, (words, thresholds, start, low, found))
     return found
+
+
+def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
+    rows = shares(Z.shape[0], workers(Z.size))
+    sums = np.zeros((len(rows), 5))
+    return over_rows(_softmax_derivatives, rows, lambda i: (Z, y, w, sums[i]), beta), sums.sum(axis=0)
+
+
+def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
+    n = Z.shape[0]
+    top, total = np.empty(n), np.empty(n)
+    predicted, correct = np.empty(n, np.int64), np.empty(n, np.uint8)
+    status = over_rows(_logit_tops, shares(n, workers(Z.size)), lambda _: (Z, y, top, total, predicted, correct))
+    return status, top, total, predicted, correct
+
+
+def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
+    over_rows(_softmax, shares(Z.shape[0], workers(Z.size)), lambda _: (Z, top, total, P))

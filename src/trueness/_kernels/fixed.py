@@ -9,12 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HI_SCALE", "LO_SCALE", "ONE", "fixed_value", "parts", "square_parts", "whole"]
-
 HI_SCALE: Final = 2.0**26
 LO_SCALE: Final = 2.0**27
-ONE: Final = 2**53
-"""The whole number that stands for 1."""
 
 
 def parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -22,8 +18,6 @@ def parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDArray[np
 
     hi = ⌊p·2²⁶⌋ and lo = ⌊(p·2²⁶ − hi)·2²⁷⌋. Every step but the last floor is exact.
 
-    Examples
-    --------
     >>> hi, lo = parts(np.array([0.5, 2.0**-53]))
     >>> hi.tolist(), lo.tolist()
     ([33554432.0, 0.0], [0.0, 1.0])
@@ -43,20 +37,7 @@ def square_parts(p: NDArray[np.floating[Any]]) -> tuple[NDArray[np.float64], NDA
 def fixed_value(hi: NDArray[np.int64], lo: NDArray[np.int64]) -> NDArray[np.float64]:
     """The sums of scores as floats, from the sums of their upper and lower parts.
 
-    Examples
-    --------
     >>> fixed_value(np.array([2**26, 2**25]), np.array([0, 2**26])).tolist()
     [1.0, 0.5000000074505806]
     """
     return hi * (1 / HI_SCALE) + lo * (1 / (HI_SCALE * LO_SCALE))
-
-
-def whole(hi: int, lo: int) -> int:
-    """The sum of scores in units of 2⁻⁵³, from the sums of their upper and lower parts.
-
-    Examples
-    --------
-    >>> whole(2**26, 0) == ONE
-    True
-    """
-    return int(hi) * 2**27 + int(lo)

@@ -12,8 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GRID_CELLS", "cell_of", "grid_edges"]
-
 _SHIFT: Final = 52 - 7
 _LOWEST: Final = (1022 - 30) << 7
 _HALF: Final = 30 * 2**7 + 2
@@ -24,8 +22,6 @@ GRID_CELLS: Final = 2 * _HALF
 def cell_of(p: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     """The cell of each score in [0, 1], from 0 to GRID_CELLS - 1, ascending with the score.
 
-    Examples
-    --------
     >>> cell_of(np.array([0.0, 1e-12, 0.25, 0.5, 1.0])).tolist()
     [0, 1, 3714, 3842, 7683]
     """
@@ -44,8 +40,6 @@ def grid_edges() -> NDArray[np.float64]:
 
     Cell c holds the scores from ``edges[c]`` up to, not including, ``edges[c + 1]``; the last one holds 1 alone.
 
-    Examples
-    --------
     >>> bool(np.isin([0.125, 0.25, 0.5, 0.75], grid_edges()).all())
     True
     """

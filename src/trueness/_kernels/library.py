@@ -16,23 +16,6 @@ from typing import Any, Final, TypeVar
 
 from numpy.typing import NDArray
 
-__all__ = [
-    "BAD_LABEL",
-    "BAD_SCORE",
-    "BAD_SUM",
-    "BAD_WEIGHT",
-    "OUTSIDE_EDGES",
-    "available",
-    "bind",
-    "bind_quick",
-    "call",
-    "call_quick",
-    "every_fault",
-    "in_threads",
-    "shares",
-    "workers",
-]
-
 T = TypeVar("T")
 
 # A pass over the rows returns a status: the bits of everything that is wrong with them.
@@ -149,8 +132,6 @@ def workers(n_entries: int) -> int:
 def shares(n_rows: int, n_workers: int) -> list[tuple[int, int]]:
     """Cut the rows into one range (start, stop) per worker, of nearly equal length.
 
-    Examples
-    --------
     >>> shares(10, 3)
     [(0, 3), (3, 6), (6, 10)]
     """
@@ -166,6 +147,13 @@ def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
 
     with ThreadPoolExecutor(n_workers) as pool:
         return list(pool.map(work, range(n_workers)))
+
+
+def over_rows(
+    function: Any, rows: list[tuple[int, int]], arrays: Callable[[int], tuple[NDArray[Any], ...]], *numbers: Any
+) -> int:
+    """Call a function for each range of rows in its own thread, with the arrays of that thread; every fault."""
+    return every_fault(in_threads(lambda i: int(call(function, arrays(i), *rows[i], *numbers)), len(rows)))
 
 
 def every_fault(statuses: Iterable[int]) -> int:

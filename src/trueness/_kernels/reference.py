@@ -88,10 +88,7 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
     moments : bool
         Whether to fill the last two columns.
 
-    Returns
-    -------
-    int
-        Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
+    Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
     """
     status = 0
     for rows in _chunks(p.size):
@@ -105,16 +102,8 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
 def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
     """The sums of :func:`bin_sums` in one call, which keeps the GIL: for few rows, calls cost more than sums.
 
-    Returns
-    -------
-    status : int
-        BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
-    events : int
-        How many labels are 1.
-    table : array of int64, shape (B, 2, 5)
-        As for :func:`bin_sums`.
-    columns : array of float64, shape (B, 6)
-        As of :func:`~trueness._kernels.reference_cells.float_sums`.
+    Returns its status, the number of events, its table, and that as of
+    :func:`~trueness._kernels.reference_cells.float_sums`.
     """
     table = np.zeros((edges.size - 1, 2, 5), np.int64)
     status = bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
@@ -144,22 +133,11 @@ def events(p: Scores, y: Labels) -> tuple[int, int]:
 
 
 def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
-    r"""Sum weights, labels and scores of each bin, with compensation.
+    """Sum weights, labels and scores of each bin, with compensation; arguments as for :func:`bin_sums`.
 
-    Parameters
-    ----------
-    p, y, edges, uniform
-        As for :func:`bin_sums`.
-    w : array of float64, shape (n,)
-        Weights. A row of weight 0 is checked and otherwise left out.
-    table : array of float64, shape (B, 7, 2)
-        Added to: [bin, (rows with w > 0, Σw, Σw², Σwy, Σwp, Σwp², Σwyp), (sum, compensation)].
-        The value is sum + compensation.
-
-    Returns
-    -------
-    int
-        Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES, BAD_WEIGHT.
+    They are added to `table`, of shape (B, 7, 2): [bin, (rows with w > 0, Σw, Σw², Σwy, Σwp, Σwp², Σwyp), (sum,
+    compensation)]; the value is sum + compensation. A row of weight 0 is checked and otherwise left out. Status:
+    BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES, BAD_WEIGHT.
     """
     status = 0
     n_bins = edges.size - 1
@@ -197,23 +175,9 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
     Bin j holds the scores s with cuts[j−1] < s ≤ cuts[j]; the last, those above all cuts. Equal scores
     are never parted, so a bin may be empty.
 
-    Parameters
-    ----------
-    p, y, moments
-        As for :func:`bin_sums`.
-    ranks : array of int64, shape (J,)
-        Strictly increasing, each in 1 .. n−1; J may be 0.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE, BAD_LABEL.
-    cuts : array of float64, shape (J,)
-        The ranks[j]-th smallest score.
-    low, high : arrays of float64, shape (J + 1,)
-        Smallest and largest score of each bin; nan when it is empty.
-    table : array of int64, shape (J + 1, 2, 5)
-        As for :func:`bin_sums`.
+    `ranks`, of shape (J,), increase strictly, each in 1 .. n−1; J may be 0. Returns the status (BAD_SCORE, BAD_LABEL),
+    the cuts (the ranks[j]-th smallest scores), the smallest and the largest score of each bin (nan when it is empty)
+    and a table as of :func:`bin_sums`.
     """
     n_bins = ranks.size + 1
     cuts, low, high = np.full(ranks.size, np.nan), np.full(n_bins, np.nan), np.full(n_bins, np.nan)
@@ -264,22 +228,7 @@ def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
 
 
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
-    r"""Distinct scores in ascending order, with the rows and events of each.
-
-    Parameters
-    ----------
-    p, y
-        As for :func:`bin_sums`.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE, BAD_LABEL.
-    score : array of float64, shape (m,)
-        Distinct scores; zero is +0.0.
-    count, events : arrays of int64, shape (m,)
-        Rows with that score, and how many of them have label 1.
-    """
+    """Status (BAD_SCORE, BAD_LABEL), distinct scores in ascending order (zero is +0.0), and rows and events of each."""
     status = faults(p, y)
     if status:
         return status, np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -296,24 +245,7 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
 
 
 def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
-    r"""Distinct scores in ascending order, with the sums of weights of each.
-
-    Parameters
-    ----------
-    p, y, w
-        As for :func:`weighted_bin_sums`.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE, BAD_LABEL, BAD_WEIGHT.
-    score : array of float64, shape (m,)
-        Distinct scores of rows with positive weight; zero is +0.0.
-    count : array of int64, shape (m,)
-        Rows with w > 0.
-    weight, events, squares, event_squares : arrays of float64, shape (m,)
-        Σw, Σwy, Σw², Σw²y.
-    """
+    """The same for the rows of positive weight: their number, Σw, Σwy, Σw² and Σw²y of each score; also BAD_WEIGHT."""
     status = faults(p, y) | weight_faults(w)
     if status:
         none = np.empty(0)
@@ -346,14 +278,8 @@ def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArr
 
     Returns
     -------
-    status : int
-        BAD_SCORE, BAD_LABEL, BAD_SUM.
-    confidence : array of P's type, shape (n,)
-        The row's maximum.
-    predicted : array of int64, shape (n,)
-        The smallest index that attains it.
-    correct : array of uint8, shape (n,)
-        1 where predicted equals y.
+    status, confidence, predicted, correct
+        BAD_SCORE, BAD_LABEL, BAD_SUM; the row's maximum; the smallest index that attains it; whether that is y.
     """
     n, n_classes = P.shape
     confidence = np.zeros(n, P.dtype)
@@ -367,21 +293,10 @@ def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArr
 
 
 def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
-    r"""Count and sum the scores of each class, bin and one-vs-rest label, in whole numbers.
+    """Count and sum the scores of each class, bin of equal width and one-vs-rest label; arguments as for :func:`top1`.
 
-    Parameters
-    ----------
-    P, y, tolerance
-        As for :func:`top1`.
-    n_bins : int
-        Bins of equal width, placed as by :func:`bin_sums`.
-    table : array of int64, shape (K, n_bins, 2, 3)
-        Added to: [class, bin, label (y == class), (count, Σhi, Σlo)].
-
-    Returns
-    -------
-    int
-        Status: BAD_SCORE, BAD_LABEL, BAD_SUM.
+    They are added to `table`, of shape (K, n_bins, 2, 3): [class, bin, label (y == class), (count, Σhi, Σlo)]. Status:
+    BAD_SCORE, BAD_LABEL, BAD_SUM.
     """
     n, n_classes = P.shape
     edges = np.arange(n_bins + 1) / n_bins

@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from trueness._kernels.fixed import fixed_value, parts, square_parts
 
-__all__ = ["cell_sums", "float_sums", "grid_moments", "residual_sums"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -17,18 +15,10 @@ _STRETCH = 256
 
 
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
-    r"""Sum the cells of each bin, in whole numbers.
+    """Sum cells (ascending scores, weight of the rows and of the events of each) of each bin, in whole numbers.
 
-    Parameters
-    ----------
-    score : array of float64, shape (m,)
-        Distinct scores in [0, 1], ascending.
-    weight, events : arrays of int64, shape (m,)
-        Weight of the rows of each score, and of those with label 1.
-    start : array of int64, shape (B + 1,)
-        Bin b holds the cells from start[b] up to start[b + 1]; together they hold all.
-    table : array of int64, shape (B, 2, 5)
-        Added to, as by :func:`trueness._kernels.reference.bin_sums` with moments.
+    Bin b holds the cells from start[b] up to start[b + 1]; together they hold all. The sums are added to `table`, as by
+    :func:`trueness._kernels.reference.bin_sums` with moments.
     """
     for at in range(0, score.size, _CHUNK):
         few = slice(at, at + _CHUNK)
@@ -41,17 +31,9 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
 
 
 def float_sums(table: Ints) -> Floats:
-    """The whole sums of bins as floats.
+    """The sums of :func:`trueness._kernels.reference.bin_sums` as floats: [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)].
 
-    Parameters
-    ----------
-    table : array of int64, shape (B, 2, 5)
-        Sums as of :func:`trueness._kernels.reference.bin_sums`.
-
-    Returns
-    -------
-    array of float64, shape (B, 6)
-        [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)]. A row of weight 2 is two rows, so that Σw² is Σw.
+    A row of weight 2 is two rows, so that Σw² is Σw.
     """
     weight, hi, lo, square_hi, square_lo = table.sum(axis=1).T
     events, event_hi, event_lo = table[:, 1, :3].T
@@ -117,22 +99,10 @@ Words = NDArray[np.uint16]
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
     r"""Tables of binomial distribution functions.
 
-    Parameters
-    ----------
-    trials : array of int64, shape (m,)
-        Trials of each distribution.
-    odds : array of float64, shape (m,)
-        Odds p / (1 − p) of a success.
-    mode, low : arrays of int64, shape (m,)
-        The most probable outcome, and the smallest one in the table.
-    start : array of int64, shape (m + 1,)
-        Entry i has the outcomes low[i], low[i] + 1, …, one more than start[i + 1] − start[i]: at most 2¹⁴.
-
-    Returns
-    -------
-    array of float64
-        For entry i, from start[i] up to start[i + 1], the probabilities of at most each outcome but the last, times
-        2¹⁶. Probabilities outside the table are taken as 0.
+    For each distribution: its trials, the odds p / (1 − p) of a success, the most probable outcome, the smallest one in
+    the table, and where its entries start. Entry i has the outcomes low[i], low[i] + 1, …, one more than start[i + 1] −
+    start[i]: at most 2¹⁴. Returned are, from start[i] up to start[i + 1], the probabilities of at most each outcome but
+    the last, times 2¹⁶. Probabilities outside the table are taken as 0.
     """
     cdf = np.empty(start[-1])
     for n, ratio, middle, least, begin, end in zip(trials, odds, mode, low, start[:-1], start[1:], strict=True):
@@ -146,22 +116,10 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
 
 
 def outcomes(words: Words, thresholds: Words, start: Ints, low: Ints) -> NDArray[np.int32]:
-    """The outcomes that random words select.
+    """The outcomes that random words, of shape (m, draws), select: `low` plus the number of thresholds below the word.
 
-    Parameters
-    ----------
-    words : array of uint16, shape (m, draws)
-        Random words.
-    thresholds : array of uint16
-        The whole parts of :func:`outcome_tables`; 2¹⁶ is replaced by 2¹⁶ − 1.
-    start, low : arrays of int64, shapes (m + 1,) and (m,)
-        As for :func:`outcome_tables`.
-
-    Returns
-    -------
-    array of int32, shape (m, draws)
-        `low` plus the number of thresholds below the word. If the word is equal to a threshold, this number is
-        not decided: it is returned as −1 minus the number of thresholds below the word.
+    The thresholds are the whole parts of :func:`outcome_tables`, 2¹⁶ replaced by 2¹⁶ − 1; `start` and `low` are its. If
+    the word is equal to a threshold, the outcome is not decided: −1 minus the number of thresholds below is returned.
     """
     found = np.empty(words.shape, np.int32)
     for own, word, least, begin, end in zip(found, words, low, start[:-1], start[1:], strict=True):

@@ -7,28 +7,16 @@ from numpy.typing import NDArray
 
 from trueness._kernels.library import BAD_SCORE
 
-__all__ = ["block_pava", "pava", "ranks", "steps", "venn_abers"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Scores = NDArray[np.floating[Any]]
 
 
 def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
-    r"""Pool adjacent violators: the blocks of the isotonic fit of events / weight.
+    """Pool adjacent violators: the first cell of each block of the isotonic fit of events / weight.
 
-    Neighbouring blocks are pooled while the mean on the left is not below the mean on the right.
-
-    Parameters
-    ----------
-    weight, events : arrays of int64, or of float64, shape (m,)
-        Weights > 0 and sums of labels, in ascending order of score.
-
-    Returns
-    -------
-    array of int64
-        The first cell of each block. The blocks' means increase strictly: as fractions for integers,
-        as float64 quotients for floats.
+    Weights > 0 and sums of labels are in ascending order of score. Neighbouring blocks are pooled while the mean on the
+    left is not below the mean on the right; means are compared as fractions (int64) or as float64 quotients.
     """
     exact = weight.dtype == np.int64
     starts: list[int] = []
@@ -55,17 +43,8 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
     n_min joins its right neighbour, or its left one where the right is above n_max and the left has room. If
     n_max < 2 n_min − 1, the last block before the tail may stay below n_min, as in the published algorithm.
 
-    Parameters
-    ----------
-    count, events : arrays of int64, shape (m,)
-        Rows and events of each tie group, in ascending order of score.
-    n_min, n_max : int
-        Least and largest number of rows in a block.
-
-    Returns
-    -------
-    array of int64
-        The first cell of each block.
+    `count` and `events` are those of each tie group, in ascending order of score; the first cell of each block is
+    returned.
     """
     before_tail = int(count.sum()) - n_min
     head = int(np.searchsorted(np.cumsum(count), before_tail, "right"))
@@ -178,43 +157,13 @@ def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
-    r"""Number of edges that are not above each score.
-
-    Parameters
-    ----------
-    edges : array of float64, shape (k,)
-        Ascending; there may be none.
-    p : array of float32 or float64, shape (n,)
-        Scores.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE.
-    rank : array of int64, shape (n,)
-        From 0 to k.
-    """
+    """Status (BAD_SCORE), and the number of ascending edges, perhaps none, that are not above each score."""
     # Comparisons with nan are false, so nan is a fault too.
     status = 0 if p.size == 0 or (p.min() >= 0 and p.max() <= 1) else BAD_SCORE
     return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
-    r"""A step function of the scores.
-
-    Parameters
-    ----------
-    edges, p
-        As for :func:`ranks`.
-    values : array of float64, shape (k + 1,)
-        Below the first edge, and from each edge on.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE.
-    found : array of float64, shape (n,)
-        The value at each score.
-    """
+    """Status (BAD_SCORE), and a step function of the scores: its values below the first edge, and from each edge on."""
     status, rank = ranks(edges, p)
     return status, values[rank]

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
-__all__ = ["logit_tops", "softmax", "softmax_derivatives"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Scores = NDArray[np.floating[Any]]
@@ -27,25 +25,10 @@ _LN2, _LN2_REST = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
     r"""The maximum and total of each row for softmax, the predicted class, and whether it was right.
 
-    Parameters
-    ----------
-    Z : array of float32 or float64, shape (n, K)
-        Logits; -inf is one, unless all of a row are.
-    y : array of int64, shape (n,)
-        Class codes 0 .. K−1.
-
-    Returns
-    -------
-    status : int
-        BAD_SCORE for a nan, a +inf or a row of -inf alone; BAD_LABEL.
-    top : array of float64, shape (n,)
-        The largest logit m of the row.
-    total : array of float64, shape (n,)
-        Σ exp(z − m), at least 1. The largest probability is 1 / total.
-    predicted : array of int64, shape (n,)
-        The smallest index that attains it.
-    correct : array of uint8, shape (n,)
-        1 where predicted equals y.
+    `Z`, of shape (n, K), holds logits, of which -inf is one unless all of a row are; `y` class codes 0 .. K−1. Returns
+    the status (BAD_SCORE for a nan, a +inf or a row of -inf alone; BAD_LABEL), the largest logit m of the row,
+    Σ exp(z − m), at least 1 (the largest probability is one over it), the smallest index that attains it, and whether
+    that is y.
     """
     n, n_classes = Z.shape
     top, total = np.empty(n), np.empty(n)
@@ -64,16 +47,9 @@ def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[n
 
 
 def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
-    r"""The probabilities of logits.
+    """Fill `P` with the probabilities exp(z − top) / total of logits, perhaps of some columns only.
 
-    Parameters
-    ----------
-    Z : array of float32 or float64, shape (n, k)
-        Logits; they may be some of the columns.
-    top, total : arrays of float64, shape (n,)
-        As returned by :func:`logit_tops` for all columns.
-    P : array of float64, shape (n, k)
-        Filled with exp(z − top) / total.
+    `top` and `total` are those of :func:`logit_tops` for all columns.
     """
     step = max(1, _CHUNK // Z.shape[1])
     for rows in (slice(i, i + step) for i in range(0, Z.shape[0], step)):
