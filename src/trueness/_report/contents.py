@@ -165,12 +165,12 @@ def _segments(
 ) -> tuple[Segments, Tested]:
     """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
     rule, level, seed, _ = options
-    alpha, rng = Alpha.of_level(level, parts=1 + (data.classwise is not None)).part, generator(seed)
+    rng = generator(seed)
     with collect_warnings(Notes()):  # the table shows which segments are small
         if data.rows is None:
-            found = describe_segments(of_groups([group_name], groups), level, alpha, None, rng)
+            found = describe_segments(of_groups([group_name], groups), level, None, rng)
         else:
-            found = segments_of(replace(data, notes=()), by, level=level, alpha=alpha, rng=rng)
+            found = segments_of(replace(data, notes=()), by, level=level, rng=rng)
         errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(data, by, groups, group_name)}
     lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
     rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
@@ -264,7 +264,7 @@ def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison 
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
     level = level_percent(settings.level)
-    top_label, part = subject.top_label, Alpha.of_level(settings.level, 1 + (subject.counts.classes is not None)).part
+    top_label = subject.top_label
     rate = "accuracy" if top_label else "event rate"
     terms = {
         "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
@@ -295,9 +295,8 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
-        f"the adjusted p-value is at most {level_percent(round(part, 12))}. The probability that "
-        "any segment of a calibrated model is flagged is no larger; the rest of 1 − level is left to the verdict on "
-        "all rows.",
+        f"the adjusted p-value is at most {level_percent(round(1 - settings.level, 12))}. The probability that any "
+        "segment of a calibrated model is flagged is no larger.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
         "all numbers are for rows that it was not fitted on.",
     }

@@ -3,12 +3,14 @@
 import math
 from dataclasses import dataclass
 
-from trueness._text.numbers import count, p_value, total
+import numpy as np
+
+from trueness._text.numbers import count, level_percent, p_value, total
 from trueness._text.strings import align
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints
 
-_SHOWN = 20
+_SHOWN, _NAMED = 20, 6
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Segments(Record):
     _columns = (
         *("column", "value", "n", "weight", "events", "expected", "score", "rate", "gap", "gap_low", "gap_high"),
         *("ratio", "ratio_low", "ratio_high", "shrunk_gap", "shrunk_low", "shrunk_high", "cost"),
-        *("pvalue", "slope_pvalue", "adjusted_pvalue", "flagged", "finding"),
+        *("pvalue", "slope_pvalue", "adjusted_pvalue", "flagged", "finding", "overall_pvalue", "differs"),
     )
 
     column: tuple[str, ...]
@@ -43,7 +45,7 @@ class Segments(Record):
     gap: Floats
     """Event rate − mean score."""
     gap_low: Floats
-    """Lower limit of the gap."""
+    """Lower limit of the gap; the limits of all segments hold together."""
     gap_high: Floats
     """Upper limit."""
     ratio: Floats
@@ -71,12 +73,16 @@ class Segments(Record):
     """Whether the adjusted p-value is at most `alpha`."""
     finding: tuple[str, ...]
     """For a flagged segment 'over-predicted', 'under-predicted', 'too extreme' or 'too moderate'; otherwise ''."""
+    overall_pvalue: Floats
+    """P-value of "the error of this segment is that of all rows", adjusted for all segments; nan without an answer."""
+    differs: Bools
+    """Whether the overall p-value is at most `alpha`: the segment has an error of its own."""
     joint_pvalue: float
     """P-value of "all segments are calibrated": the smallest adjusted one."""
     alpha: float
     """Probability of any false flag, at most."""
     level: float
-    """Level of each limit by itself."""
+    """Level of the limits of all segments together."""
     draws: int
     """Number of sets of labels drawn."""
     assumptions: str
@@ -88,21 +94,33 @@ class Segments(Record):
         return len(self.value)
 
     def __str__(self) -> str:
-        head = ["column", "value", "n", "expected", "observed", "gap", "shrunk gap", "adjusted p", ""]
+        limits = f"{level_percent(self.level)} limits"
+        head = ["column", "value", "n", "expected", "observed", "gap", limits, "adjusted p", ""]
         lines = [
             [
                 *(self.column[i], self.value[i]),
-                *(f"{self.n[i]:,}", f"{self.expected[i]:,.1f}", total(self.events[i])),
-                *(f"{self.gap[i]:+.4f}", f"{self.shrunk_gap[i]:+.4f}", p_value(self.adjusted_pvalue[i])),
+                *(f"{self.n[i]:,}", f"{self.expected[i]:,.1f}", total(self.events[i]), f"{self.gap[i]:+.4f}"),
+                *(f"{self.gap_low[i]:+.4f} to {self.gap_high[i]:+.4f}", p_value(self.adjusted_pvalue[i])),
                 self.finding[i],
             ]
             for i in range(min(len(self), _SHOWN))
         ]
-        flagged = int(self.flagged.sum())
-        last = f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly {p_value(self.joint_pvalue)}."
         more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
         right = [False, False, True, True, True, True, True, False, False]
-        return f"{align([head, *lines], right)}{more}\n{last}"
+        return f"{align([head, *lines], right)}{more}\n{self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """How many segments are flagged, and which of them differ from the rows as a whole."""
+        flagged = int(self.flagged.sum())
+        text = f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly {p_value(self.joint_pvalue)}."
+        own = [f"{self.column[i]} = {self.value[i]}" for i in np.flatnonzero(self.flagged & self.differs)]
+        if not flagged or np.isnan(self.overall_pvalue).all():
+            return text
+        if not own:
+            return f"{text} None differs from the error of all rows."
+        names = ", ".join(own[:_NAMED]) + (f" and {len(own) - _NAMED:,} more" if len(own) > _NAMED else "")
+        return f"{text} Different from the error of all rows: {names}."
 
 
 @dataclass(frozen=True)

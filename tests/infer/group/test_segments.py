@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtr
 from scipy.stats import beta
 
 import trueness as tn
@@ -177,8 +179,10 @@ def test_groups_of_an_accumulator_are_segments(shops, bins):
     assert found.keys() == rows.keys()
     for key, row in rows.items():
         exact = bins == "distinct"
-        for name in ("n", "events", "expected", "gap", "gap_low", "ratio_high"):
+        for name in ("n", "events", "expected", "gap"):
             assert found[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9)
+        for name in ("gap_low", "ratio_high"):  # mean scores of cells say a little less about the labels
+            assert found[key][name] == pytest.approx(row[name], rel=1e-6 if exact else 0.02, abs=1e-9)
         assert found[key]["adjusted_pvalue"] == pytest.approx(row["adjusted_pvalue"], abs=1e-12 if exact else 0.2)
         assert found[key]["pvalue"] == pytest.approx(row["pvalue"], abs=1e-12 if exact else 0.02)
     assert found["shop", "s55"]["flagged"]
@@ -278,10 +282,12 @@ def test_it_prints_as_a_table_and_converts(shops):
     found = tn.segments(y, p, {"shop": shop}, seed=0)
     text = str(found)
     assert text.splitlines()[1].startswith("shop    s55")
-    assert text.endswith("1 of 60 segments flagged; jointly p = 0.00019.")
+    assert text.endswith(
+        "1 of 60 segments flagged; jointly p = 0.00019. Different from the error of all rows: shop = s55."
+    )
     assert found.to_dict()["value"][0] == "s55"
     assert set(found.rows()[0]) >= {"column", "value", "n", "shrunk_gap", "cost", "finding"}
-    assert found.to_frame().shape == (60, 23)
+    assert found.to_frame().shape == (60, 25)
 
 
 def false_flags(make, runs, **options):
@@ -308,8 +314,6 @@ def clustered(rng):
     cluster = np.repeat(np.arange(100), rng.integers(1, 8, 100))
     p = 1 / (1 + np.exp(1 - 0.7 * centre[cluster] - rng.normal(size=cluster.size)))
     # A Gaussian copula with equal correlation inside a cluster keeps the margins.
-    from scipy.special import ndtr
-
     u = ndtr(np.sqrt(0.4) * rng.normal(size=100)[cluster] + np.sqrt(0.6) * rng.normal(size=cluster.size))
     by = {"row": rng.integers(0, 5, p.size), "cluster": rng.integers(0, 4, 100)[cluster]}
     return u < p, p, by, cluster
@@ -325,6 +329,85 @@ def test_any_false_flag_is_as_rare_as_promised(make, options):
     runs = 400
     most = runs * 0.1 + 3 * np.sqrt(runs * 0.1 * 0.9)
     assert false_flags(make, runs, **options) <= most
+
+
+def test_a_segment_with_the_error_of_all_rows_is_flagged_and_does_not_differ():
+    rng = np.random.default_rng(5)
+    p, sex, place = rng.uniform(0.1, 0.5, 4_000), rng.choice(["1", "2"], 4_000), rng.choice(list("abcdefgh"), 4_000)
+    y = rng.random(4_000) < expit(0.8 * logit(p) + 0.4 + 0.8 * (place == "b"))
+    found = by_name(tn.segments(y, p, {"sex": sex, "place": place}, seed=0))
+    assert all(found[key]["flagged"] for key in (("sex", "1"), ("sex", "2"), ("place", "b")))
+    assert [key for key, row in found.items() if row["differs"]] == [("place", "b")]
+    assert min(found["sex", "1"]["overall_pvalue"], found["sex", "2"]["overall_pvalue"]) > 0.1
+
+
+def test_overall_p_values_are_those_of_labels_drawn_and_fitted_again():
+    rng = np.random.default_rng(2)
+    p, by = np.repeat([0.2, 0.4, 0.7], 60), np.tile(["a", "b"], 90)
+    y = (rng.random(180) < expit(logit(p) + 0.5 + 0.5 * (by == "a"))).astype(int)
+    found = tn.segments(y, p, by, resamples=1_999, seed=0)
+    slope = tn.calibration_slope(y, p)
+    start = brentq(lambda a: (y - expit(a + slope * logit(p))).sum(), -9, 9)
+    fitted = expit(start + slope * logit(p))
+    x, at, v = logit(p), by == "a", fitted * (1 - fitted)
+    away = x[at] - np.average(x[at], weights=v[at])
+
+    def statistics(y):
+        """The gap and the slope of "a" after a step of Newton's method towards the line of all rows."""
+        design = np.stack([np.ones(180), x])
+        step = np.linalg.solve((design * v) @ design.T, design @ (y - fitted))
+        rest = y - fitted - v * (design.T @ step)
+        return np.array([rest[at].sum(), (rest[at] * away).sum()])
+
+    drawn = np.array([statistics(rng.random(180) < fitted) for _ in range(2_000)])
+    scale = drawn.std(axis=0)
+    share = (np.abs(drawn / scale).max(axis=1) >= np.abs(statistics(y) / scale).max()).mean()
+    # "b" has the statistics of "a" with the other sign, nearly; its slope is about another mean.
+    assert found.overall_pvalue.min() == pytest.approx(share, abs=0.04)
+    assert 0.01 < share < 0.5
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_without_an_overall_error_nothing_differs():
+    one = tn.segments(np.ones(40), np.full(40, 0.5), np.repeat(["a", "b"], 20), resamples=19, seed=0)
+    assert np.isnan(one.overall_pvalue).all()
+    assert not one.differs.any()
+    assert str(one).endswith("flagged; jointly p < 0.0001.")
+    whole = tn.segments([0, 1] * 40, [0.2, 0.4] * 40, np.repeat("all", 80), resamples=19, seed=0)
+    assert (whole.overall_pvalue.tolist(), whole.differs.tolist()) == ([1.0], [False])
+    assert str(whole).endswith("1 of 1 segment flagged; jointly p = 0.00038. None differs from the error of all rows.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clusters", [False, True])
+def test_segments_that_share_the_error_of_all_rows_rarely_differ(clusters):
+    runs, found = 300, 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        n = 1_200
+        cluster = np.arange(n) // 4
+        p = rng.beta(1, 3, n)
+        u = ndtr(np.sqrt(0.3) * rng.normal(size=n // 4)[cluster] + np.sqrt(0.7) * rng.normal(size=n))
+        y = (u if clusters else rng.random(n)) < expit(0.5 + 0.7 * logit(p))
+        by = {"a": rng.integers(0, 8, n), "high": p > 0.2}
+        one = tn.segments(y, p, by, cluster=cluster if clusters else None, level=0.9, resamples=199, seed=seed)
+        found += one.differs.any()
+    assert found <= runs * 0.1 + 3 * math.sqrt(runs * 0.1 * 0.9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0.0, 0.6])
+@pytest.mark.parametrize("size", [20, 200])
+def test_limits_hold_for_the_segment_that_is_shown_first(shift, size):
+    runs, covered = 300, 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        p, by = rng.beta(1, 2, 40 * size), np.repeat(np.arange(40), size)
+        q = expit(logit(p) + shift * rng.normal(size=40)[by])
+        found = tn.segments(rng.random(p.size) < q, p, by.astype(str), resamples=19, seed=seed)
+        at = by == int(found.value[0])
+        covered += found.gap_low[0] <= (q - p)[at].mean() <= found.gap_high[0]
+    assert covered / runs >= 0.92
 
 
 @pytest.mark.parametrize("weight", [None, 1.5, 0.1])
@@ -392,6 +475,16 @@ def effective_rows(y, p, w, cluster):
     return n / max(1, ((sums - sizes * gap) ** 2).sum() / variance)
 
 
+def reduction(y, p, w, size):
+    """The variance of a label as a multiple of that given its score, if there are events enough."""
+    mean, rate = np.average(p, weights=w), np.average(y, weights=w)
+    given = np.average(p * (1 - p), weights=w)
+    if size * given < 5:
+        return 1.0
+    left = np.average((y - p - (rate - mean)) ** 2, weights=w)
+    return max(1.0, min(mean * (1 - mean) / given, rate * (1 - rate) / left))
+
+
 def test_copies_of_rows_with_a_score_of_0_widen_its_limits():
     y, p, by = np.repeat([0, 0, 0, 1], 15), np.zeros(60), np.repeat("a", 60)
     rows = tn.segments(y, p, by, cluster=np.arange(60), resamples=19, seed=0)
@@ -407,7 +500,7 @@ def test_copies_of_rows_with_a_score_of_0_widen_its_limits():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_numbers_of_a_segment_by_hand(weighted, clustered):
     rng = np.random.default_rng(6)
-    p, by = rng.beta(1, 3, 200).round(2), rng.choice(list("abcd"), 200)
+    p, by = rng.beta(1, 3, 200).round(2), rng.choice(list("abcd"), 200, p=[0.1, 0.7, 0.1, 0.1])
     y = (rng.random(200) < p).astype(int)
     y[by == "c"], y[by == "d"] = 0, 1
     p[by == "a"] = 0.0
@@ -419,7 +512,8 @@ def test_numbers_of_a_segment_by_hand(weighted, clustered):
         at = by == value
         score, rate = np.average(p[at], weights=w[at]), np.average(y[at], weights=w[at])
         size = effective_rows(y[at], p[at], w[at], None if cluster is None else cluster[at])
-        low, high = clopper_pearson(rate * size, size, 0.9)
+        size *= reduction(y[at], p[at], w[at], size)
+        low, high = clopper_pearson(rate * size, size, 0.9 ** (1 / 4))  # four segments together
         sums = {"n": at.sum(), "weight": w[at].sum(), "events": (w * y)[at].sum(), "expected": (w * p)[at].sum()}
         gaps = {"gap": rate - score, "gap_low": low - score, "gap_high": high - score}
         ratios = dict(zip(("ratio", "ratio_low", "ratio_high"), (rate, low, high), strict=True))

@@ -148,7 +148,7 @@ def verdict_of(
         if evidence.view == "binary":
             shift = prior_shift_in(found, inside_cells(evidence.cells), level)
     if columns:
-        segments = quietly(segments_of, evidence, columns, level=level, alpha=alpha.part, rng=generator(seed))
+        segments = quietly(segments_of, evidence, columns, level=level, rng=generator(seed))
     if multiclass:
         classes = quietly(classes_of, evidence, level=level, alpha=alpha.part, seed=seed)
     return judge(

@@ -1,5 +1,6 @@
 """Rows and the segments that they belong to: one table for rows, weighted rows and sums of rows."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
+from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.clusters import mix_bits, rank_by_sum
 from trueness._tally.evidence import Evidence
 from trueness._tally.sketch import Sketch
@@ -91,6 +93,19 @@ class SegmentRows:
         start = np.concatenate([[0], np.cumsum(sizes)])
         shape = (sizes.size, self.size)
         return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
+
+    def without_overall_error(self) -> "SegmentRows | None":
+        """Scores after the shift and slope of all rows are undone; None if these cannot be estimated."""
+        inside = self.inside
+        cells = tuple(values[inside] for values in (self.log_odds, self.weight, self.events))
+        slope, intercept = recalibration_line(*cells)
+        if math.isnan(slope):
+            slope, intercept = 1.0, recalibration_shift(*cells)
+        if not math.isfinite(intercept):
+            return None
+        # Nine digits do not depend on the order of rows.
+        slope, intercept = (float(f"{one:.9g}") for one in (slope, intercept))
+        return replace(self, score=np.where(inside, expit(intercept + slope * self.log_odds), self.score))
 
     def moved_inside(self, unit: float | None) -> "SegmentRows":
         """Scores of 0 and 1 moved by up to half the unit to which they were rounded, if labels contradict them."""

@@ -13,6 +13,10 @@ minimum, one after another (step-down). Since the same labels are used for all s
 crossings are respected. How good the tails are matters for power only: with R draws, P(any false flag at α) ≤ α for any
 number of rows, ties and rare events.
 
+Whether a segment differs from the rows as a whole is asked of the same two statistics after the shift and slope of all
+rows are undone. Labels are redrawn from those scores, and shift and slope are fitted again in every draw, by one step
+of Newton's method: what all rows have in common is projected out of each statistic.
+
 With clusters there is a second null distribution, random signs of the cluster sums, and the larger p-value counts, as
 in :mod:`trueness.infer.test._clustered_tests`; the level then needs many clusters.
 
@@ -39,7 +43,7 @@ _MOST_AT_ONCE = 64
 # Above this many labels in all draws, near ties are drawn together.
 _MOST_LABELS = 2e8
 _ANGLE = 1 / 1024
-_LEAST_VARIANCE = 5.0
+LEAST_VARIANCE = 5.0
 _TINY = 1e-300
 # Values that differ by less, relatively, are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
@@ -62,6 +66,8 @@ class SegmentTests(NamedTuple):
     """Adjusted for all segments and both statistics."""
     by_slope: Any
     """Whether the slope has the smaller adjusted p-value."""
+    overall: Floats
+    """Adjusted p-values of "the error of this segment is that of all rows"; nan if that error cannot be estimated."""
     draws: int
     pooled: bool
     """Whether near ties were drawn together."""
@@ -69,9 +75,7 @@ class SegmentTests(NamedTuple):
 
 def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> SegmentTests:
     """Test all segments jointly."""
-    pooled = rows.pooled()
-    joined = pooled.size * draws > _MOST_LABELS
-    labels = _LabelStatistics(pooled.pooled(_ANGLE) if joined else pooled)
+    labels, joined = _statistics(rows, draws)
     observed = labels.observed(rows)
     adjusted, _ = _step_down(observed, labels.batches(draws, rng), draws)
     segments = rows.members.shape[0]
@@ -91,7 +95,29 @@ def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Segm
         slope_pvalue[labels.sloped] = np.maximum(observed[segments:], alone[segments:])
     sign = np.zeros(segments)
     sign[labels.sloped] = labels.slope_excess(rows)
-    return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, draws, joined)
+    overall = _overall_tests(rows, draws, rng)
+    return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, draws, joined)
+
+
+def _statistics(rows: SegmentRows, draws: int, *, fitted: bool = False) -> "tuple[_LabelStatistics, bool]":
+    """The statistics of labels, and whether near ties are drawn together."""
+    pooled = rows.pooled()
+    joined = pooled.size * draws > _MOST_LABELS
+    return _LabelStatistics(pooled.pooled(_ANGLE) if joined else pooled, fitted=fitted), joined
+
+
+def _overall_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Floats:
+    segments = rows.members.shape[0]
+    fitted = rows.without_overall_error()
+    if fitted is None:
+        return np.full(segments, np.nan)
+    labels, _ = _statistics(fitted, draws, fitted=True)
+    adjusted, _ = _step_down(labels.observed(fitted), labels.batches(draws, rng), draws)
+    if rows.cluster is not None:
+        adjusted = np.maximum(adjusted, _by_signs(labels, fitted, draws, rng)[0])
+    least = adjusted[:segments].copy()
+    least[labels.sloped] = np.minimum(least[labels.sloped], adjusted[segments:])
+    return least
 
 
 def _step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
@@ -115,30 +141,49 @@ def _step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple
 class _LabelStatistics:
     """Tails of the gap and of the slope of every segment, for observed and for drawn labels."""
 
-    def __init__(self, entries: SegmentRows) -> None:
+    def __init__(self, entries: SegmentRows, *, fitted: bool = False) -> None:
         self.entries = entries
         members, (away, self.centre) = entries.members, entries.away
         p, variance = entries.score, entries.variance
         total, spread = members @ variance, (away * away) @ variance
         effective = (members @ (variance / entries.scale)) ** 2 / np.maximum(total, _TINY)
-        self.sloped = np.flatnonzero((effective >= _LEAST_VARIANCE) & (spread > 1e-9 * total))
-        self.slope_tail = self._gamma_tail(away[self.sloped], spread[self.sloped])
+        self.sloped = np.flatnonzero((effective >= LEAST_VARIANCE) & (spread > 1e-9 * total))
+        away, spread = away[self.sloped], spread[self.sloped]
+        self.common = self._common_part(sparse.vstack([members, away])) if fitted else None
+        self.slope_tail = self._gamma_tail(away, spread, slice(total.size, None))
         self.patterns = _Patterns(entries)
         self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
-        if entries.whole:
+        if self.exact:
             order, start = members.indices, members.indptr[:-1]
             self.tails = tails(p[order], entries.count[order], start)
         else:
-            self.gap_tail = self._gamma_tail(members.astype(np.float64), total)
+            self.gap_tail = self._gamma_tail(members.astype(np.float64), total, slice(total.size))
 
-    def _gamma_tail(self, weights: Any, variance: Floats) -> Callable[[Floats], Floats]:
+    @property
+    def exact(self) -> bool:
+        """Whether gaps have exact tails: events are counts, and nothing was fitted to them."""
+        return self.entries.whole and self.common is None
+
+    def _common_part(self, weights: Any) -> tuple[Floats, Floats]:
+        """What shift and slope of all rows explain of each statistic, per unit of theirs; variances of the rest."""
+        entries = self.entries
+        design = np.stack([entries.inside, entries.log_odds])
+        information, square = (design * entries.variance / entries.scale, design * entries.variance)
+        share = (weights @ information.T) @ np.linalg.pinv(information @ design.T)
+        total = (weights * weights) @ entries.variance
+        rest = (
+            total - 2 * (share * (weights @ square.T)).sum(axis=1) + ((share @ (square @ design.T)) * share).sum(axis=1)
+        )
+        return share, np.where(rest > 1e-9 * total, rest, np.inf)
+
+    def _gamma_tail(self, weights: Any, variance: Floats, part: slice) -> Callable[[Floats], Floats]:
         """Two-sided tails of weighted sums of residuals, from their first three moments (Wilson and Hilferty)."""
         entries = self.entries
         third = (weights * weights * weights) @ (entries.variance * entries.scale * (1 - 2 * entries.score))
-        deviation = np.sqrt(np.maximum(variance, _TINY))
         # Without variance, any residual beyond rounding error is impossible.
         certain, error = variance <= _TINY, _EQUAL * (np.abs(weights) @ (entries.count * entries.scale))
-        skewness = np.divide(third, deviation**3, out=np.zeros(third.size), where=~certain)
+        skewness = np.divide(third, variance**1.5, out=np.zeros(third.size), where=~certain)
+        deviation = np.sqrt(np.maximum(variance, _TINY) if self.common is None else self.common[1][part])
 
         def tail(excess: Floats) -> Floats:
             shape = (-1, *[1] * (excess.ndim - 1))
@@ -153,12 +198,19 @@ class _LabelStatistics:
 
     def observed(self, rows: SegmentRows) -> Floats:
         """The tails of the observed labels; within rounding of a drawn value they count as equal to it."""
-        events = rows.members @ rows.events
-        if self.entries.whole:
-            gap = self.tails.of(np.rint(events).astype(np.int64))
-        else:
-            gap = self.gap_tail(rows.members @ rows.residual) * (1 + _EQUAL)
-        return np.concatenate([gap, self.slope_tail(self.slope_excess(rows)) * (1 + _EQUAL)])
+        gap, slope = rows.members @ rows.residual, self.slope_excess(rows)
+        if self.exact:
+            first = self.tails.of(np.rint(rows.members @ rows.events).astype(np.int64))
+            return np.concatenate([first, self.slope_tail(slope) * (1 + _EQUAL)])
+        moved = rows.residual * rows.inside
+        return self._tails_of(gap, slope, np.array([moved.sum(), moved @ rows.log_odds])) * (1 + _EQUAL)
+
+    def _tails_of(self, gap: Floats, slope: Floats, common: Floats) -> Floats:
+        """Tails of both statistics, less what shift and slope of all rows explain if these were fitted."""
+        if self.common is not None:
+            explained = self.common[0] @ common
+            gap, slope = gap - explained[: len(gap)], slope - explained[len(gap) :]
+        return np.concatenate([self.gap_tail(gap), self.slope_tail(slope)])
 
     def slope_excess(self, rows: SegmentRows) -> Floats:
         """The score of the slope."""
@@ -179,17 +231,19 @@ class _LabelStatistics:
     def of_hits(self, hits: Any) -> Floats:
         """The tails of numbers of events in each entry, of shape (entries, draws)."""
         events, by_log_odds = self.patterns.sums(hits)
-        gap = self.tails.of(events) if self.entries.whole else self.gap_tail(events - self.expected)
-        if not self.sloped.size:
-            return gap
+        gap, steep = events - self.expected, by_log_odds - self.expected_slope
         # The centre times the events whose score is 1 is subtracted and added: these are always expected.
-        excess = (by_log_odds - self.expected_slope) - self.centre[:, np.newaxis] * (events - self.expected)
-        return np.concatenate([gap, self.slope_tail(excess[self.sloped])])
+        slope = (steep - self.centre[:, np.newaxis] * gap)[self.sloped]
+        if self.exact:
+            return np.concatenate([self.tails.of(events), self.slope_tail(slope)])
+        # The segments of one column are all rows.
+        some = len(self.entries.columns[0].values)
+        return self._tails_of(gap, slope, np.stack([gap[:some].sum(axis=0), steep[:some].sum(axis=0)]))
 
     def proven_tails(self, rows: SegmentRows) -> Floats:
         """The p-values of the gaps alone: exact tails, and Hoeffding's bound where these are below rounding error."""
         found = self.observed(rows)[: rows.members.shape[0]]
-        if not self.entries.whole:
+        if not self.exact:
             return np.minimum(1.0, found)
         n, k = rows.members @ rows.weight, rows.members @ rows.events
         rate = (rows.members @ (rows.weight * rows.score)) / n
@@ -228,14 +282,18 @@ def _by_signs(
     assert rows.cluster is not None
     cluster = sparse.csr_array((rows.residual, (np.arange(rows.size), rows.cluster_by_content)))
     sums = sparse.vstack([rows.members @ cluster, rows.away[0][labels.sloped] @ cluster]).tocsr()
-    deviation = np.sqrt(np.asarray((sums * sums).sum(axis=1)).reshape(-1))
-    scale = np.divide(1.0, deviation, out=np.zeros(deviation.size), where=deviation > 0)
-    observed = -np.abs(np.asarray(sums.sum(axis=1)).reshape(-1) * scale) * (1 - _EQUAL)
-    return _step_down(observed, _sign_batches(sums, scale, draws, rng), draws)
+    squares, total = (np.asarray(one.sum(axis=1)).reshape(-1) for one in (sums * sums, sums))
+    # What shift and slope of all rows explain: nothing, unless they were fitted.
+    share = np.zeros((total.size, 2)) if labels.common is None else labels.common[0]
+    common = np.stack([rows.inside, rows.log_odds]) @ cluster
+    rest = squares - 2 * (share * (sums @ common.T)).sum(axis=1) + ((share @ (common @ common.T)) * share).sum(axis=1)
+    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)
+    total = total - share @ common.sum(axis=1)
 
+    def batches() -> Iterator[Floats]:
+        size = max(1, min(_MOST_AT_ONCE, _BATCH // max(sums.shape)))
+        for begin in range(0, draws, size):
+            signs = 2.0 * rng.integers(0, 2, (sums.shape[1], min(size, draws - begin)), dtype=np.int8) - 1
+            yield -np.abs(sums @ signs - share @ (common @ signs)) * scale[:, np.newaxis]
 
-def _sign_batches(sums: Any, scale: Floats, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
-    size = max(1, min(_MOST_AT_ONCE, _BATCH // max(sums.shape)))
-    for begin in range(0, draws, size):
-        signs = 2.0 * rng.integers(0, 2, (sums.shape[1], min(size, draws - begin)), dtype=np.int8) - 1
-        yield -np.abs(sums @ signs) * scale[:, np.newaxis]
+    return _step_down(-np.abs(total * scale) * (1 - _EQUAL), batches(), draws)

@@ -23,7 +23,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
-from trueness.infer.group._segment_tests import SegmentTests, joint_tests
+from trueness.infer.group._segment_tests import LEAST_VARIANCE, SegmentTests, joint_tests
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -67,7 +67,7 @@ def segments(
     crossed : int, default 1
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     level : float, default 0.95
-        Level of all limits, and of the joint test.
+        Level of the joint test, and of all limits together.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     resamples : int, optional
@@ -95,8 +95,16 @@ def segments(
     Young). An error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone
     by :func:`trueness.calibration_test`. Adjusted p-values stop at 1/(R + 1), unless a proven bound is smaller.
 
-    **Limits** of the gap and of observed/expected are the Clopper-Pearson limits of the event rate, minus or divided by
-    the mean score; each holds at `level` by itself.
+    **The whole.** A segment may be flagged only because all rows are: `overall_pvalue` tests whether its gap or slope
+    differs from the error of all rows. The shift and slope of all rows (:func:`trueness.calibration_slope`) are undone,
+    labels are redrawn from the resulting scores, and shift and slope are fitted again in each draw. The p-value is
+    adjusted for all segments as above; its level is approximate.
+
+    **Limits** of the gap and of observed/expected hold for all segments together, and so for the one that is looked at
+    because it is the worst. They are the Clopper-Pearson limits of the event rate, minus or divided by the mean score,
+    each at the level :math:`\mathrm{level}^{1/m}` for :math:`m` segments (Šidák 1967: overlapping segments only make
+    them safer). In segments whose events have a variance of 5 or more, the number of labels is multiplied by how much
+    the scores reduce the variance of a label, the smaller of two estimates: from the scores and from the labels.
 
     **Shrinkage.** Gaps of small segments are mostly noise. `shrunk_gap` assumes that the log-odds of each segment of a
     column are shifted by :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of
@@ -115,6 +123,11 @@ def segments(
 
     **Sums.** Where a sketch or bins keep only the mean score of a cell,
     tails are slightly too large, never too small (Hoeffding 1956).
+
+    References
+    ----------
+    Z. Šidák, Rectangular confidence regions for the means of multivariate normal distributions, Journal of the American
+    Statistical Association 62 (1967), 626-633. :doi:`10.1080/01621459.1967.10482935`
 
     Examples
     --------
@@ -138,7 +151,7 @@ def segments(
             raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
         read = _accumulated(y_true, by) if isinstance(y_true, Accumulator) else _grouped(y_true, by, crossed)
         unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
-        return describe_segments(read, level, 1 - level, draws, rng, unit)
+        return describe_segments(read, level, draws, rng, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="always", cluster=cluster).rounded(
@@ -155,19 +168,17 @@ def segments_of(
     columns: tuple[SegmentColumn, ...],
     *,
     level: float = 0.95,
-    alpha: float | None = None,
     resamples: int | None = None,
     rng: np.random.Generator,
 ) -> Segments:
-    """The segments of rows that have been read, as :func:`segments`; `alpha` is 1 − level unless given."""
+    """The segments of rows that have been read, as :func:`segments`."""
     evidence.require_one("the segments of a matrix")
     sample = evidence.sample
     cells_of_rows(sample)  # checks every value
     if evidence.cluster is not None:
         _warn_few_clusters(evidence.cluster, sample.w)
     rows = of_sample(sample, columns, evidence.cluster)
-    alpha = 1 - level if alpha is None else alpha
-    found = describe_segments(rows, level, alpha, resamples, rng, evidence.rounded_to)
+    found = describe_segments(rows, level, resamples, rng, evidence.rounded_to)
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
@@ -201,12 +212,12 @@ def _grouped(groups: Mapping[Any, Any], by: Any, crossed: int) -> SegmentRows:
 def describe_segments(
     rows: SegmentRows,
     level: float,
-    alpha: float,
     draws: int | None,
     rng: np.random.Generator,
     rounded_to: float | None = None,
 ) -> Segments:
-    """Test, measure and sort all segments; flags have joint level `alpha`."""
+    """Test, measure and sort all segments."""
+    alpha = round(1 - level, 12)
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
@@ -221,6 +232,8 @@ def describe_segments(
         "slope_pvalue": tests.slope_pvalue,
         "adjusted_pvalue": tests.adjusted,
         "flagged": flagged,
+        "overall_pvalue": tests.overall,
+        "differs": tests.overall <= alpha,
     }
     return Segments(
         column=tuple(names[i][0] for i in order),
@@ -242,7 +255,8 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
     weight, events, expected = (members @ values for values in (rows.weight, rows.events, rows.weight * rows.score))
     score, rate = expected / weight, events / weight
     effective, clusters = _effective_labels(rows, weight, rate - score)
-    low, high = clopper_pearson(rate * weight * effective, weight * effective, level)
+    labels = weight * effective * _reduction(rows, weight * effective, score, rate)
+    low, high = clopper_pearson(rate * labels, labels, level ** (1 / weight.size))
     shrunk = [
         shrink(rows.score, rows.weight, rows.events, one.code, effective[part], level)
         for one, part in zip(rows.columns, _slices(rows), strict=True)
@@ -268,6 +282,19 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
         "shrunk_high": shrunk_high,
         "cost": weight / rows.weight.sum() * shrunk_gap**2,
     }, clusters
+
+
+def _reduction(rows: SegmentRows, labels: Floats, score: Floats, rate: Floats) -> Floats:
+    """The variance of a label in each segment, as a multiple of that given its score; at least 1, and 1 if it is small.
+
+    It is estimated from the scores, as if they were calibrated, and from the labels; the smaller one counts.
+    """
+    p, weight = rows.score, rows.members @ rows.weight
+    given = (rows.members @ (rows.weight * p * (1 - p))) / weight
+    left = (rows.members @ (rows.events * (1 - 2 * p) + rows.weight * p**2)) / weight - (rate - score) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / left)
+    return np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
 
 
 def _slices(rows: SegmentRows) -> list[slice]:
