@@ -76,5 +76,5 @@ def test_json_has_the_keys_that_the_page_names(call, grouped, tmp_path):
         found = json.loads(call(verb, *given, "--format", "json").stdout)
         assert list(found) == ["schema", "version", *re.findall(r"`(\w+)`", keys)]
         if "data" in found:
-            more = [] if verb == "measure" else ["cluster", "by", *(["grades"] if verb == "grades" else [])]
-            assert list(found["data"]) == ["source", "label", "weight", *more]
+            more = ["grades"] if verb == "grades" else []
+            assert list(found["data"]) == ["source", "label", "weight", "cluster", "by", *more]

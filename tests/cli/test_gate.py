@@ -71,7 +71,7 @@ def test_each_line_says_what_was_judged_against_what(call, file, grouped):
         said = " ".join(result.stdout.split())
         assert f"ECE in 10 bins of equal width ≤ {allowed:g}: {words}." in said
         assert ("Passed." in said) is (result.exit_code == 0) is passes
-        assert ("p: equivalence test of each bound, certified if p ≤ 0.05." in said) is bool(more)
+        assert ("p: equivalence test of each bound; p ≤ 0.05 certifies it." in said) is bool(more)
 
 
 def test_a_gate_that_cannot_know_says_so_and_does_not_pass(call):
@@ -95,8 +95,9 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     assert {entry["level"] for entry in result["findings"]} == {0.99}
     assert [entry["group"] for entry in result["findings"] if not entry["passed"]] == [4]
     text = " ".join(call(*given).stdout.split())
-    assert "each with 99 % confidence, so that all 5 hold together with 95 %." in text
-    assert "p, g = 4: ECE in 10 bins of equal width ≤ 0.05: lower 99 % limit" in text
+    rate = "If every bound is kept, the gate fails with a probability of at most 5 %: one error rate for all 5 findings"
+    assert f"each with 99 % confidence. {rate} together." in text
+    assert "g = 4, p: ECE in 10 bins of equal width ≤ 0.05: lower 99 % limit" in text
     assert "Failed: 1 of 5." in text
 
 

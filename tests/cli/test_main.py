@@ -230,3 +230,21 @@ def test_reproduce_says_how_to_install_its_package(call, monkeypatch, arguments)
     assert result.exit_code == 2
     assert "`trueness reproduce` needs the package trueness-papers: `pip install trueness-papers`" in result.stderr
     assert "pip install ./papers" in call("reproduce", "--help").stdout
+
+
+@pytest.mark.parametrize("verb", [*VERBS[:-1], "plan validation"])
+def test_help_fits_80_columns_and_has_its_options_below_headings(call, monkeypatch, verb):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = call(*verb.split(), "--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert headings[-1 if verb != "plan" else -2] == "Output:"
+    assert "Options:" not in headings
+
+
+def test_shells_complete_commands_and_options(call, monkeypatch):
+    monkeypatch.setenv("_TRUENESS_COMPLETE", "bash_complete")
+    for words, at, found in (("mea", "1", ["measure"]), ("gate --max", "2", ["--max-ece", "--max-l2"])):
+        monkeypatch.setenv("COMP_WORDS", f"trueness {words}")
+        monkeypatch.setenv("COMP_CWORD", at)
+        assert call().stdout.splitlines() == [f"plain,{one}" for one in found]

@@ -278,7 +278,7 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
 
     data = json.loads(call("measure", "x.npz", "--format", "json").stdout, parse_constant=refuse)
     assert list(data) == ["schema", "version", "data", "bins", "level", "models"]
-    assert data["data"] == {"source": "x.npz", "label": "y", "weight": None}
+    assert data["data"] == {"source": "x.npz", "label": "y", "weight": None, "cluster": None, "by": []}
     assert data["bins"].keys() >= {"ece", "mce", "ace", "tce", "squared_ece"}
     (model,) = data["models"]
     assert list(model) == ["name", "columns", "classes", "measures", "infinite", "methods", "notes"]

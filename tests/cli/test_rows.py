@@ -39,9 +39,20 @@ def test_json_and_tables_name_the_groups(call, grouped, tmp_path):
     assert [group["group"] for group in found["groups"]] == ["north", "south"]
     assert found["groups"][0]["models"][0]["measures"]["n"] == 400
     head, *rest = call(*given).stdout.splitlines()
-    assert head.split()[:4] == ["by", "group", "model", "rows"]
-    assert rest[1].split()[:3] == ["region", "south", "p"]
+    assert head.split()[:2] == ["region", "rows"]
+    assert rest[1].split()[:2] == ["south", "200"]
+    assert "Data: x.csv, labels 'y', scores 'p'." in rest
+    given += ["--by", "w", "--prob", "q"]
     assert call(*given, "--format", "markdown").stdout.startswith("| by | group | model | rows |")
+
+
+@pytest.mark.parametrize(
+    "more", [["measure"], ["test"], ["gate", "--max-ece", "0.1", "--oe-within", "0.2", "--require"]]
+)
+def test_tables_of_groups_fit_80_columns(call, grouped, tmp_path, more):
+    write_columns(tmp_path / "x.csv", grouped)
+    shown = call(*more, "x.csv", "--prob", "p", "--by", "region").stdout
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("said", [["--pos-label", "yes"], ["--labels", "no,yes"]])

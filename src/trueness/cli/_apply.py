@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trueness.sources._table import ParquetFile, Table
 
 
-@click.command("apply", no_args_is_help=True)
+@opt.command("apply")
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option("--calibrator", "path", metavar="FILE", required=True, help="The JSON file that `trueness fit` wrote.")
 @click.option("--name", metavar="NAME", help="Name of the new column.  [default: the score column + _calibrated]")
@@ -40,7 +40,7 @@ def command(
 
     \b
       trueness apply new.csv --calibrator map.json -o better.csv
-      trueness apply new.parquet --prob-columns 'p_*' --calibrator map.json -o better.parquet
+      trueness apply new.csv --prob score_b --calibrator map.json -o better.csv
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +80,17 @@ class Group:
         return {} if self.by is None else {"by": self.by, "group": self.value}
 
 
-def group_columns(by: Sequence[str]) -> list[Column]:
-    """The columns that name the group of a row of a table; none without ``--by``."""
-    return [Column("by", "by", "name"), Column("group", "group", "name")] if by else []
+def group_columns(by: Iterable[str | None]) -> list[Column]:
+    """The columns that name the group of a row; a table is headed by the name of the column if there is only one."""
+    names = list(dict.fromkeys(filter(None, by)))
+    if len(names) > 1:
+        return [Column("by", "by", "name"), Column("group", "group", "name")]
+    return [Column("by", "by", forms="data"), *(Column("group", name, "name") for name in names)] if names else []
+
+
+def model_column(models: Iterable[str], by: Sequence[Column]) -> Column:
+    """The column that names the model; a table of the groups of one model goes without it."""
+    return Column("model", "model", "name", "data" if by and len(set(models)) == 1 else "all")
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,12 @@ class Choice:
         """Columns of scores and weights, each once."""
         named = [column for model in self.models for column in model.columns]
         return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
+
+    def in_words(self, source: str) -> str:
+        """The data as notes below a table describe them."""
+        named = {"labels": self.label, "weights": self.weight, "clusters": self.cluster}
+        named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
+        return ", ".join([f"Data: {source}", *(f"{what} {name!r}" for what, name in named.items() if name is not None)])
 
     def about(self, source: str) -> dict[str, object]:
         """The data as JSON output describes them."""

@@ -4,8 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import click
-
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
@@ -22,7 +20,7 @@ _KNOWN = ("squared-ece", "brier", "log-loss")
 _DRAWN = ("ece", "ace", "smooth-ece", "tce")
 
 
-@click.command("compare", no_args_is_help=True)
+@opt.command("compare")
 @opt.data()
 @opt.cluster
 @opt.choice("--measure", (*_KNOWN, *_DRAWN), "squared-ece", "The measure to compare.")
@@ -49,8 +47,9 @@ def command(**options: Any) -> None:
 
     \b
       trueness compare --demo
-      trueness compare predictions.csv --label churned --prob old --prob new --measure brier
-      trueness compare answers.jsonl --label correct --prob a --prob b --cluster question
+      trueness compare rows.csv --label churned --prob old --prob new
+      trueness compare rows.csv --label churned --prob a --prob b --measure brier
+      trueness compare rows.csv --label correct --prob a --prob b --cluster user
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
@@ -153,7 +152,7 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     number = "" if rows.choice.by else f", {first.n:,} rows"
     bins = f", {first.bins}" if first.bins else ""
     notes = [
-        f"Data: {rows.source}, labels {rows.choice.label!r}{number}.",
+        f"{rows.choice.in_words(rows.source)}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
     ]
     notes += limits_notes([(first.measure, one) for each in results for one in each.estimates.values()])

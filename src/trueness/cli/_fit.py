@@ -15,7 +15,7 @@ from trueness.cli._writing import check_suffix, check_writable, write
 from trueness.errors import InputError, did_you_mean
 
 
-@click.command("fit", no_args_is_help=True)
+@opt.command("fit")
 @opt.data(by=False, scale=False)
 @opt.cluster
 @opt.missing
@@ -50,11 +50,10 @@ def command(
     of the columns, but no code; `trueness apply` uses it.
 
     \b
-      trueness fit valid.csv --label churned --prob model -o map.json
-      trueness fit valid.csv --label churned --prob model --calibrator platt-scaling -o map.json
-      trueness fit valid.csv --label churned --prob logit --from-logits -o map.json
-      trueness fit valid.csv --label churned --prob model --method prior -o map.json
-      trueness fit valid.npz --label y --prob P --calibrator top-label:histogram-binning -o map.json
+      trueness fit rows.csv --label churned --prob p -o map.json
+      trueness fit rows.csv --label churned --prob p --calibrator platt -o m.json
+      trueness fit rows.csv --label churned --prob x --from-logits -o map.json
+      trueness fit rows.npz --label y --prob P --calibrator top-label:histogram
 
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are

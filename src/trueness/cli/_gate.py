@@ -1,7 +1,7 @@
 """``trueness gate``."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
-from trueness.cli._columns import Group, Model, Request, group_columns
+from trueness.cli._columns import Group, Model, Request, group_columns, model_column
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._rows import IMPORTANCE, Dataset, Rows, open_dataset
 from trueness.cli._sums import ModelSums
@@ -31,7 +31,8 @@ _SHOWN = 6
 _REQUIRE = (
     "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is at most 1 - level, "
     "and its upper confidence limit is within the bound. Without --require, the gate fails if a quantity is shown to "
-    "exceed its bound (its lower limit does), or if there are too few rows to detect even a gross excess."
+    "exceed its bound (its lower limit does), or if there are too few rows to detect even a gross excess. Either way "
+    "it fails if labels agree with the scores better than chance allows, as on the rows that fitted them."
 )
 _share = partial(opt.number, kind=opt.Between(0, 1), metavar="X")
 _criteria = opt.combine(
@@ -42,8 +43,8 @@ _criteria = opt.combine(
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
     opt.level(
         0.95,
-        "Confidence level of the one-sided limits. Each limit that certifies a quantity has this level; the limits "
-        "that fail one have it jointly, over all models, groups and quantities.",
+        "Confidence level of the gate: if every bound is kept it fails in at most 1 - level of samples, over all "
+        "models, groups and quantities together. With --require, each limit that certifies a quantity has this level.",
         least=0.75,
     ),
     opt.seed(),
@@ -51,7 +52,7 @@ _criteria = opt.combine(
 )
 
 
-@click.command("gate", no_args_is_help=True)
+@opt.command("gate")
 @opt.data()
 @opt.cluster
 @_criteria
@@ -61,11 +62,12 @@ def command(**options: Any) -> None:
     """Fail, with exit code 1, if a calibration error is too large.
 
     Each bound is compared with confidence limits, not with the estimate, which varies by chance. Several models, groups
-    of --by and quantities must all pass. Files may be .tally files.
+    of --by and quantities must all pass, with one error rate for all of them together. Files may be .tally files.
 
     \b
-      trueness gate predictions.csv --label churned --prob model --max-ece 0.03
-      trueness gate predictions.csv --label churned --prob model --max-ece 0.05 --oe-within 0.1 --require --by region
+      trueness gate rows.csv --label churned --prob model --max-ece 0.03
+      trueness gate rows.csv --label churned --prob model --max-ece 0.05 --require
+      trueness gate rows.csv --label churned --prob p --oe-within 0.1 --by region
 
     Exit code 0: passed. 1: failed or undecided. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
@@ -84,11 +86,11 @@ def command(**options: Any) -> None:
             subjects = _from_stream(data, bounds, asked=stream is not None)
         else:
             subjects = _from_rows(data.rows().validate())
-        about, notes = data.choice.about(data.source.name), [f"Data: {data.source.name}, labels {data.choice.label!r}."]
+        about, notes = data.choice.about(data.source.name), [f"{data.choice.in_words(data.source.name)}."]
         _deliver(list(subjects), bounds, about, notes, target)
 
 
-@click.command("gate")
+@opt.command("gate")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @_criteria
 @opt.output()
@@ -253,17 +255,18 @@ def _deliver(
     """Judge, print the findings, and exit with 1 unless all pass."""
     found = bounds.judge(subjects)
     groups = {one.names: one.group for one in subjects}
+    by = group_columns(one.by for one in groups.values())
     columns = [
-        *group_columns([one.by for one in groups.values() if one.by]),
-        Column("model", "model", "name"),
-        Column("n", "rows", "count"),
+        *by,
+        model_column((model for _, model in groups), by),
+        Column("n", "rows", "count", optional=True),
         Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
         Column("bins", "bins", forms="data"),
         Column("bound", "bound", forms="data"),
         Column("estimate", "value", "number"),
-        Column("low", "lower limit", "number"),
-        Column("high", "upper limit", "number"),
+        Column("low", "lower", "number"),
+        Column("high", "upper", "number"),
         Column("pvalue", "p", "p", forms="all" if found.require else "data"),
         Column("verdict", "verdict"),
         *(Column(key, key, forms="data") for key in ("passed", "level", "reason")),
@@ -272,20 +275,17 @@ def _deliver(
     table = Table(columns, [_line(one, groups[one.group, one.model]) for one in found.findings])
     gate = {**bounds.bounds, "require": found.require, "level": found.level, "passed": found.passed}
     data = {"data": about, "gate": gate, "findings": table.to_dict()}
-    target.deliver(Output(replace(table, notes=[*notes, *_in_words(found, groups, top)]), data))
+    target.deliver(Output(replace(table, notes=[*notes, *_in_words(found, top)]), data))
     if not found.passed:
         raise click.exceptions.Exit(_FAILED)
 
 
-def _in_words(found: "Gate", groups: Mapping[tuple[str, str], Group], top: Sequence[str]) -> list[str]:
+def _in_words(found: "Gate", top: Sequence[str]) -> list[str]:
     """The limits, the findings that decide, and the outcome."""
     failed = [one for one in found.findings if not one.passed]
     shown = failed or (found.findings if len(found.findings) <= _SHOWN else ())
-    several = len(groups) > 1
-    sentences = [
-        f"{groups[one.group, one.model].name(one.model)}: {one.sentence}." if several else f"{one.sentence}."
-        for one in shown[:_SHOWN]
-    ]
+    several = len({(one.group, one.model) for one in found.findings}) > 1
+    sentences = [str(one) if several else f"{one.sentence}." for one in shown[:_SHOWN]]
     if len(shown) > _SHOWN:
         sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
     share = f"{len(failed)} of {len(found.findings)}"
@@ -295,17 +295,24 @@ def _in_words(found: "Gate", groups: Mapping[tuple[str, str], Group], top: Seque
 
 
 def _limits_in_words(found: "Gate", *, named: bool) -> str:
-    """The level of the limits and, unless sentences that follow name them, the bins of the ECE."""
-    first = found.findings[0]
+    """The level of the limits, what the gate risks and, unless sentences that follow name them, the bins of the ECE."""
+    first, judged = found.findings[0], len(found.findings)
     bins = f"{first.words}. " if first.quantity == "ece" and not named else ""
-    each = max(one.level for one in found.findings)
-    level, together = (f"{100 * value:.4g} %" for value in (each, found.level))
-    joint = "" if level == together else f", so that all {len(found.findings)} hold together with {together}"
-    test = f" p: equivalence test of each bound, certified if p ≤ {1 - found.level:.4g}." if found.require else ""
-    return f"{bins}Limits are one-sided, each with {level} confidence{joint}.{test}"
+    level, alpha = (f"{100 * v:.4g} %" for v in (max(one.level for one in found.findings), 1 - found.level))
+    risk = f"If every bound is kept, the gate fails with a probability of at most {alpha}"
+    risk += f": one error rate for all {judged} findings together." if judged > 1 else "."
+    if found.require:
+        risk = f"p: equivalence test of each bound; p ≤ {1 - found.level:.4g} certifies it. "
+        risk += f"If a bound is not kept, the gate passes with a probability of at most {alpha}."
+    return f"{bins}Limits are one-sided, each with {level} confidence. {risk}"
+
+
+def _allowed(one: "Finding") -> str:
+    """The bound in a table."""
+    return one.demand if one.quantity != "oe" else f"{1 - one.bound:g} to {1 + one.bound:g}"
 
 
 def _line(one: "Finding", group: Group) -> dict[str, Any]:
     line = {**group.entry(), **one.to_dict(), "passed": one.passed, "reason": one.sentence, "verdict": one.outcome}
-    line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {one.demand}"}
+    line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {_allowed(one)}"}
     return line | (dict.fromkeys(("n", "estimate", "low", "high")) if math.isnan(one.estimate) else {})

@@ -30,7 +30,7 @@ class _Result(NamedTuple):
     table: "tn.GradeTable"
 
 
-@click.command("grades", no_args_is_help=True)
+@opt.command("grades")
 @opt.data()
 @opt.seed("Seed of the demo data.")
 @opt.text("--grades", "Column with the grade of each row.")
@@ -61,8 +61,8 @@ def command(**options: Any) -> None:
 
     \b
       trueness grades loans.csv --label default --prob pd --grades rating
-      trueness grades loans.csv --label default --prob pd --bins A=0.01,B=0.05,C=1 --correlation 0.12
-      trueness grades 2025.tally --bins A=0.01,B=0.05,C=1 --format csv -o grades.csv
+      trueness grades loans.csv --label default --prob pd --bins A=0.01,B=0.1,C=1
+      trueness grades 2025.tally --bins A=0.01,B=0.1,C=1 -o grades.csv
 
     Exit code 0: compared, whatever the lights; 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
@@ -150,13 +150,11 @@ def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
     titles = first.titles
     several = len({one.model for one in results}) > 1
     columns = [
-        *group_columns([one.group.by for one in results if one.group.by]),
+        *group_columns(one.group.by for one in results),
         Column("model", "model", "name", "all" if several else "data"),
         *(
-            Column(
-                f.name, titles.get(f.name, f.name), _KINDS.get(f.name, "number"), "all" if f.name in titles else "data"
-            )
-            for f in fields(tn.Grade)
+            Column(name, titles.get(name, name), _KINDS.get(name, "number"), "all" if name in titles else "data", more)
+            for name, more in ((f.name, f.name.endswith("_above")) for f in fields(tn.Grade))
         ),
     ]
     rows = [

@@ -125,7 +125,7 @@ def main() -> None:
 
     \b
       trueness report --demo
-      trueness measure predictions.csv --label churned --prob model
+      trueness measure rows.csv --label churned --prob model
 
     Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 130 interrupted, 141 the reader of the
     output has closed the pipe.

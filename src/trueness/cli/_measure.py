@@ -28,7 +28,7 @@ _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each")
 _KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
 
 
-@click.command("measure", no_args_is_help=True)
+@opt.command("measure")
 @opt.data()
 @opt.cluster
 @opt.seed("Seed of the demo data.")
@@ -50,9 +50,9 @@ def command(**options: Any) -> None:
 
     \b
       trueness measure --demo
-      trueness measure predictions.csv --label churned --prob model_a --prob model_b
-      trueness measure scores.parquet --label species --prob-columns 'p_*' --table
-      trueness measure scores.npz --label y --prob P --format json -o measures.json
+      trueness measure rows.csv --label churned --prob model_a --prob model_b
+      trueness measure rows.parquet --label species --prob-columns 'p_*' --table
+      trueness measure rows.npz --label y --prob P --format json -o errors.json
       trueness measure monday.tally tuesday.tally --each
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
@@ -101,13 +101,12 @@ def _panel(options: dict[str, Any]) -> None:
     target, tripod = Target.pop_from(options), options["tripod"]
     _check_panel(target, tripod=tripod)
     rows = read_rows(Request.pop_from(options))
-    about, cluster = rows.choice.about(rows.source), rows.choice.cluster
-    source = f"Data: {rows.source}, labels {rows.choice.label!r}{'' if cluster is None else f', clusters {cluster!r}'}."
+    data = {"data": rows.choice.about(rows.source), "level": options["level"]}
     found = list(_panels(rows, options["level"]))
-    _deliver(found, target, {"data": about, "level": options["level"]}, source, tripod=tripod)
+    _deliver(found, target, data, f"{rows.choice.in_words(rows.source)}.", tripod=tripod)
 
 
-@click.command("measure")
+@opt.command("measure")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each
@@ -247,7 +246,7 @@ def _panel_output(panels: Sequence[_ModelPanel], data: dict[str, Any], source: s
     level = level_percent(panels[0].panel.level)
     several = len({one.model for one in panels}) > 1
     columns = [
-        *group_columns([one.group.by for one in panels if one.group.by]),
+        *group_columns(one.group.by for one in panels),
         Column("model", "model", "name", "all" if several else "data"),
         Column("key", "measure"),
         Column("value", "value", "number"),

@@ -127,13 +127,11 @@ class Measurements:
 
     quantities: tuple[Quantity, ...]
     models: tuple[ModelMeasures, ...]
-    label: str
-    weight: str | None
+    choice: Choice
     bins: dict[str, str]
     """The bins in words, by measure."""
     level: float | None = None
     """Confidence level of the limits, if there are any."""
-    cluster: str | None = None
 
 
 def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
@@ -179,7 +177,7 @@ def measurements(
     if any(q.key.startswith("squared_ece") for q in quantities):
         bins["squared_ece"] = own if binned else "n^0.4 bins of equal width"
     level = options.level if options.intervals else None
-    return Measurements(quantities, tuple(models), choice.label, choice.weight, bins, level, choice.cluster)
+    return Measurements(quantities, tuple(models), choice, bins, level)
 
 
 def measure_views(

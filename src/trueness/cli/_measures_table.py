@@ -9,7 +9,7 @@ import trueness as tn
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, rule_in_words, span
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
-from trueness.cli._columns import Group, group_columns
+from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._interval_texts import Texts, join_names, limits_notes
 from trueness.cli._measurements import (
     CERTAIN,
@@ -104,21 +104,20 @@ def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, besi
 
 def _notes(result: Measurements, source: str, shown: Iterable[Quantity]) -> list[str]:
     """The data, the bins in words, and what the columns of the measures shown mean."""
-    weight = "" if result.weight is None else f", weights {result.weight!r}"
-    weight += "" if result.cluster is None else f", clusters {result.cluster!r}"
     measures: dict[str, list[str]] = {}
     for key, words in result.bins.items():
         measures.setdefault(words, []).append(MEASURES[key].name)
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
     found = [(q.name, one.estimates[q.key]) for q in shown for one in result.models if q.key in one.estimates]
-    remarks = limits_notes(found, clustered=result.cluster is not None)
-    return [f"Data: {source}, labels {result.label!r}{weight}.", f"Bins: {bins}.", *remarks]
+    remarks = limits_notes(found, clustered=result.choice.cluster is not None)
+    return [f"{result.choice.in_words(source)}.", f"Bins: {bins}.", *remarks]
 
 
 def groups_table(results: Sequence[tuple[Group, Measurements]], source: str) -> Table:
     """A row per group and model, a column per measure."""
     first = results[0][1]
-    columns = [*group_columns(["by"]), Column("model", "model", "name")]
+    columns = group_columns(group.by for group, _ in results)
+    columns.append(model_column((model.name for model in first.models), columns))
     rows = [group.entry() | {"model": model.name} for group, one in results for model in one.models]
     models = [model for _, one in results for model in one.models]
     shown = [q for q in first.quantities if _VIEW.sub("", q.key) in _OF_GROUPS]
@@ -229,17 +228,15 @@ def groups_output(results: Sequence[tuple[Group, Measurements]], source: str) ->
         for group, one in results
         for model in one.models
     ]
-    columns = [column._replace(title=column.key) for column in group_columns(["by"])]
     numbers = first.models[0].numbers(first.quantities)
-    csv = Table([*columns, *(Column(key, key) for key in ("model", *numbers))], rows)
+    csv = Table([Column(key, key) for key in ("by", "group", "model", *numbers)], rows)
     groups = [{**group.entry(), "models": [_entry(m, one) for m in one.models]} for group, one in results]
     return Output(groups_table(results, source), _about(first, source) | {"groups": groups}, csv=csv)
 
 
 def _about(result: Measurements, source: str) -> dict[str, Any]:
-    data = {"source": source, "label": result.label, "weight": result.weight}
-    data |= {} if result.cluster is None else {"cluster": result.cluster}
-    return {"data": data, "bins": result.bins, **({} if result.level is None else {"level": result.level})}
+    level = {} if result.level is None else {"level": result.level}
+    return {"data": result.choice.about(source), "bins": result.bins, **level}
 
 
 def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:

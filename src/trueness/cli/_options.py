@@ -17,6 +17,45 @@ _OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "uniform": "10"}
 _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
+_HEADINGS = {
+    "Columns": ("label", "probs", "matrices", "weight", "by", "cluster", "grades"),
+    "Analysis": (),
+    "Labels and scores": (
+        *("pos_label", "labels", "missing", "from_logits", "percent", "clip_tolerance", "sum_tolerance", "rounded_to"),
+    ),
+    "Files": ("demo", "rows", "input_format", "separator", "decimal", "stream", "each", "groups"),
+    "Output": ("form", "output", "title", "name", "debug", "help"),
+}
+"""Headings of help, and the options below each; the others are the analysis."""
+
+
+class Command(click.Command):
+    """A command whose help has the options below headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        records = [("help" if "--help" in one.opts else one.name, one.get_help_record(ctx)) for one in options]
+        named = {name for names in _HEADINGS.values() for name in names}
+        for heading, names in _HEADINGS.items():
+            below = [record for name, record in records if record and (name in names if names else name not in named)]
+            if below:
+                with formatter.section(heading):
+                    formatter.write_dl(below)
+
+
+class CommandGroup(Command, click.Group):
+    """The same for a command that has commands of its own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def command(name: str) -> Callable[[Any], Command]:
+    """A command that shows its help if it is called without anything."""
+    return click.command(name, cls=Command, no_args_is_help=True)
+
+
 class Between(click.FloatRange):
     """A number within limits. click alone lets nan through."""
 

@@ -40,7 +40,7 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odd
 }
 
 
-@click.group("plan", invoke_without_command=True, no_args_is_help=True)
+@click.group("plan", cls=opt.CommandGroup, invoke_without_command=True, no_args_is_help=True)
 @opt.count("--n", "Rows to fit on.")
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
 @opt.number("--epsilon", "The largest error allowed, between 0 and 1.", metavar="EPSILON")
@@ -111,7 +111,7 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
     return Output(Table(columns, [line], notes), {"plan": line})
 
 
-@command.command("validation", no_args_is_help=True)
+@command.command("validation", cls=opt.Command, no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option(
     "--log-odds", type=float, nargs=2, metavar="MEAN SD", help="Mean and standard deviation of normal log-odds."
@@ -132,8 +132,8 @@ def validation(**how: Any) -> None:
     \b
       trueness plan validation --prevalence 0.1 --c-statistic 0.8
       trueness plan validation --prevalence 0.018 --oe-width 1
-      trueness plan validation --prevalence 0.1 --c-statistic 0.8 --accept-l2 0.05 --accept-oe 0.1
-      trueness plan validation pilot.csv --prob model --detect-oe 1.25 --detect-slope 0.8
+      trueness plan validation --prevalence 0.1 --c-statistic 0.8 --accept-l2 0.05
+      trueness plan validation pilot.csv --prob model --detect-oe 1.25
 
     Exit code 0: planned. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are

@@ -32,7 +32,7 @@ _SUFFIXES = {".png": "png", ".svg": "svg", ".pdf": "pdf", ".txt": "text"}
 _WIDEST = 100
 
 
-@click.command("plot", no_args_is_help=True)
+@opt.command("plot")
 @opt.data()
 @opt.choice(
     "--display",
@@ -52,9 +52,11 @@ _WIDEST = 100
     "--band",
     ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone", "none"),
     None,
-    "Band of a reliability diagram: intervals of each rate, or of all jointly; where each rate, or all of them, would "
-    "lie if the scores were calibrated; or a band that holds if the event probability rises with the score.  [default: "
-    "pointwise for bins, spline and loess, simultaneous-consistency for isotonic and smooth]",
+    "Band of a reliability diagram: pointwise or simultaneous intervals of the rates; consistency or "
+    "simultaneous-consistency: where each rate, or all of them, would lie if the scores were calibrated; monotone: a "
+    "band that holds if the event probability rises with the score; none.  [default: pointwise for bins, spline and "
+    "loess, simultaneous-consistency for isotonic and smooth]",
+    metavar="BAND",
 )
 @opt.bins(None, "Bins of reliability, tested and validity")
 @opt.choice("--kind", opt.KINDS, None, "What to compare for several classes.  [default: confidence]")
@@ -68,8 +70,8 @@ def command(**options: Any) -> None:
 
     \b
       trueness plot --demo
-      trueness plot predictions.csv --label churned --prob model_a --prob model_b -o models.png
-      trueness plot predictions.csv --label churned --prob model_a --display tested -o tested.svg
+      trueness plot rows.csv --label churned --prob a --prob b -o models.png
+      trueness plot rows.csv --label churned --prob a --display tested -o t.svg
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are

@@ -32,7 +32,7 @@ _page = opt.combine(
 )
 
 
-@click.command("report", no_args_is_help=True)
+@opt.command("report")
 @opt.data()
 @opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
 @opt.cluster
@@ -51,8 +51,8 @@ def command(**options: Any) -> None:
 
     \b
       trueness report --demo
-      trueness report predictions.csv --label churned --prob model_a --prob model_b --by region --by age
-      trueness report answers.jsonl --label correct --prob confidence --cluster question
+      trueness report rows.csv --label churned --prob a --prob b --by region
+      trueness report answers.jsonl --label correct --prob p --cluster question
       trueness report scores.npz --label y --prob P -o dogs.html
       trueness report monday.tally tuesday.tally -o days.html
 
@@ -69,7 +69,7 @@ def command(**options: Any) -> None:
     _write(_report_of_rows(rows, settings), target)
 
 
-@click.command("report")
+@opt.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)

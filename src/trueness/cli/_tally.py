@@ -22,7 +22,7 @@ _KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 1
 _OFTEN = "Save the state for --resume this often."
 
 
-@click.command("tally", no_args_is_help=True)
+@opt.command("tally")
 @opt.data(shown="FILE...", demo=False)
 @opt.choice("--kind", opt.KINDS, "classwise", "What to compare for several classes.")
 @opt.text("--bins", _KEPT, metavar="BINS", default="sketch")

@@ -9,7 +9,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Request, group_columns
+from trueness.cli._columns import Request, group_columns, model_column
 from trueness.cli._messages import warning
 from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import Output, Target
@@ -31,10 +31,18 @@ _TAKE = {
 _TOO_GOOD = 0.001
 
 
-@click.command("test", no_args_is_help=True)
+@opt.command("test")
 @opt.data()
 @opt.cluster
-@opt.choice("--method", _METHODS, None, "The test; repeatable.  [default: omnibus]", "methods", multiple=True)
+@opt.choice(
+    "--method",
+    _METHODS,
+    None,
+    f"The test: {', '.join(_METHODS)}. Repeatable.  [default: omnibus]",
+    "methods",
+    metavar="METHOD",
+    multiple=True,
+)
 @opt.bins(None, "Bins of exact, analytic, t-cal, hosmer-lemeshow and the criterion ece", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.number(
@@ -66,9 +74,9 @@ def command(**options: Any) -> None:
 
     \b
       trueness test --demo
-      trueness test predictions.csv --label churned --prob model_a --by region
-      trueness test predictions.csv --label churned --prob model_a --equivalent-within 0.05
-      trueness test answers.jsonl --label correct --prob confidence --cluster question --method kuiper
+      trueness test rows.csv --label churned --prob model --by region
+      trueness test rows.csv --label churned --prob model --equivalent-within 0.05
+      trueness test answers.jsonl --label correct --prob p --cluster question
 
     Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options or the data are
     wrong.
@@ -136,7 +144,9 @@ def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[
                     one = part.arguments(model)
                     result = test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows)
                 warning(*warned, about=group.name(model.name))
-                yield {**group.entry(), "model": model.name, **result.to_dict()}
+                # The omnibus test has several statistics, and no single one to show.
+                one_number = {"statistic": None} if result.alone else {}
+                yield {**group.entry(), "model": model.name, **result.to_dict(), **one_number}
 
 
 def _adjust(results: list[dict[str, Any]]) -> None:
@@ -154,9 +164,10 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     named = any(entry["strongest"] for entry in results) or not all(entry["within"] for entry in results)
+    groups = group_columns(rows.choice.by)
     columns = [
-        *group_columns(rows.choice.by),
-        Column("model", "model", "name"),
+        *groups,
+        model_column((entry["model"] for entry in results), groups),
         Column("method", "method"),
         Column("n", "rows", "count"),
         Column("statistic", "statistic", "fraction"),
@@ -164,7 +175,7 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         Column("adjusted_pvalue", "adjusted p", "p"),
         Column("strongest", "strongest evidence", forms="all" if named else "data", optional=True),
     ]
-    notes = [f"Data: {rows.source}, labels {rows.choice.label!r}."]
+    notes = [f"{rows.choice.in_words(rows.source)}."]
     for method in dict.fromkeys(entry["method"] for entry in results):
         first, *others = (entry["assumptions"] for entry in results if entry["method"] == method)
         more = "" if {first}.issuperset(others) else " (The first test; JSON has the choices for the others.)"

@@ -11,7 +11,7 @@ Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 Outcome: TypeAlias = Literal["certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"]
 _NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
 _WORDS = {"ece": "ECE", "l2": "l2 calibration error", "oe": "observed/expected"}
-_ARROWS = {"exceeded": "fails", "not exceeded": "passes", "too good": "not certified", "unknown": "not passed"}
+_ARROWS = {"exceeded": "fails", "not exceeded": "passes", "too good": "not passed", "unknown": "not passed"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class Finding(Record):
     def reason(self) -> str:
         """Why it passes or not."""
         if self.outcome == "too good":
-            return f"too good to be true for new rows: {p_value(self.too_good or 0.0)} (lower tail)"
+            tail = f"{p_value(self.too_good or 0.0)}, lower tail"
+            return f"too good to be true for new rows ({tail}); were the scores fitted on these?"
         if math.isnan(self.estimate):
             return f"cannot be determined{': no event is expected' if self.quantity == 'oe' else ' from sums of bins'}"
         if self.outcome == "unknown":

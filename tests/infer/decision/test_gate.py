@@ -61,14 +61,14 @@ def test_few_rows_do_not_pass(rows):
         assert tn.gate([0] * 30, [0.001] * 30, max_ece=0.03, max_l2=0.03).passed
 
 
-def test_labels_that_agree_too_well_are_not_certified():
+def test_labels_that_agree_too_well_do_not_pass_with_or_without_require():
     p = np.repeat([0.25, 0.5, 0.75], 400)
     y = np.concatenate([np.arange(400) < 400 * v for v in (0.25, 0.5, 0.75)]).astype(int)
     for data in ((y, p), (tn.tally(y, p),), (tn.binned(y, p),)):
-        (one,) = tn.gate(*data, max_ece=0.2, require=True).findings
-        assert one.outcome == "too good"
-        assert "too good to be true for new rows" in one.reason
-        assert tn.gate(*data, max_ece=0.2).passed
+        for require in (True, False):
+            found = tn.gate(*data, max_ece=0.2, require=require)
+            assert (found.passed, found.findings[0].outcome) == (False, "too good")
+            assert "too good to be true for new rows" in found.findings[0].reason
 
 
 def test_sums_clusters_and_two_columns_are_judged_like_rows(rows):
