@@ -141,7 +141,7 @@ def test_an_infinite_log_loss_of_a_calibrator_is_explained():
 def weighted():
     """A calibrated model after its positives were weighted 20-fold."""
     rng = np.random.default_rng(0)
-    p = rng.beta(0.5, 10, 3_000)
+    p = rng.beta(1, 4, 3_000)
     return (rng.random(p.size) < p).astype(int), 20 * p / (20 * p + 1 - p)
 
 

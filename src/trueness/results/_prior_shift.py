@@ -6,6 +6,9 @@ from typing import Any
 from trueness._text.numbers import level_percent
 from trueness.results._record import Record
 
+# A slope between this and its inverse is near enough to 1 for one factor to correct the odds.
+_LEAST = 0.8
+
 
 @dataclass(frozen=True)
 class PriorShift(Record):
@@ -38,9 +41,8 @@ class PriorShift(Record):
 
     @property
     def detected(self) -> bool:
-        """Whether the limits of the weight exclude 1 and those of the slope include it."""
-        shifted = not self.low <= 1 <= self.high
-        return bool(shifted and self.slope == self.slope and self.slope_low <= 1 <= self.slope_high)
+        """Whether the limits of the weight exclude 1, and those of the slope include 1 and lie between 0.8 and 1.25."""
+        return bool(not self.low <= 1 <= self.high and _LEAST < self.slope_low <= 1 <= self.slope_high < 1 / _LEAST)
 
     @property
     def factor(self) -> str:
@@ -73,10 +75,13 @@ class PriorShift(Record):
             return f"No prior shift: the odds are too {direction} by a factor of {times} {limits}, which may be chance."
         if self.slope != self.slope:
             return f"The odds are too {'high' if more else 'low'}, but these rows determine no slope."
-        return (
-            f"Not a prior shift alone: the odds are too {'high' if more else 'low'} by a factor of {times} {limits} on "
-            f"average, but the slope, {slope}, is not 1, so that no single factor corrects them."
+        found = (
+            f"the odds are too {'high' if more else 'low'} by a factor of {times} {limits} on average, but the slope"
         )
+        if self.slope_low <= 1 <= self.slope_high:
+            unknown = f"{found}, {slope}, may be another than 1"
+            return f"Perhaps a prior shift: {unknown}; to tell, its limits must lie between {_LEAST} and {1 / _LEAST}."
+        return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, with `detected` and `sentence`."""

@@ -49,7 +49,7 @@ def test_the_weight_is_that_of_the_calibration_intercept_and_the_slope_its_own()
 
 
 def test_swapping_the_classes_inverts_the_weight():
-    y, _, weighted = weighted_rows(3000, 5)
+    y, _, weighted = weighted_rows(6000, 5)
     found, other = tn.prior_shift(y, weighted), tn.prior_shift(1 - y, 1 - weighted)
     assert (1 / other.weight, 1 / other.high, 1 / other.low) == pytest.approx((found.weight, found.low, found.high))
     assert "negatives weighted" in other.sentence
@@ -164,3 +164,25 @@ def test_three_columns_with_clusters_are_refused_and_two_are_not():
     tn.prior_shift(y, np.column_stack([1 - p, p]), cluster=cluster)
     with pytest.raises(tn.InputError, match="a matrix has a weight per class"):
         tn.prior_shift(y, np.column_stack([1 - p, p / 2, p / 2]), cluster=cluster)
+
+
+def test_a_slope_that_may_be_seven_tenths_is_not_named_a_shift():
+    wide = tn.PriorShift(2.1, 1.5, 2.9, 0.95, 0.93, 0.72, 1.16, 400)
+    assert not wide.detected
+    assert wide.sentence == (
+        "Perhaps a prior shift: the odds are too high by a factor of 2.10 (95 % 1.50–2.90) on average, but the slope, "
+        "0.93 (0.72–1.16), may be another than 1; to tell, its limits must lie between 0.8 and 1.25."
+    )
+    for low, high, named in ((0.8, 1.1, False), (0.81, 1.24, True), (0.9, 1.25, False), (1.01, 1.2, False)):
+        assert replace(wide, slope_low=low, slope_high=high).detected == named
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [(0.5, 10), (1, 3)])
+def test_a_slope_of_seven_tenths_is_rarely_called_a_shift(law):
+    rng, named = np.random.default_rng(0), 0
+    for _ in range(200):
+        p = rng.beta(*law, 400)
+        y = (rng.random(400) < expit(0.7 * logit(p) - math.log(2))).astype(int)
+        named += tn.prior_shift(y, p).detected
+    assert named <= 10

@@ -57,10 +57,10 @@ def prior_shift(
 
     .. math:: w = e^{-a} ,
 
-    without units. A shift is detected if the limits of :math:`w` exclude 1 and those of the slope
-    (:func:`trueness.calibration_slope`) include 1. The limits are those of the likelihood ratio; for weights that are
-    not whole numbers, and for clusters, Wald limits with the sandwich variance. With few rows the slope is uncertain:
-    read its limits as well. Scores of exactly 0 and 1 are left out.
+    without units. A shift is detected if the limits of :math:`w` exclude 1, and those of the slope
+    (:func:`trueness.calibration_slope`) include 1 and lie between 0.8 and 1.25: with few rows the slope is too uncertain
+    to tell a shift from scores that are too extreme. The limits are those of the likelihood ratio; for weights that are
+    not whole numbers, and for clusters, Wald limits with the sandwich variance. Scores of exactly 0 and 1 are left out.
 
     References
     ----------
