@@ -29,7 +29,7 @@ from trueness._version import __version__
 from trueness.errors import InputError, quietly
 from trueness.infer import reliability_bands
 from trueness.infer.comparison._compare import compare_of
-from trueness.infer.decision._verdict import Alpha, judge
+from trueness.infer.decision._verdict import judge
 from trueness.infer.group._classes import classes_of
 from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
@@ -107,7 +107,7 @@ def _model(
     shown = asked if first is rule else _picture(data.sums, first, level, notes)
     step()
     segmented = bool(by or groups)
-    summary = summarize(data, options, notes, segmented=segmented, top_label=top_label)
+    summary = summarize(data, options, notes, top_label=top_label)
     step()
     parts, found = _segments(data, by, groups, options, subject.by) if segmented else (None, None)
     step()
@@ -117,8 +117,7 @@ def _model(
     step()
     classes, largest = None, None
     if data.classwise is not None:
-        alpha = Alpha.of_level(level, parts=1 + segmented).part
-        classes = quietly(classes_of, data, bins=rule, level=level, alpha=alpha, seed=options.seed)
+        classes = quietly(classes_of, data, bins=rule, level=level, alpha=options.alpha, seed=options.seed)
         largest = top_k(data, options, notes)
     step()
     panel = validation_panel(data, summary.estimates, options)
@@ -264,7 +263,7 @@ def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison 
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """A sentence on each term, in the order of the page."""
     level = level_percent(settings.level)
-    top_label = subject.top_label
+    top_label, part = subject.top_label, level_percent(round(1 - settings.level, 12))
     rate = "accuracy" if top_label else "event rate"
     terms = {
         "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
@@ -295,8 +294,8 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
-        f"the adjusted p-value is at most {level_percent(round(1 - settings.level, 12))}. The probability that any "
-        "segment of a calibrated model is flagged is no larger.",
+        f"the adjusted p-value is at most {part}. All rows and all segments are two questions: the probability that "
+        f"any segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
         "all numbers are for rows that it was not fitted on.",
     }

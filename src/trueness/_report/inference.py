@@ -20,6 +20,11 @@ class Options(NamedTuple):
     intervals: bool = True
     """Whether every measure has its limits or noise floor, or only those that the verdict needs."""
 
+    @property
+    def alpha(self) -> float:
+        """The error rate of each question: all rows, segments, classes."""
+        return round(1 - self.level, 12)
+
 
 class Notes:
     """Sentences for the reader, each kept once."""

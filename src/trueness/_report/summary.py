@@ -17,7 +17,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer._catalogue import MEASURES
 from trueness.infer._estimate import value_of
-from trueness.infer.decision._verdict import FEW_ROWS, Alpha, power_of, prior_shift_in, significance_of
+from trueness.infer.decision._verdict import FEW_ROWS, power_of, prior_shift_in, significance_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import ece
 from trueness.measure._slope import inside_cells
@@ -31,10 +31,8 @@ _MOST_K, _MOST_ROWS = 5, 200_000
 _DRAWS, _LEAST_DRAWS, _DRAWN_LABELS = 999, 39, 2e7
 
 
-def summarize(
-    data: Evidence, options: Options, notes: Notes, *, segmented: bool = False, top_label: bool = False
-) -> Summary:
-    """Every measure of one model, and the evidence about its calibration; segments share the error rate.
+def summarize(data: Evidence, options: Options, notes: Notes, *, top_label: bool = False) -> Summary:
+    """Every measure of one model, and the evidence about its calibration.
 
     Confidences in the top label have no positives that could have been weighted, and so no prior shift.
     """
@@ -55,9 +53,8 @@ def summarize(
         )
         test = notes.attempt("The test", partial(significance_of, data, level, generator(seed)))
         inference |= {"ece_interval": interval, "test": test}
-    alpha = Alpha.of_level(options.level, segmented + (data.classwise is not None)).rejection
-    if tally is not None and (inference["test"] is None or inference["test"].pvalue > alpha):
-        inference["power"] = power_of(data, alpha, generator(options.seed))
+    if tally is not None and (inference["test"] is None or inference["test"].pvalue > options.alpha):
+        inference["power"] = power_of(data, options.alpha, generator(options.seed))
     score, rate, _ = data.means
     classwise = data.classwise
     with collect_warnings(notes):

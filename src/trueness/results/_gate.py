@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trueness._text.numbers import count, number, p_value, rule_in_words
+from trueness._text.numbers import count, level_percent, number, p_value, rule_in_words
 from trueness.results._record import Record
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
@@ -141,5 +141,14 @@ class Gate(Record):
     def __bool__(self) -> bool:
         return self.passed
 
+    @property
+    def jointly(self) -> str:
+        """What the level holds for, if a gate can fail for several findings."""
+        if self.require or len(self.findings) < 2:
+            return ""
+        most = level_percent(round(1 - self.level, 12))
+        return f"All {len(self.findings)} comparisons share one error rate of {most}."
+
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.findings), *self.notes, "Passed." if self.passed else "Not passed."])
+        passed = "Passed." if self.passed else "Not passed."
+        return "\n".join(filter(None, [*map(str, self.findings), *self.notes, self.jointly, passed]))

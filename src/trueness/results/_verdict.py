@@ -107,7 +107,7 @@ class Verdict(Record):
     level: float
     """Confidence level."""
     alpha: float
-    """The error rate at which all rows together were judged."""
+    """The error rate at which each question was judged: all rows, segments, classes."""
     rejected: bool
     """Whether calibration of all rows together was rejected."""
     rate: float
@@ -136,6 +136,8 @@ class Verdict(Record):
     """Segments and classes that were flagged."""
     segmented: bool = False
     """Whether segments were examined."""
+    classes: int = 0
+    """How many classes were examined beside the top label."""
     top_label: bool = False
     """Whether the scores are the largest of several classes."""
     clustered: bool = False
@@ -155,8 +157,19 @@ class Verdict(Record):
         parts = _grounds(self)
         place = int(self.rejected and self.test is not None)
         parts[place:place] = [one.sentence if self.rejected else one.strength for one in self.flags]
+        parts += [self.questions] if self.questions else []
         text = "; ".join(parts)
         return f"{text[0].upper()}{text[1:]}." if text else ""
+
+    @property
+    def questions(self) -> str:
+        """Which questions were asked, if there are several: each has an error rate of its own."""
+        others = ["segments"] * self.segmented + ["classes"] * bool(self.classes)
+        if not others or (self.test is None and self.interval is None):
+            return ""
+        number, whole = ("two", "three")[len(others) - 1], "top label" if self.top_label else "all rows"
+        asked = f"{whole} and {others[0]}" if len(others) == 1 else f"{whole}, {' and '.join(others)}"
+        return f"{asked} are {number} questions, each answered wrongly in at most {level_percent(self.alpha)} of cases"
 
     @property
     def sentence(self) -> str:

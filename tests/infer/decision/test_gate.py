@@ -185,3 +185,12 @@ def test_what_cannot_be_judged_does_not_pass(rows):
     group = np.where(np.arange(y.size) == 0, "lonely", "rest")
     with pytest.raises(tn.InputError, match="g = lonely: "):
         tn.gate(y, p, max_ece=0.3, by={"g": group})
+
+
+def test_a_gate_of_several_groups_says_that_they_share_one_error_rate():
+    p = np.full(200, 0.5)
+    y, group = np.arange(200) % 2, {"g": np.repeat(["a", "b"], 100)}
+    found = tn.gate(y, p, oe_within=0.5, max_ece=0.4, by=group)
+    assert str(found).splitlines()[-2:] == ["All 4 comparisons share one error rate of 5 %.", "Passed."]
+    assert {one.level for one in found.findings} == {0.9875}
+    assert tn.gate(y, p, oe_within=0.5).jointly == tn.gate(y, p, oe_within=0.5, by=group, require=True).jointly == ""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from trueness.infer.group._segments import segments_of
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
 from trueness.infer.plan._detection_power import detection_power
 from trueness.infer.test._calibration_test import test_of
+from trueness.infer.test._equivalence import TOO_GOOD
 from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import ece
 from trueness.measure._slope import InsideCells, inside_cells
@@ -33,31 +34,10 @@ from trueness.typing import ArrayLike, RowOptions
 
 FEW_ROWS = 20
 """With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no power."""
-TOO_GOOD = 0.001
-"""Part of the error rate that is spent on the lower tail of the test."""
 NEEDED = ("slope", "intercept", "observed_expected")
 """Measures whose limits a verdict needs."""
 _SMALL, _SMALL_SHARE = 0.02, 0.1
 """An error is slight if its upper limit is at most this, and this share of the rarer label's."""
-
-
-class Alpha(NamedTuple):
-    """How the error rate of a verdict, 1 − level, is spent."""
-
-    rejection: float
-    """On a verdict against calibration of all rows."""
-    too_good: float
-    """On the verdict that labels agree with the scores better than chance allows."""
-    part: float
-    """On false flags of all segments together, and as much on those of all classes of a matrix."""
-
-    @classmethod
-    def of_level(cls, level: float, parts: int = 0) -> "Alpha":
-        """All of it for all rows, or half of it if there are segments, classes or both; 0.001 is for the lower tail."""
-        alpha = round(1 - level, 12)
-        whole = alpha / 2 if parts else alpha
-        good = min(TOO_GOOD, whole / 10)
-        return cls(whole - good, good, (alpha - whole) / max(parts, 1))
 
 
 @partial(takes_rows, kind="confidence")
@@ -89,7 +69,9 @@ def verdict(
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     level : float, default 0.95
-        One minus the probability of accusing a calibrated model, over all rows, segments and classes together.
+        One minus the probability of a false answer to each question: whether all rows are calibrated, whether all
+        segments are (jointly), and whether all classes are. Labels that agree too well with the scores are called so
+        in at most 0.1 % of calibrated data sets.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels.
     rounded_to : float, optional
@@ -134,7 +116,7 @@ def verdict_of(
     """The verdict on rows or sums that have been read, as :func:`verdict`."""
     evidence.require_one("a verdict")
     multiclass = evidence.view == "confidence" and evidence.rows is not None
-    alpha = Alpha.of_level(level, bool(columns) + multiclass)
+    alpha = round(1 - level, 12)
     test = attempted(significance_of, evidence, level, generator(seed))
     interval = attempted(interval_of, evidence, level=level, rng=generator(seed))
     # Sums of bins give the ECE in these bins.
@@ -143,14 +125,14 @@ def verdict_of(
     found = quietly(estimates_of, asked, evidence, level=level, floor=True, rng=generator(seed))
     power = shift = segments = classes = None
     if evidence.tally is not None:
-        if test is None or test.pvalue > alpha.rejection:
-            power = power_of(evidence, alpha.rejection, generator(seed))
+        if test is None or test.pvalue > alpha:
+            power = power_of(evidence, alpha, generator(seed))
         if evidence.view == "binary":
             shift = prior_shift_in(found, inside_cells(evidence.cells), level)
     if columns:
         segments = quietly(segments_of, evidence, columns, level=level, rng=generator(seed))
     if multiclass:
-        classes = quietly(classes_of, evidence, level=level, alpha=alpha.part, seed=seed)
+        classes = quietly(classes_of, evidence, level=level, alpha=alpha, seed=seed)
     return judge(
         *(evidence, test, interval, found),
         level=level,
@@ -175,11 +157,9 @@ def judge(
     top_label: bool | None = None,
 ) -> Verdict:
     """Decide from what is known."""
-    alpha = Alpha.of_level(level, (segments is not None) + (classes is not None))
+    alpha = round(1 - level, 12)
     # Fractional weights in clusters have no test, but a set that zero is tested for.
-    rejected = (
-        test.pvalue <= alpha.rejection if test is not None else interval is not None and not interval.includes_zero
-    )
+    rejected = test.pvalue <= alpha if test is not None else interval is not None and not interval.includes_zero
     flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
     inside = None if evidence.tally is None else inside_cells(evidence.tally.parts[0])
     score, rate, _ = evidence.means
@@ -187,7 +167,7 @@ def judge(
         code=_code(test, interval, evidence.sums.n, rate, alpha, power, rejected=rejected, flagged=bool(flags)),
         n=evidence.sums.n,
         level=level,
-        alpha=alpha.rejection,
+        alpha=alpha,
         rejected=rejected,
         rate=rate,
         mean_score=score,
@@ -202,6 +182,7 @@ def judge(
         n_certain_wrong=0 if inside is None else inside.wrong,
         flags=flags,
         segmented=segments is not None,
+        classes=0 if classes is None else len(classes),
         top_label=evidence.view == "confidence" if top_label is None else top_label,
         clustered=evidence.dependent,
     )
@@ -212,7 +193,7 @@ def _code(
     interval: Interval | None,
     n: int,
     rate: float,
-    alpha: Alpha,
+    alpha: float,
     power: DetectionPower | None,
     *,
     rejected: bool,
@@ -225,7 +206,7 @@ def _code(
         return "miscalibrated"
     if test is None and interval is None:
         return "too-few-rows" if n < FEW_ROWS else "undetermined"
-    if test is not None and test.too_good is not None and test.too_good <= alpha.too_good:
+    if test is not None and test.too_good is not None and test.too_good <= min(TOO_GOOD, alpha / 10):
         return "too-good"
     return "no-evidence" if power is not None and power.enough else "too-few-rows"
 
