@@ -46,7 +46,7 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
 
 def test_the_sentence_of_the_verdict_has_the_evidence(off):
     interval = entry(off)["summary"]["ece_interval"]
-    limits = f"between {100 * interval['low']:.1f} and {100 * interval['high']:.1f} points (95 % confidence)"
+    limits = f"between {100 * interval['low']:.1f} and {100 * interval['high']:.1f} percentage points (95 % confidence)"
     assert limits in off.verdict
 
 

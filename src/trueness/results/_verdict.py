@@ -18,6 +18,10 @@ RATIO = 1.25
 """The factor on the frequency of the rarer label that should not be missed."""
 ENOUGH = 0.8
 """The power at which a miscalibration counts as one that would have been noticed."""
+SMOOTH = "if it varies smoothly with the score"
+"""What every limit on an error of any shape presumes: errors that alternate from score to score are not seen."""
+NOTICED = 0.9
+"""The power of what these rows are said to notice."""
 _UNRELATED = 0.2
 _STRENGTHS = ((0.0001, "overwhelming"), (0.001, "very strong"), (0.01, "strong"), (0.05, "clear, but not strong"))
 """Words for the evidence, by the largest p-value that they are used for."""
@@ -36,6 +40,12 @@ class DetectionPower(Record):
     """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
     rows_needed: int | None
     """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
+    noticed_ratio: tuple[float, float]
+    """Observed/expected events below the first or above the second are noticed with probability 0.9; nan if none is."""
+    noticed_slope: tuple[float, float]
+    """Slopes below the first or above the second are noticed with probability 0.9; nan if none is."""
+    noticed_error: float
+    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none is."""
 
     @property
     def enough(self) -> bool:
@@ -293,10 +303,10 @@ def _grounds(v: Verdict) -> list[str]:
         parts += [limits for _, limits in _kinds_of_error(v)]
         if v.rejected and v.prior_shift is not None and v.prior_shift.detected:
             parts.append(f"it looks like {v.prior_shift.factor}")
-    if found is not None:
-        parts.append(_interval_in_words(found, shown=shown))
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         parts.append(_power_in_words(v.power, _rarer_label(v)))
+    if found is not None:
+        parts.append(_interval_in_words(found, shown=shown))
     return parts
 
 
@@ -312,23 +322,37 @@ def _ece_in_words(v: Verdict) -> str:
 
 
 def _power_in_words(power: DetectionPower, what: str) -> str:
-    """What would have been noticed or, with too few rows, what could have been missed and how many are needed."""
-    ratio = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
-    error = f"a smooth error of {points(power.tolerance)[0]} points"
-    least = min(power.ratio, power.error)
-    if power.enough:
-        often = "almost always" if least > 0.995 else f"with probability {percent(least, 0)} or more"
-        return f"{ratio}, or {error}, would have been noticed {often}"
-    weakest = error if power.error <= power.ratio else ratio
-    often = "hardly ever" if least < 0.05 else f"with probability {percent(least, 0)} only"
-    needed = "" if power.rows_needed is None else f"; about {power.rows_needed:,} rows are needed for {percent(ENOUGH)}"
-    return f"{weakest} would be noticed {often}{needed}"
+    """What these rows notice and, if they are too few, how many would notice what matters."""
+    ranges = (("observed/expected", power.noticed_ratio), ("a slope", power.noticed_slope))
+    kinds = [f"{name} {_outside(*ends)}" for name, ends in ranges if not all(map(math.isnan, ends))]
+    error = "" if math.isnan(power.noticed_error) else f"an error of {points(power.noticed_error)[0]} percentage points"
+    often = f"with probability {percent(NOTICED)}"
+    noticed = f"{' or '.join(kinds)} would have been noticed {often}{f', {error}' if error else ''}"
+    if not kinds:
+        noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
+    if power.rows_needed is None:
+        return noticed
+    needed = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
+    needed += f" and an error of {points(power.tolerance)[0]} percentage points"
+    return (
+        f"{noticed}; about {power.rows_needed:,} rows are needed to notice {needed} with probability {percent(ENOUGH)}"
+    )
+
+
+def _outside(low: float, high: float) -> str:
+    """Values below or above some ends around 1, with digits enough to tell them from 1."""
+    digits = [2 if math.isnan(v) else max(2, -math.floor(math.log10(max(abs(v - 1), 1e-9)))) for v in (low, high)]
+    ends = [f"{v:,.{max(digits)}f}" for v in (low, high)]
+    if math.isnan(low) or math.isnan(high):
+        return f"above {ends[1]}" if math.isnan(low) else f"below {ends[0]}"
+    return f"outside {ends[0]} to {ends[1]}"
 
 
 def _interval_in_words(found: Interval, *, shown: bool) -> str:
     """Both limits of an error that was found, or the upper one."""
     (low, high), level = points(found.low, found.high), level_percent(found.level)
     if not shown or found.includes_zero:
-        return f"the typical error is at most {high} points ({level} confidence)"
+        limit = f"the typical error is at most {high} percentage points ({level} confidence)"
+        return f"whatever its shape, {limit}, {SMOOTH}"
     limits = f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
-    return f"the typical error {limits} points ({level} confidence)"
+    return f"the typical error {limits} percentage points ({level} confidence)"

@@ -38,10 +38,7 @@ def test_scores_that_are_true_are_not_refuted(scores):
     assert found.sentence.startswith(
         "No sign of miscalibration. Labels and predictions differ no more than chance allows (p = 0."
     )
-    assert (
-        "25 % more or 20 % fewer events than predicted, or a smooth error of 5.0 points, would have been noticed"
-        in found.sentence
-    )
+    assert found.certainty.endswith(" percentage points (95 % confidence), if it varies smoothly with the score.")
 
 
 def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
@@ -78,7 +75,7 @@ def test_one_class_alone_cannot_tell(y, p):
     found = tn.verdict(y, np.full(y.size, p))
     assert found.code == "too-few-rows"
     assert found.headline == f"{y.size} rows are too few to tell whether the predictions are calibrated."
-    assert "rows are needed for 80 %" in found.certainty
+    assert " rows are needed to notice " in found.certainty
 
 
 def test_a_label_that_a_score_rules_out_is_called_impossible():
@@ -205,14 +202,41 @@ def test_too_few_rows_is_a_matter_of_power(n, code):
     p = np.random.default_rng(2).random(n)
     found = tn.verdict((np.random.default_rng(4).random(n) < p).astype(int), p)
     assert found.code == code
-    assert ("would be noticed with probability" in found.certainty) is (code == "too-few-rows")
+    assert ("rows are needed to notice 25 % more" in found.certainty) is (code == "too-few-rows")
+
+
+def test_a_verdict_says_what_its_rows_would_have_noticed():
+    """More rows notice less: the sentence follows them."""
+    rng, found = np.random.default_rng(3), {}
+    for n in (500, 20_000):
+        p = rng.beta(0.7, 0.7, n)
+        found[n] = tn.verdict((rng.random(n) < p).astype(int), p)
+    few, many = (found[n].power for n in found)
+    (low, high), slope, error = few.noticed_ratio, few.noticed_slope, 100 * few.noticed_error
+    words = f"observed/expected outside {low:.2f} to {high:.2f} or a slope outside {slope[0]:.2f} to {slope[1]:.2f} "
+    assert f"{words}would have been noticed with probability 90 %, an error of {error:.1f} p" in found[500].certainty
+    assert low < many.noticed_ratio[0] < 1 < many.noticed_ratio[1] < high
+    assert slope[0] < many.noticed_slope[0] < 1 < many.noticed_slope[1] < slope[1]
+    assert many.noticed_error < few.noticed_error / 3
+
+
+def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
+    power = tn.verdict([0, 1] * 200, [0.5] * 400).power
+    assert np.isnan(power.noticed_slope).all()  # one score has no slope
+    for ends, words in (
+        ((0.99731, 1.0027), "outside 0.997 to 1.003"),
+        ((np.nan, 1.5), "above 1.50"),
+        ((0.5, np.nan), "below 0.50"),
+    ):
+        one = replace(base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends))
+        assert f"; observed/expected {words} would have been noticed with probability 90 %, an error" in one.certainty
 
 
 def test_many_rows_are_too_few_if_events_are_rare():
     p = np.full(8_000, 0.001)
     found = tn.verdict((np.arange(8_000) < 8).astype(int), p)
     assert found.code == "too-few-rows"
-    assert "25 % more or 20 % fewer events than predicted would be noticed" in found.certainty
+    assert "rows are needed to notice 25 % more or 20 % fewer events than predicted and " in found.certainty
 
 
 def test_limits_agree_with_the_verdict():
@@ -237,7 +261,9 @@ def test_two_clusters_cannot_tell(scores):
     y = (np.random.default_rng(3).random(scores.size) < scores).astype(int)
     found = tn.verdict(y, scores, cluster=np.arange(scores.size) % 2)
     assert found.code == "too-few-rows"
-    assert "would be noticed hardly ever." in found.sentence
+    assert (
+        "hardly any miscalibration would have been noticed with probability 90 %; whatever its shape" in found.sentence
+    )
 
 
 @pytest.mark.slow
@@ -288,7 +314,7 @@ def test_the_slope_is_put_into_words(base, low, high, words):
 
 
 def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
-    for low, words in ((0.0, "is above 0 and at most 20.0 points"), (0.01, "lies between 1.0 and 20.0 points")):
+    for low, words in ((0.0, "is above 0 and at most 20.0 per"), (0.01, "lies between 1.0 and 20.0 per")):
         interval = replace(base.interval, low=low, high=0.2, includes_zero=False)
         assert words in replace(base, interval=interval).certainty
 
@@ -342,7 +368,7 @@ def test_a_pure_shift_is_rarely_said_to_be_a_slope_too():
 @pytest.mark.parametrize(("n", "runs"), [(50, 150), (300, 100), (2_000, 60)])
 @pytest.mark.parametrize("law", ["uniform", "rare", "verbal"])
 def test_each_question_is_answered_wrongly_in_one_of_twenty_at_most(n, runs, law):
-    rng, wrong = np.random.default_rng(n), np.zeros(3)
+    rng, wrong = np.random.default_rng(n + 1), np.zeros(3)
     draw = {
         "uniform": lambda: rng.random(n),
         "rare": lambda: rng.beta(0.5, 30, n),

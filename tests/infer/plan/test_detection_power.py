@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import trueness as tn
 
@@ -38,7 +38,15 @@ def test_one_score_has_the_power_of_a_binomial_test_by_hand():
     found = power_of(np.full(n, 0.4), np.repeat([1, 0], [160, 240]))
     k = np.arange(n + 1)
     pvalue = np.array([stats.binomtest(int(i), n, 0.4).pvalue for i in k])
-    powers = [stats.binom.pmf(k, n, q)[pvalue <= 0.049].sum() for q in (0.5, 0.32, 0.45)]
+
+    def power(rate):
+        return stats.binom.pmf(k, n, rate)[pvalue <= 0.05].sum()
+
+    powers = [power(rate) for rate in (0.5, 0.32, 0.45)]
+    low, high = found.noticed_ratio
+    assert power(0.4 * low) == pytest.approx(0.9, abs=0.08)
+    assert power(0.4 * high) == pytest.approx(0.9, abs=0.08)
+    assert found.noticed_error == pytest.approx(max(0.4 * (1 - low), 0.4 * (high - 1)))
     assert found.ratio == pytest.approx(min(powers[:2]), abs=0.12)
     assert found.error == pytest.approx(powers[2], abs=0.12)
 
@@ -47,6 +55,7 @@ def test_certain_scores_are_contradicted_by_one_label():
     found = power_of(np.ones(25), np.ones(25, int))
     assert found.error == pytest.approx(1 - 0.95**25)
     assert found.rows_needed == 32
+    assert (1 - found.noticed_error) ** 25 == pytest.approx(0.1)
     assert power_of(np.ones(40), np.ones(40, int)).rows_needed is None
 
 
@@ -72,6 +81,26 @@ def test_the_rows_needed_do_not_depend_on_the_unit_of_fractional_weights():
     p, w = rng.uniform(0.1, 0.9, 300), rng.uniform(0.5, 1.5, 300)
     one, ten = (power_of(p, sample_weight=w * unit) for unit in (1.0, 10.1))
     assert one.rows_needed == ten.rows_needed > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("a", "b", "n"), [(1, 1, 200), (0.5, 5, 1_000), (0.3, 0.3, 600)])
+def test_what_is_noticed_with_probability_090_is_noticed_so_often(a, b, n):
+    """Tests of 150 sets of labels at each end: within three deviations of 0.9, and 0.06 for the search."""
+    rng = np.random.default_rng(n)
+    p = rng.beta(a, b, n).clip(1e-4, 1 - 1e-4)
+    x = np.log(p / (1 - p))
+
+    def moved(slope, goal):
+        line = lambda shift: 1 / (1 + np.exp(-slope * x - shift))  # noqa: E731
+        return line(optimize.brentq(lambda shift: line(shift).sum() - goal, -60, 60))
+
+    found = power_of(p, np.sort(rng.random(n)) < p)
+    truths = [moved(1, ratio * p.sum()) for ratio in found.noticed_ratio]
+    truths += [moved(slope, p.sum()) for slope in found.noticed_slope]
+    for truth in truths:
+        tests = [tn.calibration_test(rng.random(n) < truth, p, seed=i).pvalue <= 0.05 for i in range(150)]
+        assert abs(np.mean(tests) - 0.9) <= 3 * np.sqrt(0.09 / 150) + 0.06
 
 
 def test_a_million_distinct_scores_take_no_time():

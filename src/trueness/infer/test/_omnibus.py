@@ -9,7 +9,7 @@ rare events.
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,19 +164,32 @@ def omnibus_power(
     null_draws: int = 999,
     rng: np.random.Generator,
 ) -> float:
-    """Power of the test at level `alpha` for the scores of these cells if `alternative` were the true probabilities.
+    """Power of the test at level `alpha` for the scores of these cells if `alternative` were the true probabilities."""
+    return power_function(cells, alpha, null_draws=null_draws, rng=rng)(alternative, draws)
 
-    Labels are drawn from the alternative `draws` times; all of them are ranked among the same `null_draws` sets of
-    labels drawn from the scores.
+
+def power_function(
+    cells: Cells, alpha: float, *, null_draws: int = 999, rng: np.random.Generator
+) -> Callable[..., float]:
+    """The power of the test as a function of the true probabilities and of how often to draw labels from them.
+
+    Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the scores.
     """
     statistics = Statistics(cells)
     null = statistics.drawn(null_draws, rng)
-    drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
-    rows = [(evidence(values, null), evidence(null, null)) for values in (drawn, null)]
-    combined, combined_null = (
-        combination(-np.log([ranks(v, among) for v, among in zip(*pair, strict=True)])) for pair in rows
-    )
-    return float(np.mean(ranks(combined, combined_null) <= alpha))
+    of_null = evidence(null, null)
+
+    def combined(values: Floats) -> Floats:
+        pairs = zip(evidence(values, null), of_null, strict=True)
+        return combination(-np.log([ranks(v, among) for v, among in pairs]))
+
+    combined_null = combined(null)
+
+    def power(alternative: Floats, draws: int = 199) -> float:
+        drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
+        return float(np.mean(ranks(combined(drawn), combined_null) <= alpha))
+
+    return power
 
 
 def combined_pvalues(values: Floats, weights: Floats = WEIGHTS) -> tuple[Floats, Floats]:
