@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 
 import pytest
 
@@ -39,9 +40,21 @@ def test_long_work_shows_a_bar_on_a_terminal_and_wipes_it_out(written):
     assert written(Terminal(), 60.0) == written(io.StringIO(), -1.0) == ""
 
 
-def test_a_bar_is_drawn_only_on_a_terminal_and_after_two_seconds(monkeypatch, capsys):
+def test_a_bar_appears_within_a_second_even_if_no_step_is_done(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert _progress._PATIENCE < 1
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.01)
+    with _progress.progress_bar("Reading x") as report:
+        time.sleep(0.05)
+        assert stream.getvalue().startswith("\rReading x ░")
+        report(1, 1)
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_bar_is_drawn_only_on_a_terminal_and_after_half_a_second(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    now = iter([0.0, 1.0, 3.0, 3.01, 4.0])
+    now = iter([0.0, 0.4, 3.0, 3.0, 3.01, 4.0])
     monkeypatch.setattr("trueness._progress.time.monotonic", lambda: next(now))
     report = _progress.reporter(True)
     report(1, 10)

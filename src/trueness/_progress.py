@@ -16,7 +16,7 @@ Report: TypeAlias = Callable[[int, int], None]
 Progress: TypeAlias = Report | bool
 """The caller's own function, or whether to show the bar of this file."""
 
-_PATIENCE = 2.0
+_PATIENCE = 0.5
 _PAUSE = 0.1
 _WIDTH = 30
 _LABEL = 40
@@ -37,10 +37,17 @@ def progress_bar(label: str) -> Iterator[Report]:
     if not _on_terminal():
         yield _silent
         return
+    from threading import Timer  # only on a terminal
+
     bar = _Bar(label)
+    timer = Timer(_PATIENCE, bar.draw)  # the first step may take long
+    timer.daemon = True
+    timer.start()
     try:
         yield bar
     finally:
+        timer.cancel()
+        timer.join()
         bar.clear()
 
 
@@ -53,7 +60,7 @@ def _silent(done: int, total: int) -> None:
 
 
 class _Bar:
-    """One line on stderr, for runs of more than two seconds; it disappears when all is done."""
+    """One line on stderr, for runs of more than half a second; it disappears when all is done."""
 
     def __init__(self, label: str = "") -> None:
         # Names of files may hold control characters.
@@ -61,16 +68,24 @@ class _Bar:
         self._label = f"{printable[:_LABEL]} " if label else ""
         self._began = time.monotonic()
         self._drawn = 0.0
+        self._done, self._total = 0, 1
 
     def __call__(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
         now = time.monotonic()
         if done >= total:
             self.clear()
         elif now - self._began > _PATIENCE and now - self._drawn > _PAUSE:
-            self._drawn = now
-            left = (now - self._began) * (total - done) / done if done else 0.0
-            filled = "█" * (_WIDTH * done // total)
-            self._write(f"{self._label}{filled:░<{_WIDTH}} {done:,} of {total:,}, about {left:.0f} s left")
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw the bar as it is, unless all is done."""
+        done, total = self._done, self._total
+        if done < total:
+            self._drawn = time.monotonic()
+            seconds = (self._drawn - self._began) * (total - done) / done if done else 0.0
+            left = f"{done:,} of {total:,}, about {seconds:.0f} s left" if done else "…"
+            self._write(f"{self._label}{'█' * (_WIDTH * done // total):░<{_WIDTH}} {left}")
 
     def clear(self) -> None:
         """Wipe the line, if there is one."""

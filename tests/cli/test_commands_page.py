@@ -62,12 +62,13 @@ def test_every_verb_has_a_section_and_options_that_the_page_names_exist(call):
 def test_json_has_the_keys_that_the_page_names(call, grouped, tmp_path):
     write_columns(tmp_path / "x.npz", grouped)
     named = re.findall(r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(named) == 7
+    assert len(named) == 8
     for verb, by, keys in named:
         options = {
             "plan": ["--n", "500", "--bins", "2"],
             "gate": ["--max-ece", "0.9"],
             "grades": ["--bins", "a=0.5,b=1"],
+            "segments": ["--by", "region"],
         }
         given = options.get(verb, [])
         given += [] if verb == "plan" else ["x.npz", "--prob", "p", "--prob", "q"]

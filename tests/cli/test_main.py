@@ -12,7 +12,21 @@ import pytest
 import trueness as tn
 
 SMALL = "y,p\n0,0.1\n1,0.9\n0,0.4\n1,0.3\n"
-VERBS = ["report", "measure", "test", "grades", "compare", "gate", "tally", "plot", "plan", "fit", "apply", "reproduce"]
+VERBS = [
+    "report",
+    "measure",
+    "test",
+    "segments",
+    "grades",
+    "compare",
+    "gate",
+    "tally",
+    "plot",
+    "plan",
+    "fit",
+    "apply",
+    "reproduce",
+]
 BARE = ("measure", "--no-intervals", "-")
 
 

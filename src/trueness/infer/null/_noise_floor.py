@@ -86,7 +86,7 @@ def noise_floor(
     workers : int, default 1
         Number of threads; a measure of your own must be thread-safe if there are several.
     progress : bool or callable, default True
-        A progress bar on stderr, if that is a terminal and the run takes more than two seconds; or a function of
+        A progress bar on stderr, if that is a terminal and the run takes more than half a second; or a function of
         (done, total).
     **rows
         As for :func:`trueness.ece`.

@@ -1,0 +1,100 @@
+"""``trueness segments``."""
+
+from typing import Any
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness._progress import progress_bar
+from trueness._text.numbers import level_percent, signed, span, total
+from trueness._text.table import Cell, Column, Table
+from trueness.cli._columns import Request
+from trueness.cli._messages import warning
+from trueness.cli._rows import Rows, read_rows
+from trueness.cli._writing import Output, Target
+
+
+@opt.command("segments")
+@opt.data()
+@opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
+@opt.cluster
+@opt.level(0.95, "Confidence level of the limits and of the joint test, over all segments together.", least=0.5)
+@opt.rounded_to("The scores were rounded to multiples of this")
+@opt.count("--resamples", "Number of label vectors drawn from the scores.")
+@opt.seed()
+@opt.output()
+def command(**options: Any) -> None:
+    """Find the segments in which a model is wrong.
+
+    Every value of the columns that --by names is a segment. All are tested jointly: if the scores are calibrated, the
+    probability that any segment is flagged is at most 1 - level. The costliest segment comes first.
+
+    \b
+      trueness segments rows.csv --label churned --prob model --by region
+      trueness segments rows.csv --label y --prob p --by shop --by age --crossed 2
+
+    Exit code 0: tested, whatever the result (to fail a build, use `trueness gate --by`). 2: the options or the data are
+    wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    opt.check_input()
+    if not options["by"]:
+        raise click.UsageError("Give a column of segments: --by NAME.")
+    target = Target.pop_from(options)
+    settings = {name: options[name] for name in ("crossed", "level", "rounded_to", "resamples", "seed")}
+    rows = read_rows(Request.pop_from(options))
+    target.deliver(_output(rows, _segments(rows, settings)))
+
+
+def _segments(rows: Rows, settings: dict[str, Any]) -> "dict[str, tn.Segments]":
+    found = {}
+    by = {name: rows.columns.groups[name] for name in rows.choice.by}
+    with progress_bar("Testing the segments") as report:
+        for model in rows.choice.models:
+            with rows.about(model) as warned:
+                one = rows.arguments(model)
+                found[model.name] = tn.segments(
+                    one.y_true, one.y_prob, by, cluster=rows.cluster, **settings, **one.rows
+                )
+            warning(*warned, about=model.name)
+            report(len(found), len(rows.choice.models))
+    return found
+
+
+def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:
+    first, several = next(iter(models.values())), len(models) > 1
+    one_column = len(set(first.column)) == 1
+    columns = [
+        Column("model", "model", "name", "all" if several else "data"),
+        Column("column", "by", "name", "data" if one_column else "all"),
+        Column("value", first.column[0] if one_column else "segment", "name"),
+        Column("n", "rows", "count", optional=True),
+        Column("events", "observed", "number"),
+        Column("expected", "expected", "number"),
+        Column("gap", "gap", "number"),
+        Column("limits", f"{level_percent(first.level)} limits", "number", "table"),
+        Column("adjusted_pvalue", "adjusted p", "p"),
+        Column("finding", "finding", optional=True),
+    ]
+    named = {column.key for column in columns}
+    columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
+    lines = [{"model": name, **_cells(row)} for name, one in models.items() for row in one.rows()]
+    found = [f"{name}: {one.sentence}" if several else one.sentence for name, one in models.items()]
+    gap = (
+        "Gap: observed minus expected rate of events, in percentage points; its limits hold for all segments together."
+    )
+    entries = [{"model": name, **one.to_dict()} for name, one in models.items()]
+    return Output(
+        Table(columns, lines, [f"{rows.choice.in_words(rows.source)}.", *found, gap, *first.notes]),
+        {"data": rows.choice.about(rows.source), "models": entries},
+    )
+
+
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
+    def points(value: float) -> str:
+        return signed(100 * value, 1)
+
+    texts = {"events": total(row["events"]), "expected": f"{row['expected']:,.1f}", "gap": points(row["gap"])}
+    cells = {key: Cell(row[key], text) for key, text in texts.items()}
+    limits = Cell(row["gap_low"], span(row["gap_low"], row["gap_high"], points))
+    return {**row, **cells, "limits": limits, "finding": row["finding"] or None}

@@ -1,0 +1,61 @@
+"""``trueness segments``: the numbers of the library, below the names of the columns."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+
+
+@pytest.fixture
+def file(grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    return ["segments", "x.csv", "--label", "y", "--prob", "p", "--by", "region"]
+
+
+def test_numbers_are_the_librarys_in_every_form(call, file, grouped):
+    expected = tn.segments(grouped["y"], grouped["p"], {"region": grouped["region"]}, seed=0)
+    result = call(*file)
+    assert result.exit_code == 0
+    head, first, second, *notes = result.stdout.splitlines()
+    assert head.split()[:6] == ["region", "rows", "observed", "expected", "gap", "95"]
+    i = expected.value.index(first.split()[0])
+    assert first.split()[1:4] == [
+        str(expected.n[i]),
+        f"{expected.events[i]:.0f}",
+        f"{expected.expected[i]:.1f}",
+    ]
+    low, high = (f"{100 * v:+.1f}" for v in (expected.gap_low[i], expected.gap_high[i]))
+    assert f"{100 * expected.gap[i]:+.1f}  {low} to {high}" in first
+    assert second.split()[0] == expected.value[1]
+    assert expected.sentence in " ".join(notes)
+    (found,) = json.loads(call(*file, "--format", "json").stdout)["models"]
+    rows = list(csv.DictReader(io.StringIO(call(*file, "--format", "csv").stdout)))
+    for key in ("gap", "gap_low", "gap_high", "adjusted_pvalue", "overall_pvalue"):
+        assert found[key] == getattr(expected, key).tolist()
+        assert [float(row[key]) for row in rows] == found[key]
+
+
+def test_options_reach_the_library_and_several_models_and_columns_are_named(call, file, grouped):
+    more = ["--by", "w", "--crossed", "2", "--cluster", "who", "--level", "0.8", "--resamples", "99", "--seed", "3"]
+    found = json.loads(call(*file, "--prob", "q", *more, "--format", "json").stdout)["models"]
+    by = {"region": grouped["region"], "w": grouped["w"]}
+    options = {"crossed": 2, "cluster": grouped["who"], "level": 0.8, "resamples": 99, "seed": 3}
+    for one, name in zip(found, "pq", strict=True):
+        expected = tn.segments(grouped["y"], grouped[name], by, **options)
+        assert one["model"] == name
+        np.testing.assert_array_equal(one["adjusted_pvalue"], expected.adjusted_pvalue)
+    assert call(*file, "--prob", "q", *more).stdout.split()[:4] == ["model", "by", "segment", "observed"]
+    shown = call(*file, *more).stdout.splitlines()
+    assert shown[0].split()[:3] == ["by", "segment", "observed"]  # the rows do not fit
+    assert max(map(len, shown)) <= 80
+
+
+def test_segments_need_a_column(call):
+    result = call("segments", "--demo")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Give a column of segments: --by NAME." in result.stderr
