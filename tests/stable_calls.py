@@ -120,6 +120,7 @@ TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuipe
 MEASURES = [
     "ece",
     "ece_l2",
+    "l2",
     "ace",
     "mce",
     "gce",

@@ -40,12 +40,11 @@ def library(y, p, bins=10, mass=10, **rows):
     parts = tn.corp(y, p, **rows)
     return {
         "ece": tn.ece(y, p, bins=bins, **rows),
-        "ece_l2": tn.ece(y, p, bins=bins, norm="l2", **rows),
+        "l2": max(0, tn.squared_ece(y, p, **rows)) ** 0.5,
         "ace": tn.ace(y, p, bins=mass, **rows),
         "mce": tn.mce(y, p, bins=bins, **rows),
         "tce": tn.tce(y, p, **rows),
         "smooth_ece": tn.smooth_ece(y, p, **rows),
-        "squared_ece": tn.squared_ece(y, p, **rows),
         "brier": tn.brier(y, p, **rows),
         "brier_miscalibration": parts.miscalibration,
         "brier_discrimination": parts.discrimination,
@@ -73,7 +72,8 @@ def test_measures_of_a_vector_are_the_librarys(call, measures, binary, tmp_path)
     agree(measures("x.npz", "--prob", "a", "--weight", "w")["a"], sums | library(y, p, sample_weight=w))
     fractions = measures("x.npz", "--prob", "a", "--weight", "f")["a"]
     assert math.isnan(fractions["tce"])
-    assert fractions["squared_ece"] == tn.squared_ece(y, p, sample_weight=w / 3, weight_type="importance")
+    expected = tn.squared_ece(y, p, sample_weight=w / 3, weight_type="importance") ** 0.5
+    assert fractions["l2"] == pytest.approx(expected, rel=1e-12)
     said = call("measure", "x.npz", "--prob", "a", "--weight", "f", "--no-intervals").stderr
     assert "TCE, which counts rows, is left out" in said
 
@@ -152,7 +152,7 @@ def test_measures_of_a_matrix_are_the_librarys(measures, matrix):
     for kind in KINDS:
         for measure in (tn.ece, tn.ace, tn.mce, tn.tce, tn.smooth_ece):
             expected[f"{measure.__name__}_{kind.replace('-', '_')}"] = measure(y, P, kind=kind)
-    expected["squared_ece_confidence"] = tn.squared_ece(tn.tally(y, P, kind="confidence"))
+    expected["l2_confidence"] = max(0, tn.squared_ece(tn.tally(y, P, kind="confidence"))) ** 0.5
     parts = tn.corp(y, P)
     expected |= {f"brier_{part}": getattr(parts, part) for part in ("miscalibration", "discrimination", "uncertainty")}
     agree(found, expected | {"brier": parts.score, "log_loss": tn.log_loss(y, P)})
@@ -252,7 +252,7 @@ def test_limits_and_floors_are_those_of_estimate(measures, binary, tmp_path, opt
     rows = {name: columns.get(value, value) if isinstance(value, str) else value for name, value in rows.items()}
     found = measures("x.npz", *options, limits=True)["p"]
     # Not those of ECE and ACE, which redraw labels.
-    for key in ("ece_l2", "mce", "brier", "brier_uncertainty", "log_loss", "slope", "intercept", "prevalence"):
+    for key in ("l2", "mce", "brier", "brier_uncertainty", "log_loss", "slope", "intercept", "prevalence"):
         one = tn.estimate(key, y, p, floor=False, seed=0, **rows)
         assert [found[f"{key}_low"], found[f"{key}_high"]] == pytest.approx([one.low, one.high], rel=1e-9, nan_ok=True)
         assert math.isnan(one.low) or found[f"{key}_low"] <= found[key] <= found[f"{key}_high"]
@@ -279,7 +279,7 @@ def test_json_is_strict_and_has_its_keys(call, tmp_path):
     data = json.loads(call("measure", "x.npz", "--format", "json").stdout, parse_constant=refuse)
     assert list(data) == ["schema", "version", "data", "bins", "level", "models"]
     assert data["data"] == {"source": "x.npz", "label": "y", "weight": None, "cluster": None, "by": []}
-    assert data["bins"].keys() >= {"ece", "mce", "ace", "tce", "squared_ece"}
+    assert data["bins"].keys() >= {"ece", "mce", "ace", "tce", "l2"}
     (model,) = data["models"]
     assert list(model) == ["name", "columns", "classes", "measures", "infinite", "methods", "notes"]
     assert model["measures"]["log_loss"] is None

@@ -16,7 +16,7 @@ import trueness as tn
 DATA = Path(os.environ.get("TRUENESS_DATA", ""))
 CLINICAL = DATA / "clinical_r.json"
 BOUNDED = {
-    *("ece", "ece_l2", "ace", "gce", "squared_ece", "brier", "scaled_brier", "log_loss", "slope", "intercept"),
+    *("ece", "ece_l2", "ace", "gce", "l2", "squared_ece", "brier", "scaled_brier", "log_loss", "slope", "intercept"),
     *("free_intercept", "observed_expected", "auc", "uncertainty", "discrimination", "prevalence"),
 }
 CURVE = ("ici", "e50", "e90", "emax")
@@ -130,10 +130,50 @@ def test_every_measure_has_a_valid_interval_or_a_floor_and_keeps_its_value():
         if function is not None:
             assert one.value == pytest.approx(function(y, p), rel=1e-12), name
         if one.bounded:
-            assert max(one.value, 0.0 if name == "squared_ece" else -math.inf) in one, name
+            assert one.value in one, name
         if name in FLOORED:
             assert one.excess == one.value - one.floor
             assert one.floor <= one.floor_high
+
+
+SEVERAL_ROWS = {
+    "one class": ([1] * 30, np.linspace(0.1, 0.9, 30)),
+    "certain": ([0, 1] * 20, [0.0, 1.0] * 20),
+    "impossible": ([0, 1] * 20, [1.0, 0.0] * 20),
+    "one score": ([0, 0, 1] * 12, [0.3] * 36),
+    "four rows": ([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.7]),
+    "rare": ((np.arange(400) % 90 == 0).astype(int), np.linspace(0.001, 0.03, 400)),
+    "inverted": some_rows(200, 1, slope=-1),
+    "calibrated": some_rows(150, 2, slope=1),
+    "few scores": (some_rows(120, 3)[0], np.round(some_rows(120, 3)[1], 1)),
+}
+
+
+@pytest.mark.parametrize("how", ["plain", *(pytest.param(h, marks=pytest.mark.slow) for h in ("cluster", "weight"))])
+@pytest.mark.parametrize("rows", SEVERAL_ROWS)
+def test_a_value_lies_inside_its_own_interval(rows, how):
+    y, p = map(np.asarray, SEVERAL_ROWS[rows])
+    n = np.arange(y.size)
+    options = {"plain": {}, "cluster": {"cluster": n // 2}, "weight": {"sample_weight": 0.5 + n % 2}}[how]
+    found = estimates(BOUNDED - {"gce"}, y, p, floor=False, seed=0, level=0.6, **options)
+    for name, one in found.items():
+        assert math.isnan(one.value) or not one.bounded or one.value in one, name
+    assert {"ece", "prevalence", "brier"} <= {name for name, one in found.items() if one.bounded}
+
+
+def test_one_error_has_one_value_wherever_it_is_asked_for():
+    y, p = some_rows(120, slope=0.1)
+    cluster, weight = np.arange(120) // 3, 0.5 + np.arange(120) % 3
+    for options in ({}, {"cluster": cluster}, {"sample_weight": weight, "weight_type": "importance"}):
+        interval = tn.ece_interval(y, p, seed=0, **options)
+        found, squared = (tn.estimate(name, y, p, seed=0, **options) for name in ("l2", tn.squared_ece))
+        assert found.value == pytest.approx(interval.estimate, rel=1e-12)
+        assert (found.low, found.high) == pytest.approx(interval.hull)
+        assert squared.value == pytest.approx(interval.estimate**2, rel=1e-12)
+        compared = tn.compare(y, {"this": p, "other": p**2}, **options).estimates["this"]
+        assert compared == pytest.approx(interval.estimate**2, rel=1e-12)
+        if "cluster" not in options:
+            assert tn.squared_ece(y, p, **options) == pytest.approx(interval.estimate**2, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["slope", "free_intercept", "ece", "brier", "log_loss", "scaled_brier", "auc"])
@@ -483,11 +523,11 @@ def test_the_l2_error_of_bins_is_that_of_rows_at_their_mean_scores():
 
     for sums, asked, bins in ((eight, 8, 8), (four, 4, 4), (eight, 4, 4)):
         found = tn.estimate("squared_ece", sums, bins=asked, seed=0)
-        expected = tn.ece_interval(y, at_means(bins), bins=tn.Distinct(), squared=True, seed=0).hull
-        assert (found.low, found.high) == pytest.approx(expected)
+        low, high = tn.ece_interval(y, at_means(bins), bins=tn.Distinct(), squared=True, seed=0).hull
+        assert (found.low, found.high) == pytest.approx((min(low, found.value), high))
         assert found.method.startswith("test inversion (score), ")
-    eleven = tn.binned(y, p, bins=11)  # n^0.4
-    assert tn.estimate("squared_ece", eleven, seed=0).high == tn.estimate("squared_ece", eleven, bins=11, seed=0).high
+    own, asked = (tn.estimate("squared_ece", eight, seed=0, **options) for options in ({}, {"bins": 8}))
+    assert (own.value, own.high) == (asked.value, asked.high)
     root = tn.estimate("ece", eight, bins=4, norm="l2", seed=0)
     assert (root.low, root.high) == pytest.approx(tn.ece_interval(y, at_means(4), bins=tn.Distinct(), seed=0).hull)
 
@@ -571,7 +611,7 @@ def test_the_l2_norm_has_a_name_and_a_definition_of_its_own():
     y, p = some_rows(60)
     by_name = {norm: tn.estimate("ece", y, p, norm=norm, floor=False, seed=0) for norm in ("l1", "l2", 2, "max")}
     assert [by_name[norm].measure for norm in by_name] == ["ECE", "ECE, l2", "ECE, l2", "ECE"]
-    assert by_name["l2"].definition == "Root mean square over bins of event rate − mean score."
+    assert by_name["l2"].definition == "Root mean square over bins of event rate − mean score, biased upwards."
 
 
 def test_floors_of_clusters_say_that_they_take_rows_as_independent():
@@ -631,8 +671,8 @@ def test_the_squared_error_of_the_largest_scores_has_the_limits_of_their_interva
     for options in ({}, {"cluster": np.arange(200) // 2}, {"k": 1}, {"k": 2}):
         found = tn.estimate("squared_ece", y, P, bins=4, seed=0, **options)
         expected = tn.ece_interval(y, P, bins=4, squared=True, seed=0, **options)
-        assert found.value == pytest.approx(tn.squared_ece(y, P, bins=4, k=options.get("k")))
-        assert (found.low, found.high) == pytest.approx(expected.hull)
+        assert found.value == pytest.approx(expected.estimate)
+        assert (found.low, found.high) == pytest.approx((min(expected.hull[0], found.value), expected.high))
 
 
 def test_one_score_of_two_columns_in_clusters_is_that_of_the_second():

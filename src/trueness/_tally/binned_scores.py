@@ -12,7 +12,16 @@ from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import as_float
-from trueness._tally.rules import MOST_BINS, BinRule, BinsLike, EqualWidth, as_rule
+from trueness._tally.rules import (
+    MOST_BINS,
+    MOST_MASS_BINS,
+    BinRule,
+    BinsLike,
+    Distinct,
+    EqualWidth,
+    MassAndWidth,
+    as_rule,
+)
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
@@ -78,6 +87,26 @@ def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0
     return min(cells, MOST_BINS)
 
 
+def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
+    """The default cells of the l2 error of n rows: n^power of equal mass, cut at the edges of n^0.4 of equal width.
+
+    At most twice as many distinct scores as cells, with two rows each on average, are cells of their own.
+    """
+
+    def number(power: float) -> int:  # at least five where each can hold two rows
+        return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, MOST_MASS_BINS))
+
+    cut = MassAndWidth(number(power), min(number(0.4), MOST_BINS))
+    few = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size
+    return Distinct() if few else cut
+
+
+def bin_starts(cells: Cells, rule: BinRule) -> Ints:
+    """The first cell of each non-empty bin."""
+    start = rule.group(cells).start
+    return start[:-1][start[1:] > start[:-1]]
+
+
 def checked_smoothness(smoothness: float | None, bins: BinsLike | None) -> float:
     """Hölder's exponent of the error as a function of the scores, which sets the default bins; 1 by default."""
     if smoothness is None:
@@ -103,8 +132,7 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     if not cells.whole:
         demand = "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the row twice"
         raise InputError("sample_weight", demand)
-    start = rule.group(cells).start
-    first = start[:-1][start[1:] > start[:-1]]
+    first = bin_starts(cells, rule)
     count, hits = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
     return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, bins_in_words(rule, first.size))
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from trueness._input.arguments import checked_fraction
 from trueness._input.columns import Column, column
 from trueness._input.sample import Sample
+from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, cluster_codes, cluster_column, codes_by_content, warn_few_clusters
@@ -470,12 +471,6 @@ def warn_few_rows(n: int, rule: BinRule) -> None:
     """Warn if there are fewer rows than bins."""
     if rule.n_requested > n:
         warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
-
-
-def bin_starts(cells: Cells, rule: BinRule) -> Ints:
-    """The first cell of each non-empty bin."""
-    start = rule.group(cells).start
-    return start[:-1][start[1:] > start[:-1]]
 
 
 def bin_numbers(top: Sample, rule: BinRule) -> Ints:

@@ -114,10 +114,6 @@ def _estimates(
     part: Rows, group: Group, measure: str, bins: Any, comparison: "tn.Comparison", seed: int
 ) -> "dict[str, tn.Estimate]":
     """The measure of each model with its limits, in the bins of the comparison."""
-    from trueness.infer.test._pair_tests import score_test_bins
-
-    if bins is None and measure == "squared-ece":
-        bins = score_test_bins(comparison.n)
     options: dict[str, Any] = {"level": comparison.level, "cluster": part.cluster, "seed": seed}
     options |= {} if bins is None else {"bins": bins}
     key: Any = measure.replace("-", "_")

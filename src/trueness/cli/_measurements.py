@@ -26,7 +26,7 @@ from trueness.typing import Kind, RowOptions
 
 _ORDINARY_BINS = 10
 _IMPORTANCE = (
-    "Weights are not whole numbers: TCE, which counts rows, is left out, and squared ECE takes them as importance."
+    "Weights are not whole numbers: TCE, which counts rows, is left out, and the l2 error takes them as importance."
 )
 _SCORES_LOST = "This measure needs every distinct score; bins do not keep them."
 FROM_SKETCH = "from a sketch"
@@ -53,12 +53,10 @@ class Quantity(NamedTuple):
     ideal: float = math.nan
 
     @classmethod
-    def of(cls, one: Measure, options: "Options", view: str = "binary", *, binned: bool = False) -> "Quantity":
+    def of(cls, one: Measure, options: "Options", view: str = "binary") -> "Quantity":
         """A measure of the catalogue, in the bins of the options."""
-        own_bins = one.key == "squared_ece" and binned
-        ask: Any = partial(one.function, bins=options.bins) if own_bins else one.asked(options.bins)
-        key = f"brier_{one.key}" if one.part else one.key
-        return cls(key, one.short or one.name, one.brief, one.unit, ask, view, one.scores, one.part, one.ideal)
+        key, name, ask = f"brier_{one.key}" if one.part else one.key, one.short or one.name, one.asked(options.bins)
+        return cls(key, name, one.brief, one.unit, ask, view, one.scores, one.part, one.ideal)
 
     def named(self, words: str, key: str = "") -> "Quantity":
         """The same, whose name says of what; a part is below the measure that says so."""
@@ -174,8 +172,8 @@ def measurements(
     own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
     chosen = [one for one in shown_measures("rows") if one.bins and not one.preset and not (binned and one.scores)]
     bins = {one.key: mass if one.bins == "mass" else own for one in chosen} | ({} if binned else {"tce": blocks})
-    if any(q.key.startswith("squared_ece") for q in quantities):
-        bins["squared_ece"] = own if binned else "n^0.4 bins of equal width"
+    if any(q.key.startswith("l2") for q in quantities):
+        bins["l2"] = own if binned else "n^0.4 bins of equal mass, cut at as many of equal width"
     level = options.level if options.intervals else None
     return Measurements(quantities, tuple(models), choice, bins, level)
 
@@ -185,8 +183,8 @@ def measure_views(
 ) -> ModelMeasures:
     """Every measure of one model, by the views of its rows or sums."""
     whole = views["classwise" if "classwise" in views else "binary"]
-    matrix, binned = whole.view != "binary", isinstance(whole.sums, Binned)
-    quantities = tuple(_quantities(options, matrix, weighted=True, binned=binned))
+    matrix = whole.view != "binary"
+    quantities = tuple(_quantities(options, matrix, weighted=True))
     counts = _counts(whole)
     values = {q.key: counts[q.key] if q.ask is None else _value(q, views[q.view]) for q in quantities}
     estimates = _estimates(quantities, views, options) if options.intervals else {}
@@ -215,13 +213,13 @@ def _value(q: Quantity, evidence: Evidence) -> float:
     return value_of(q.ask, evidence)
 
 
-def _quantities(options: Options, matrix: bool, weighted: bool, *, binned: bool = False) -> Iterator[Quantity]:
+def _quantities(options: Options, matrix: bool, weighted: bool) -> Iterator[Quantity]:
     """The lines for a vector or a matrix of scores."""
     yield Quantity("n", "rows", "of positive weight" if weighted else "")
     if weighted:
         yield Quantity("weight", "weight", "in total", "number")
     if not matrix:
-        yield from (Quantity.of(one, options, binned=binned) for one in shown_measures("rows"))
+        yield from (Quantity.of(one, options) for one in shown_measures("rows"))
         yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
         yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
         return
@@ -231,7 +229,7 @@ def _quantities(options: Options, matrix: bool, weighted: bool, *, binned: bool 
         words = "class-wise" if kind == "classwise" else kind
         for one in shown_measures("matrix"):
             if one.view in ("classwise", kind):
-                yield Quantity.of(one, options, kind, binned=binned).named(words, f"_{kind.replace('-', '_')}")
+                yield Quantity.of(one, options, kind).named(words, f"_{kind.replace('-', '_')}")
     yield from (Quantity.of(one, options, "classwise").named("all classes") for one in shown_measures("classes"))
 
 
@@ -305,7 +303,7 @@ def _sums_quantities(options: Options, evidence: Evidence, blocks: bool) -> Iter
         of_one = one.view != "confidence" or view in ("binary", "confidence")
         if not of_events and not ("sums" in one.shown.split() and of_one):
             continue
-        q = Quantity.of(one, options, view, binned=True)
+        q = Quantity.of(one, options, view)
         if one.key == "tce":
             if blocks:
                 yield q._replace(name=f"TCE, %{words}")

@@ -86,6 +86,10 @@ def _corp(part: str) -> Callable[..., float]:
     return value
 
 
+def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None, weight_type: Any = "frequency") -> float:
+    return max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type)) ** 0.5
+
+
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
     return lambda sums: calibration_test(sums, method=method).statistic
 
@@ -116,9 +120,15 @@ _TABLE = (
     Measure("ece", "ECE", "Mean over bins of |event rate − mean score|.", "mean gap between score and rate",
             "mean gap",
             of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, shown="rows matrix sums errors"),
-    Measure("ece_l2", "ECE, l2", "Root mean square over bins of event rate − mean score.",
+    Measure("l2", "l2 error", "Root mean square of event rate − mean score over cells of scores, debiased.",
+            "root mean square gap, debiased", "debiased RMS gap",
+            _l2, squared_limits(squared=False), ideal=0, scores=False, view="confidence", shown="rows matrix sums"),
+    Measure("squared_ece", "squared ECE", "The square of the l2 error; below zero by chance near calibration.",
+            "mean squared gap, debiased", "l2 squared",
+            of.squared_ece, squared_limits(squared=True), ideal=0, scores=False, view="confidence"),
+    Measure("ece_l2", "ECE, l2", "Root mean square over bins of event rate − mean score, biased upwards.",
             "root mean square gap between score and rate", "quadratic mean",
-            of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, preset={"norm": "l2"}, shown="rows sums"),
+            of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, preset={"norm": "l2"}),
     Measure("ace", "ACE", "The same over bins of equal mass.", "mean gap in bins of equal mass", "equal-mass bins",
             of.ace, gap_limits("ace"), "gaps", bins="mass", shown="rows matrix sums errors"),
     Measure("mce", "MCE", "Largest |event rate − mean score| of a bin.", "largest gap of any bin", "largest gap",
@@ -132,9 +142,6 @@ _TABLE = (
     Measure("smooth_ece", "smooth ECE", "Mean |label − score| after kernel smoothing of the residuals.",
             "mean gap after smoothing, without bins", "without bins",
             of.smooth_ece, biased, "pooled", shown="rows matrix sums errors"),
-    Measure("squared_ece", "squared ECE", "Mean over bins of (event rate − mean score)², debiased.",
-            "mean squared gap, debiased", "debiased",
-            of.squared_ece, squared_limits, ideal=0, scores=False, view="confidence", shown="rows matrix sums"),
     Measure("ks", "KS distance", "Largest |mean of label − score| over all scores up to one.",
             "largest gap of cumulative sums", "cumulative gap",
             _distance("ks"), biased, "pooled", view="confidence", shown="sums"),

@@ -17,12 +17,11 @@ from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._bootstrap import bootstrap_limits
 from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_distances
-from trueness.infer.limits._ece import gaps_of
+from trueness.infer.limits._ece import gaps_of, squared_error_of
 from trueness.infer.limits._limits import Asked, Limits, Options, limits_or_note, no_limits
 from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer.null._noise_floor import measure_name, measure_value
 from trueness.measure._binned import checked_norm
-from trueness.measure._squared import top_k_squared_ece
 from trueness.results import Estimate
 from trueness.results._estimate import INDEPENDENT_FLOOR
 from trueness.typing import ArrayLike, RowOptions
@@ -46,12 +45,9 @@ class _Question(NamedTuple):
 
     def value(self, evidence: Evidence) -> float:
         """The measure of rows or sums."""
-        if self.several:
-            if evidence.view not in ("binary", "confidence"):
-                raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
-            return top_k_squared_ece(evidence.matrix, **self.options)
-        if self.measure.key == "squared_ece" and not evidence.whole and "weight_type" not in self.options:
-            return measures.squared_ece(evidence.sums, weight_type="importance", **self.options)
+        if self.measure.key in ("l2", "squared_ece"):
+            error = squared_error_of(evidence, **self.options)
+            return error if self.measure.key == "squared_ece" else max(0.0, error) ** 0.5
         # A user's function gets a Tally where there is one.
         own = not self.measure.key and evidence.tally is not None
         return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]  # own functions have a tally
@@ -77,8 +73,8 @@ def estimate(
     ----------
     measure : callable or str
         A function of the library (``tn.ece``, ``functools.partial(tn.ece, bins=15)``), its name (``"ece"``), a part of
-        :func:`corp` (``"miscalibration"``, ``"discrimination"``, ``"uncertainty"``), ``"free_intercept"``,
-        ``"prevalence"``, ``"accuracy"``, or your own function of a :class:`Tally` that returns one number.
+        :func:`corp` (``"miscalibration"``, ``"discrimination"``, ``"uncertainty"``), ``"l2"``,
+        ``"free_intercept"``, ``"prevalence"``, ``"accuracy"``, or your own function of a :class:`Tally` that returns one number.
     y_true, y_prob
         As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a measure that it does
         not determine is nan, and `note` says why.
@@ -101,7 +97,7 @@ def estimate(
     Returns
     -------
     Estimate
-        `value` is what the measure itself returns; `low` and `high`; `method`; `standard_error`; `floor`,
+        `value` is what the measure itself returns; `low` ≤ `value` ≤ `high`; `method`; `standard_error`; `floor`,
         `floor_high` and `excess`; `definition`; `note`.
 
     Notes
@@ -113,7 +109,8 @@ def estimate(
     - Brier score and log loss: means of rows, with Student's t corrected for skewness and half a wrong row added;
       scaled Brier score: the delta method; uncertainty: from the limits of the event rate; discrimination: Student's t,
       the lower limit less the gain of fitting.
-    - ECE and ACE: two one-sided limits for the error in the given bins; l2 and squared ECE: :func:`ece_interval`.
+    - ECE and ACE: two one-sided limits for the error in the given bins; the l2 error and its square: value and limits
+      of :func:`ece_interval`.
     - MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions: no valid interval is known.
       They are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead
       `floor` is the mean of the measure over labels drawn from the scores, as a calibrated model would have them,
@@ -153,7 +150,9 @@ def estimate(
         question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
     level, view = checked_level(level), question.measure.view
     keep: TwoColumns = "keep" if question.several or question.measure.key == "accuracy" else "binary"
-    evidence = Evidence.of(y_true, y_prob, rows, kind=view, two_columns=keep, cluster=cluster)
+    weight_type = "auto" if y_prob is None else question.options.get("weight_type", "auto")
+    settings: Any = {"two_columns": keep, "cluster": cluster, "weight_type": weight_type}
+    evidence = Evidence.of(y_true, y_prob, rows, kind=view, **settings)
     return _answers({"": question}, evidence, level, generator(seed), floor=floor)[""]
 
 
@@ -292,8 +291,9 @@ def _estimate(
     return Estimate(
         measure=measure.name,
         value=value,
-        low=limits.low,
-        high=limits.high,
+        # A debiased square may be negative, and a biased mean above every error that the rows allow.
+        low=min(limits.low, value),
+        high=max(limits.high, value),
         level=level,
         method=limits.method,
         n=evidence.n,

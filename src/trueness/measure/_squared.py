@@ -8,11 +8,19 @@ import numpy as np
 from trueness._input.arguments import checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.pairs import pair_sums
-from trueness._tally.binned_scores import cells_per_axis, checked_k, checked_smoothness, default_cells, of_matrix
+from trueness._tally.binned_scores import (
+    bin_starts,
+    cells_per_axis,
+    checked_k,
+    checked_smoothness,
+    default_cells,
+    default_rule,
+    of_matrix,
+)
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally, takes_rows
-from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.rules import BinRule, BinsLike, BySize, Edges, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -42,13 +50,14 @@ def squared_ece(
         How many of the largest probabilities of a row are used together; one by default. With k > 1,
         u is a vector and products are inner products; for k = K all classes are used, in class order.
     bins : int, sequence of edges or bin rule, optional
-        By default max(2, round(n^0.4)) bins of equal width. Isotonic rules depend on the labels, which would bring
-        the bias back, and are refused. With 1 < k < K an int is the number of cells per axis of a partition into
-        cubes; for k = K, the number of parts of an edge of the simplex, in cells of equal volume; the default is
-        then max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
+        By default the cells of :func:`ece_interval`: about n^0.4 of equal mass, cut at the edges of as many of equal
+        width; each score by itself if there are few; a :class:`Binned` has its own bins. Isotonic rules depend on the
+        labels, which would bring the bias back, and are refused. With 1 < k < K an int is the number of cells per axis
+        of a partition into cubes; for k = K, the number of parts of an edge of the simplex, in cells of equal volume;
+        the default is then max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
     smoothness : float, optional
-        For the default bins: the Hölder exponent s of the error as a function of the scores, 0 < s ≤ 1, for which
-        max(2, round(n^{2/(4s + d)})) bins per axis make the mean squared error of T smallest in order; 1 by default.
+        In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤ 1, for which
+        max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean squared error of T smallest in order.
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': a weight of 2 counts the row twice; weights must be whole numbers. 'importance': a
         row of any weight is one row, paired with other rows only; for k = 1.
@@ -88,17 +97,27 @@ def squared_ece(
     -0.25
     """
     n_largest, s = checked_k(k), checked_smoothness(smoothness, bins)
-    width = partial(default_width, smoothness=s)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if n_largest > 1:
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
         return top_k_squared_ece(sample, n_largest, bins, smoothness, weight_type)
-    rule = None if bins is None else blind_to_labels(as_rule(bins))
+    if bins is None and isinstance(y_true, Binned):
+        bins = Edges(y_true.parts[0].edges)
+    rule: BinRule | BySize | None = None if bins is None else blind_to_labels(as_rule(bins))
+    if smoothness is not None:
+        rule = BySize(partial(default_width, smoothness=s))
+    if rule is not None and weight_type == "frequency":
+        return as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence").average(_frequency)
+    tally = as_tally(y_true, y_prob, rows, rule=rule if isinstance(rule, BinRule) else None, kind="confidence")
+    given = rule.rule(tally.n) if isinstance(rule, BySize) else rule
     if weight_type == "importance":
-        tally = as_tally(y_true, y_prob, rows, rule=rule, kind="confidence")
-        return tally.average(lambda cells: _importance(cells, rule or width(tally.n)))
-    binned = as_binned(y_true, y_prob, rule or BySize(width), rows, moments=True, kind="confidence")
-    return binned.average(_frequency)
+        return tally.average(lambda cells: _importance(cells, given or default_rule(cells, cells.totals.rows)))
+    in_cells = Binned(tally.kind, tuple(map(_in_default_cells, tally.parts)), tally.classes)
+    return in_cells.average(_frequency)
+
+
+def _in_default_cells(cells: Cells) -> Bins:
+    return Bins.from_cells(cells, default_rule(cells, cells.totals.weight).group(cells))
 
 
 def top_k_squared_ece(
@@ -136,8 +155,7 @@ def _importance(cells: Cells, rule: BinRule) -> float:
 
     If one row has nearly all the weight, squares of sums minus sums of squares would be pure rounding error.
     """
-    start = rule.group(cells).start
-    first = start[:-1][start[1:] > start[:-1]]
+    first = bin_starts(cells, rule)
     p, e, w = (np.asarray(c, dtype=np.float64) for c in (cells.score, cells.events, cells.weight))
     w2, e2 = (w, e) if cells.squares is None or cells.event_squares is None else (cells.squares, cells.event_squares)
     u, u2 = e - w * p, e2 * (1 - p) ** 2 + (w2 - e2) * p**2

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import betainccinv, betaincinv
 
 from trueness._input.arguments import checked_fraction
+from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence, bin_starts
+from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import EqualMass
 from trueness._tally.sketch import Sketch

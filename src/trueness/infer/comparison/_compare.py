@@ -20,8 +20,9 @@ from trueness._input.arguments import (
     generator,
 )
 from trueness._progress import Progress, reporter
+from trueness._tally.binned_scores import default_rule
 from trueness._tally.evidence import Evidence, bin_numbers, model_context, warn_few_rows
-from trueness._tally.row_sums import bins_of_rows
+from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
@@ -35,7 +36,6 @@ from trueness.infer.comparison._paired_bootstrap import (
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
-from trueness.infer.test._pair_tests import score_test_bins
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -82,8 +82,8 @@ def compare(
         'influence': the influence of each row on the difference; not random. 'bootstrap': rows, or clusters, are
         drawn with replacement, the same for all models.
     bins : int, sequence of edges or bin rule, optional
-        For 'squared_ece', applied to the scores of each model; ``EqualMass(max(5, round(n**0.4)))`` by default. Rules
-        that depend on the labels are refused. Resamples keep the bins of the whole sample.
+        For 'squared_ece', applied to the scores of each model; by default those of :func:`squared_ece`. Rules that
+        depend on the labels are refused. Resamples keep the bins of the whole sample.
     level : float, default 0.95
         Level of the intervals.
     cluster : array-like of shape (n,), optional
@@ -205,9 +205,8 @@ def compare_of(
     if n < 2:
         raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {n}")
     first.warn_one_class()
-    rule = None
-    if measure == "squared_ece":
-        rule = blind_to_labels(as_rule(bins)) if bins is not None else score_test_bins(n)
+    rule = None if bins is None else blind_to_labels(as_rule(bins))
+    if rule is not None:
         warn_few_rows(n, rule)
     estimates = {}
     for name, one in models.items():
@@ -226,7 +225,7 @@ def compare_of(
         method=method,
         n=n,
         clusters=None if first.cluster is None else first.units,
-        bins="" if rule is None else repr(rule),
+        bins=", ".join(dict.fromkeys(each.bins for each in estimates.values() if each.bins)),
         multiplicity=_multiplicity(len(estimates), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
     )
@@ -288,23 +287,25 @@ class _Estimate:
     resampled: ResampledValue
     influence: Floats | None = None
     residuals: BinnedResiduals | None = None
+    bins: str = ""
 
 
 def _estimate(one: Evidence, measure: Named | TallyMeasure, rule: BinRule | None) -> _Estimate:
-    if rule is not None:
+    if measure == "squared_ece":
         return _squared_error(one, rule)
     return _mean_loss(one, measure) if isinstance(measure, str) else _own_measure(one, measure)
 
 
-def _squared_error(one: Evidence, rule: BinRule) -> _Estimate:
+def _squared_error(one: Evidence, rule: BinRule | None) -> _Estimate:
     one.require_one("the squared error of a matrix")
     top = one.sample
+    rule = rule or default_rule(cells_of_rows(top), top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
     # Residuals take weights with clusters only; without clusters every row is its own.
     unit = np.arange(u.size) if one.cluster is None and top.w is not None else one.cluster
     residuals = BinnedResiduals(u, bin_numbers(top, rule), unit, top.w)
     residuals.check()
-    return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals)
+    return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals, repr(rule))
 
 
 def _mean_loss(one: Evidence, measure: str) -> _Estimate:

@@ -12,8 +12,9 @@ from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
+from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence, bin_starts
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally

@@ -249,10 +249,11 @@ def interval_of(
     level: float = 0.95,
     method: Method = "score",
     squared: bool = False,
+    smoothness: float | None = None,
     rng: np.random.Generator,
 ) -> Interval:
     """The interval of rows or sums that have been read, as :func:`ece_interval`."""
-    return _interval(evidence, _question(k, bins, level, method, None, None, "published"), squared, rng)
+    return _interval(evidence, _question(k, bins, level, method, smoothness, None, "published"), squared, rng)
 
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.random.Generator) -> Interval:

@@ -14,11 +14,10 @@ from scipy import sparse
 from scipy.special import betaincinv, stdtrit
 
 from trueness._numerics.pairs import PairSums, event_sums, null_moments, score_pair_sums
-from trueness._tally.binned_scores import BinnedScores, bins_in_words, of_cells
+from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness._tally.evidence import bin_starts
-from trueness._tally.rules import MOST_BINS, MOST_MASS_BINS, BinRule, Distinct, EqualMass, MassAndWidth
+from trueness._tally.rules import BinRule, EqualMass, MassAndWidth
 from trueness.infer.interval._analytic import Region
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.test._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
@@ -28,8 +27,8 @@ from trueness.typing import Floats, Ints, Numbers
 
 # The smallest coefficient of θ²: below zero there would be no upper end.
 _LEAST_LEADING = 0.2
-# Powers of n: cells of equal mass of the lower end, and of equal width; cells of equal mass of the upper end.
-_COARSE, _FINE = 0.4, 0.65
+# The power of n: cells of equal mass of the upper end.
+_FINE = 0.65
 _FREEDOM = 30
 FEW_EVENTS = 3
 """Below this number of rows with the rarer label, the spread of residuals says nothing about the error."""
@@ -99,20 +98,9 @@ class Partitions(NamedTuple):
     @classmethod
     def of(cls, cells: Cells, n: float) -> "Partitions":
         """n^0.4 and n^0.65 cells of equal mass, both cut at n^0.4 edges too; one cell per score if they are few."""
-        few = 2 * cells.size <= n
-
-        def rule(mass: float) -> BinRule:
-            cut = MassAndWidth(_number(n, mass), min(_number(n, _COARSE), MOST_BINS))
-            return Distinct() if few and cells.size <= 2 * bin_starts(cells, cut).size else cut
-
-        coarse = rule(_COARSE)
-        mass = EqualMass(_number(n, _COARSE))
-        return cls(coarse, rule(_FINE), coarse if isinstance(coarse, Distinct) else mass)
-
-
-def _number(n: float, power: float) -> int:
-    """About n^power cells, at least five where each can hold two rows."""
-    return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, MOST_MASS_BINS))
+        coarse = default_rule(cells, n)
+        exact = EqualMass(coarse.mass) if isinstance(coarse, MassAndWidth) else coarse
+        return cls(coarse, default_rule(cells, n, _FINE), exact)
 
 
 def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> ScoreSet:

@@ -18,11 +18,12 @@ each bin, whichever varies more.
 
 import math
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import betainccinv, chdtr, ndtr, ndtri, stdtrit
 
+from trueness._tally.binned_scores import checked_smoothness, default_rule
 from trueness._tally.bins import Bins
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness._tally.evidence import Evidence, bin_numbers
@@ -39,8 +40,10 @@ from trueness._tally.rules import (
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import interval_of
+from trueness.infer.interval._residuals import residuals_in
 from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf, Options, biased
 from trueness.measure._binned import checked_norm
+from trueness.measure._squared import default_width, squared_ece, top_k_squared_ece
 from trueness.typing import Floats
 
 _FEW_EVENTS = 10
@@ -310,9 +313,37 @@ def gap_limits(function: str) -> LimitsOf:
     return limits
 
 
-def squared_limits(asked: Asked) -> Limits:
-    """Limits of the squared ECE."""
-    return _l2_limits(asked, asked.options.get("bins"), squared=True, k=asked.options.get("k"))
+def squared_error_of(
+    evidence: Evidence,
+    *,
+    k: int | None = None,
+    bins: BinsLike | None = None,
+    smoothness: float | None = None,
+    weight_type: Literal["frequency", "importance"] | None = None,
+) -> float:
+    """The debiased squared error: what :func:`trueness.ece_interval` estimates, of rows or sums that have been read."""
+    if k not in (None, 1):
+        if evidence.view not in ("binary", "confidence"):
+            raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
+        return top_k_squared_ece(evidence.matrix, k, bins, smoothness, weight_type or "frequency")
+    if (rows := evidence.in_clusters) is not None:
+        given = default_width(rows.n, checked_smoothness(smoothness, bins)) if smoothness is not None else bins
+        rule = default_rule(rows.cells, rows.n) if given is None else blind_to_labels(as_rule(given))
+        return residuals_in(rows, rule, check=False).estimate
+    weight_type = weight_type or ("importance" if evidence.importance else "frequency")
+    return squared_ece(evidence.sums, bins=bins, smoothness=smoothness, weight_type=weight_type)
+
+
+def squared_limits(*, squared: bool) -> LimitsOf:
+    """Limits of the l2 error or of its square."""
+
+    def limits(asked: Asked) -> Limits:
+        k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
+        if smoothness is not None and k in (None, 1):
+            bins, smoothness = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins)), None
+        return _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
+
+    return limits
 
 
 def _l1_limits(asked: Asked, rule: BinRule) -> Limits:
@@ -325,7 +356,7 @@ def _l1_limits(asked: Asked, rule: BinRule) -> Limits:
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
-def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: int | None = None) -> Limits:
+def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None) -> Limits:
     """The score set of `ece_interval`; with zero, its hull."""
     data = asked.evidence
     if k in (None, 1) and data.one is None:
@@ -335,6 +366,7 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: int | None = None) 
     if isinstance(data.one, Bins):
         part = data.one if bins is None else data.one.coarsen(as_rule(bins))
         data, bins = Evidence.of_sums(Tally("binary", (part.at_means(),))), Distinct()
-    found = quietly(interval_of, data, k=k, bins=bins, level=asked.level, squared=squared, rng=asked.rng)
+    settings: Any = {"smoothness": smoothness, "level": asked.level, "squared": squared, "rng": asked.rng}
+    found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull
     return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note)

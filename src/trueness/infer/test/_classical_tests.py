@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from trueness._numerics.logistic import line_sums, logits
+from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells, pool_cells, segment_sums
-from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import (

@@ -25,8 +25,8 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from trueness._numerics.pairs import event_sums
+from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import label_batches

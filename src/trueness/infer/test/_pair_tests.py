@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.runs import NestedRuns
-from trueness._tally.binned_scores import BinnedScores, near_ties, of_cells
+from trueness._tally.binned_scores import BinnedScores, bin_starts, near_ties, of_cells
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import EqualMass, EqualWidth
 from trueness.infer.null._redrawn_labels import count_entries, label_batches, monte_carlo_outcome, monte_carlo_pvalue
 from trueness.infer.test._method import Options, Outcome, require_counts
@@ -59,7 +58,7 @@ def required_draws(alpha: float) -> int:
 
 
 def score_test_bins(n: float) -> EqualMass:
-    """The default bins of the exact test, the score interval and comparisons: n^0.4 bins of equal mass."""
+    """The default bins of the exact test: n^0.4 bins of equal mass."""
     return EqualMass(max(5, round(n**0.4)))
 
 
