@@ -20,10 +20,17 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=60
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
-FAST_CASES = 4
+FAST_CASES, SMALL_GRID = 3, 4
 # Cases of each slow simulation, and a twelfth of those of each large grid; 0 is all of them. `.ci/run` takes a few.
 SLOW_CASES = int(os.environ.get("TRUENESS_SLOW_CASES", "0"))
 GOLDEN = (5**0.5 - 1) / 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Give each worker of `-n` neighbouring tests, so that few reports, browsers and libraries are made twice."""
+    if config.getoption("numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -34,7 +41,7 @@ def pytest_collect_file():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the fast run fast: it takes some cases of a large grid, spread over the grid; the others are marked slow.
+    """Keep the fast run fast: it takes three cases of a grid of more than four; the others are marked slow.
 
     `TRUENESS_SLOW_CASES` thins these, and the simulations that are slow themselves, in the same way.
     """
@@ -49,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
             most = SLOW_CASES if item.get_closest_marker("slow") else 12 * SLOW_CASES
             if SLOW_CASES and place >= most:
                 left_out.add(item)
-            elif place >= FAST_CASES:
+            elif len(cases) > SMALL_GRID and place >= FAST_CASES:
                 item.add_marker(pytest.mark.slow)
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])

@@ -81,5 +81,5 @@ def test_a_report_reads_its_rows_once(rows, reads):
     tn.report(y[:19], p[:19], by=np.arange(19) % 2, intervals=False, **options)
     assert len(reads) == 1
     reads.clear()
-    tn.report(y[:19], {"a": p[:19], "b": p[::-1][:19]}, **options)
+    tn.report(y[:19], {"a": p[:19], "b": p[::-1][:19]}, intervals=rows in ("plain", "clusters"), **options)
     assert len(reads) == 2

@@ -104,20 +104,19 @@ def as_matrix(p):
 
 @pytest.mark.all_cases
 @pytest.mark.parametrize("calibrator", OF_VECTORS, ids=repr)
-@pytest.mark.parametrize("name", SCORES)
-def test_scores_at_the_ends_have_probabilities(calibrator, name):
-    found = answers(calibrator, *SCORES[name], NEW)
-    assert ((found >= 0) & (found <= 1)).all()
+def test_scores_at_the_ends_have_probabilities(calibrator):
+    for name, (p, y) in SCORES.items():
+        found = answers(calibrator, p, y, NEW)
+        assert ((found >= 0) & (found <= 1)).all(), name
 
 
 @pytest.mark.all_cases
 @pytest.mark.parametrize("calibrator", OF_MATRICES, ids=repr)
-@pytest.mark.parametrize("name", SCORES)
-def test_rows_at_the_corners_have_probabilities(calibrator, name):
-    p, y = SCORES[name]
-    found = answers(calibrator, as_matrix(p), np.where(y == 1, 1 + np.arange(y.size) % 2, 0), as_matrix(NEW))
-    assert ((found >= 0) & (found <= 1)).all()
-    assert found.sum(axis=1) == pytest.approx(1)
+def test_rows_at_the_corners_have_probabilities(calibrator):
+    for name, (p, y) in SCORES.items():
+        found = answers(calibrator, as_matrix(p), np.where(y == 1, 1 + np.arange(y.size) % 2, 0), as_matrix(NEW))
+        assert ((found >= 0) & (found <= 1)).all(), name
+        assert found.sum(axis=1) == pytest.approx(1), name
 
 
 @pytest.mark.all_cases

@@ -92,7 +92,6 @@ def test_more_bins_and_more_certainty_cost(scheme, kind, bound, n, B, alpha):
     assert epsilon(4 * n, B, alpha=alpha, **plan) < here or here == 1  # a split may be too small for any promise
 
 
-@settings(max_examples=15)
 @given(n=st.integers(20, 2_000), B=st.integers(1, 10), alpha=st.floats(0.01, 0.4))
 def test_the_exact_bound_is_never_above_hoeffdings(n, B, alpha):
     for kind in ("conditional", "marginal"):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import beta as beta_function
 from scipy.special import expit, logit
@@ -118,7 +118,6 @@ def test_a_calibrated_model_has_no_error_at_all():
     assert d.true_ece() == d.true_ece("max") == d.true_squared_ece() == 0
 
 
-@settings(deadline=None, max_examples=20)
 @given(
     st.sampled_from([*LAWS[:3], cube]),
     st.sampled_from([None, Logit(0.5, 0.6), Power(2.0)]),

@@ -36,7 +36,9 @@ def test_a_distortion_that_does_nothing_leaves_no_error(distortion):
     assert d.true_ece("max", kind="top-label") == d.true_squared_ece(4) == 0
 
 
-@pytest.mark.parametrize("distortion", [None, Temperature(2), Temperature(0.7), LabelNoise(0.0009), LabelNoise(0.002)])
+@pytest.mark.parametrize(
+    "distortion", [None, Temperature(1.2), Temperature(0.7), LabelNoise(0.0009), LabelNoise(0.002)]
+)
 def test_any_prevalence_is_reached(distortion):
     n, wanted = 200_000, np.array([0.001, 0.2, 0.799])
     d = simulate.multiclass(n, prevalence=wanted, distortion=distortion, seed=4)

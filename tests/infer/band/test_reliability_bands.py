@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
 from sklearn.isotonic import isotonic_regression
@@ -68,7 +68,6 @@ def test_a_consistency_band_of_equal_scores_is_binomial():
     assert found.outside.tolist() == [True]
 
 
-@settings(max_examples=20)
 @given(p=st.lists(st.floats(0, 1), min_size=2, max_size=5), level=st.floats(0.5, 0.99))
 def test_consistency_bands_hold_the_rates_as_often_as_they_say(p, level):
     """By enumeration of all labels."""
@@ -100,7 +99,6 @@ def test_simultaneous_bands_hold_all_rates_together_as_often_as_they_say(level):
     assert covered >= level
 
 
-@settings(max_examples=20)
 @given(pairs=rows)
 @pytest.mark.parametrize("band", BANDS)
 def test_a_band_does_not_depend_on_order_or_form(band, pairs):

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr
@@ -67,7 +67,6 @@ def test_pvalues_are_those_of_all_label_vectors():
         assert one["adjusted_pvalue"] == pytest.approx(adjusted[key], abs=4.5 * error + 1e-4)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=data, seed=st.integers(0, 10))
 def test_neither_the_order_of_rows_nor_names_matter(rows, seed):
     y, p, by = columns(rows)
@@ -82,7 +81,6 @@ def test_neither_the_order_of_rows_nor_names_matter(rows, seed):
             assert same[key] == pytest.approx(row[key], rel=1e-6, abs=1e-9, nan_ok=True), key
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=data, weights=st.lists(st.integers(0, 3), min_size=40, max_size=40))
 def test_a_weight_of_two_is_the_row_twice(rows, weights):
     y, p, by = columns(rows)
@@ -99,7 +97,6 @@ def test_a_weight_of_two_is_the_row_twice(rows, weights):
             assert weighted[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9, nan_ok=True), name
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=data)
 def test_swapping_the_classes_swaps_the_signs(rows):
     y, p, by = columns(rows)

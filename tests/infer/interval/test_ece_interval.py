@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
@@ -30,7 +30,6 @@ def asked(*args, **options):
 
 
 @METHODS
-@settings(max_examples=25)
 @given(pairs=rows, cut=st.integers(0, 40), seed=st.integers(0, 99))
 def test_a_tally_in_any_order_and_split_gives_the_same_bits(method, pairs, cut, seed):
     y, p = arrays(pairs)
@@ -48,7 +47,6 @@ def test_a_tally_in_any_order_and_split_gives_the_same_bits(method, pairs, cut, 
 
 
 @METHODS
-@settings(max_examples=25)
 @given(data=weighted_rows())
 def test_a_whole_number_weight_repeats_the_row(method, data):
     y, p, w = data

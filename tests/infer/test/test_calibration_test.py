@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
@@ -24,7 +24,6 @@ EVERY_WAY = pytest.mark.parametrize(("method", "how"), WAYS)
 
 
 @EVERY_WAY
-@settings(max_examples=15)
 @given(pairs=rows, data=st.data())
 def test_order_and_split_of_the_rows_change_nothing(method, how, pairs, data):
     y, p = arrays(pairs)
@@ -41,7 +40,6 @@ def test_order_and_split_of_the_rows_change_nothing(method, how, pairs, data):
 
 
 @EVERY_WAY
-@settings(max_examples=15)
 @given(rows=weighted_rows())
 def test_a_whole_weight_is_the_row_that_many_times(method, how, rows):
     y, p, w = rows
@@ -52,7 +50,6 @@ def test_a_whole_weight_is_the_row_that_many_times(method, how, rows):
 
 
 @pytest.mark.parametrize("method", ["kuiper", "spiegelhalter", "cox"])
-@settings(max_examples=15)
 @given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40))
 def test_swapping_the_classes_changes_nothing(method, pairs):
     y, p = arrays(pairs)

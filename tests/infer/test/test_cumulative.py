@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.stats import norm
 from strategies import arrays, rows, weighted_rows
 
@@ -18,7 +18,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 BY_HAND = ([1, 0, 1, 0], [0.2, 0.3, 0.4, 0.4])
 
 
-@settings(max_examples=40)
 @given(pairs=rows)
 def test_the_extremes_of_a_walk_are_the_statistics(pairs):
     y, p = arrays(pairs)
@@ -31,7 +30,6 @@ def test_the_extremes_of_a_walk_are_the_statistics(pairs):
     assert kuiper <= 2 * ks + 1e-14
 
 
-@settings(max_examples=30)
 @given(sample=weighted_rows())
 def test_weight_two_is_the_row_twice(sample):
     y, p, w = sample

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from strategies import arrays, rows
@@ -25,7 +25,6 @@ def plain_t(y, p, place, divide_by_rows):
     return total / len(y)
 
 
-@settings(max_examples=40)
 @given(pairs=rows, n_bins=st.integers(1, 6))
 def test_the_statistic_is_the_sum_over_pairs(pairs, n_bins):
     y, p = arrays(pairs)
