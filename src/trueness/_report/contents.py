@@ -111,7 +111,8 @@ def _model(
     step()
     parts, found = _segments(data, by, groups, options, subject.by) if segmented else (None, None)
     step()
-    fixes = None if data.rows is None else remedies(data, options, summary.prior_shift)
+    off = summary.test is not None and summary.test.pvalue < 1 - level
+    fixes = None if data.rows is None else remedies(data, options, summary.prior_shift, miscalibrated=off)
     if fixes is None and data.dependent:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
     step()

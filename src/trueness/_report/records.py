@@ -225,6 +225,14 @@ class TopK:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of the maps that the automatic one averages, and its share."""
+
+    name: str
+    share: float
+
+
+@dataclass(frozen=True)
 class Remedy:
     """A calibrator, fitted on some folds and measured on the others."""
 
@@ -237,6 +245,10 @@ class Remedy:
     gain: float = math.nan
     gain_low: float = math.nan
     gain_high: float = math.nan
+    chance: float = math.nan
+    """How probably the map is better than the scores as they are in a new sample of as many rows."""
+    parts: tuple[Part, ...] = ()
+    """The maps that the automatic one averages, fitted on all rows; the largest share first."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +270,10 @@ class Remedies:
     before: Remedy
     after: tuple[Remedy, ...]
     best: str | None
+    """The recommended map: what it gains is more than noise."""
     folds: int
+    deals: int
+    """How often the rows were dealt into folds; numbers are means over deals."""
     n: int
     guarantee: Guarantee | None
     notes: tuple[str, ...]

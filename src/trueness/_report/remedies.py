@@ -12,12 +12,13 @@ from trueness import recalibrate
 from trueness._input.arguments import generator
 from trueness._input.sample import Sample
 from trueness._report.inference import Notes, Options, collect_warnings
-from trueness._report.records import Guarantee, Remedies, Remedy
+from trueness._report.records import Guarantee, Part, Remedies, Remedy
 from trueness._tally.evidence import Evidence
 from trueness.errors import MovedScoresWarning
 from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import brier, ece, log_loss
+from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
 from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
 
@@ -25,18 +26,31 @@ _FOLDS = 5
 _MOST_ROWS = 200_000
 _MOST_CLUSTERED = 50_000  # signs are drawn row by row
 _LEAST_ROWS = 20
+_FEW_ROWS = 1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
 _BINS = 10
 _ROWS_PER_BIN = 200
 AUTOMATIC = "automatic calibration"
 """Name of the map to use unless there is a reason for another one."""
 PRIOR_CORRECTION = "prior correction"
 """Name of the map that is tried if a prior shift was detected."""
-_VECTOR = {"AutoCalibration": AUTOMATIC, "PlattScaling": "Platt scaling", "HistogramBinning": "histogram binning"}
-_MATRIX = {
-    "AutoCalibration": AUTOMATIC,
-    "StructuredScaling": "structured vector scaling",
-    "TemperatureScaling": "temperature scaling",
+# Class and parameters of every map; parts of the automatic one have the names that it gives them.
+_MAPS: dict[str, tuple[str, dict[str, Any]]] = {
+    PRIOR_CORRECTION: ("PriorCorrection", {}),
+    AUTOMATIC: ("AutoCalibration", {}),
+    "Platt scaling": ("PlattScaling", {}),
+    "beta calibration": ("BetaCalibration", {}),
+    "quadratic scaling": ("QuadraticScaling", {}),
+    "signed quadratic scaling": ("QuadraticScaling", {"signed": True}),
+    "spline": ("SplineCalibration", {}),
+    "isotonic regression": ("IsotonicCalibration", {}),
+    "histogram binning": ("HistogramBinning", {}),
+    "structured vector scaling": ("StructuredScaling", {"structure": "vector"}),
+    "structured matrix scaling": ("StructuredScaling", {"structure": "matrix"}),
+    "temperature scaling": ("TemperatureScaling", {}),
 }
+_VECTOR = (AUTOMATIC, "Platt scaling", "isotonic regression", "histogram binning")
+_MATRIX = (AUTOMATIC, "structured vector scaling", "temperature scaling")
+_LEAST_SHARE = 0.2  # of a part of the automatic map that is tried by itself
 # Beyond, parameters per class, or the many fits of the automatic map, would take longer than everything else.
 _MANY_CLASSES, _MOST_AUTOMATIC = 50, 10_000
 
@@ -47,29 +61,47 @@ class _Task(NamedTuple):
     data: Evidence
     options: Options
     notes: Notes
+    folds: list[Ints]
+    """The fold of each row, in each deal."""
 
 
-def remedies(data: Evidence, options: Options, shift: PriorShift | None = None) -> Remedies | None:
+class _Tried(NamedTuple):
+    """A map, and the scores that it gave to held-out rows."""
+
+    remedy: Remedy
+    scores: Evidence
+
+
+def remedies(
+    data: Evidence, options: Options, shift: PriorShift | None = None, *, miscalibrated: bool = False
+) -> Remedies | None:
     """The scores before and after each suitable calibrator; None if there are too few rows to split.
 
-    A prior shift that was detected adds the prior correction.
+    A prior shift that was detected adds the prior correction. Once the scores are known to be `miscalibrated`, a map
+    is recommended as soon as it is expected to gain.
     """
     sample = data.matrix
     if sample.y.size < _LEAST_ROWS or data.units < _FOLDS:
         return None
-    names = _calibrator_names(sample)
-    if shift is not None and shift.detected:
-        names = {"PriorCorrection": PRIOR_CORRECTION} | names
     notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
     place, cluster = _order_of_content(sample, data.cluster)
-    task = _subsample(_Task(replace(data.at(place), cluster=cluster), options, notes))
+    task = _task(replace(data.at(place), cluster=cluster), options, notes)
+    names = _map_names(sample)
+    parts = _parts(task) if AUTOMATIC in names else ()
+    mixed = [one.name for one in parts if one.share >= _LEAST_SHARE and one.name in _MAPS]
+    corrected = [PRIOR_CORRECTION] if shift is not None and shift.detected else []
     with collect_warnings(notes):
-        before = _remedy("as they are", "", task.data, task)
-    fits = {words: partial(_cross_fitted, words, name, task) for name, words in names.items()}
-    tried = [notes.attempt(f"{words[0].upper()}{words[1:]}", fit) for words, fit in fits.items()]
-    after = [one for one in tried if one is not None]
+        before = _remedy("as they are", "", [task.data], task)
+    tried = {}
+    for name in dict.fromkeys([*corrected, *names[:1], *mixed, *names]):
+        found = notes.attempt(f"{name[0].upper()}{name[1:]}", partial(_cross_fitted, name, task))
+        if found is not None:
+            tried[name] = found
+    if AUTOMATIC in tried:
+        tried[AUTOMATIC] = tried[AUTOMATIC]._replace(remedy=replace(tried[AUTOMATIC].remedy, parts=parts))
+    after = [one.remedy for one in tried.values()]
     one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
-    best = None if one_class else _best(after)
+    best = None if one_class else _best(tried, task, 0.5 if miscalibrated else LEAST_CHANCE)
     infinite = [
         f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
         for one in (before, *after)
@@ -78,37 +110,48 @@ def remedies(data: Evidence, options: Options, shift: PriorShift | None = None) 
     return Remedies(
         before=before,
         after=tuple(after),
-        best=None if best is None else best.name,
+        best=best,
         folds=_FOLDS,
+        deals=len(task.folds),
         n=int(task.data.matrix.y.size),
         guarantee=_guarantee(sample, options.level, notes, clustered=data.dependent),
         notes=(*notes.sentences, *infinite),
     )
 
 
-def _best(after: list[Remedy]) -> Remedy | None:
-    """The lowest Brier score among clear gains, unless a preferred map has a gain within the limits of the best.
+def _best(tried: dict[str, _Tried], task: _Task, chance: float) -> str | None:
+    """The map with the lowest Brier score, if it is more probably better than that; or a preferred one as good as it.
 
     Preferred is the prior correction, since one factor on the odds leaves the order of the rows alone and its cause can
     be named; then the automatic map, whose lead or lag among maps of equal merit is chance.
     """
-    better = {one.name: one for one in after if one.gain_low > 0}
-    best = min(better.values(), key=lambda one: one.brier, default=None)
-    preferred = (better[name] for name in (PRIOR_CORRECTION, AUTOMATIC) if name in better)
-    return next((one for one in preferred if best is not None and one.gain >= best.gain_low), best)
+    better = {name: one for name, one in tried.items() if one.remedy.chance > chance}
+    best = min(better, key=lambda name: better[name].remedy.brier, default=None)
+    if best is None:
+        return None
+    for name in (PRIOR_CORRECTION, AUTOMATIC):
+        if name in better and (name == best or not _gain(better[name].scores, better[best].scores, task)[1] > 0):
+            return name
+    return best
 
 
-def _calibrator_names(sample: Sample) -> dict[str, str]:
-    """The calibrators to try: class name and name in words."""
+def _map_names(sample: Sample) -> tuple[str, ...]:
+    """The maps to try in any case."""
     if sample.p.ndim == 1:
         return _VECTOR
     n, k = sample.p.shape
-    names = dict(_MATRIX)
-    if n * k**2 > _MOST_AUTOMATIC:
-        del names["AutoCalibration"]
-    if k > _MANY_CLASSES:
-        del names["StructuredScaling"]
-    return names
+    left_out = {AUTOMATIC} if n * k**2 > _MOST_AUTOMATIC else set()
+    left_out |= {"structured vector scaling"} if k > _MANY_CLASSES else set()
+    return tuple(name for name in _MATRIX if name not in left_out)
+
+
+def _parts(task: _Task) -> tuple[Part, ...]:
+    """The maps of which the automatic one, fitted on all rows, consists."""
+    fitted = task.notes.attempt("The automatic map", partial(_fitted, AUTOMATIC, task, task.data))
+    if fitted is None:
+        return ()
+    every = [Part(*one) for one in zip(fitted.candidates_, fitted.weights_.tolist(), strict=True)]
+    return tuple(sorted(every, key=lambda one: -one.share))
 
 
 def _moved_sentence(sample: Sample) -> str:
@@ -143,29 +186,29 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     return place, np.asarray(number[place])
 
 
-def _subsample(task: _Task) -> _Task:
-    n = task.data.matrix.y.size
-    most = _MOST_CLUSTERED if task.data.dependent else _MOST_ROWS
-    if n <= most:
-        return task
-    task.notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
-    some = np.sort(np.random.default_rng(task.options.seed).choice(n, most, replace=False))
-    return task._replace(data=task.data.at(some))
+def _task(data: Evidence, options: Options, notes: Notes) -> _Task:
+    n = data.matrix.y.size
+    most = _MOST_CLUSTERED if data.dependent else _MOST_ROWS
+    if n > most:
+        notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
+        some = np.sort(np.random.default_rng(options.seed).choice(n, most, replace=False))
+        data = data.at(some)
+    return _Task(data, options, notes, _folds(data.matrix.y.size, options.seed, data.cluster))
 
 
-def _folds(n: int, seed: int, cluster: Ints | None = None) -> Ints:
-    """The fold of each row, at random: folds have equally many rows, or equally many whole clusters."""
+def _folds(n: int, seed: int, cluster: Ints | None = None) -> list[Ints]:
+    """The fold of each row in each deal, at random: folds have equally many rows, or equally many whole clusters."""
     units = n if cluster is None else int(cluster.max()) + 1
-    fold = np.random.default_rng(seed).permutation(np.arange(units) % _FOLDS)
-    return fold if cluster is None else np.asarray(fold[cluster])
+    rng = np.random.default_rng(seed)
+    dealt = [rng.permutation(np.arange(units) % _FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]
+    return dealt if cluster is None else [np.asarray(fold[cluster]) for fold in dealt]
 
 
 def _calibrator(name: str, rows: Sample, seed: int) -> Any:
-    make: Callable[..., Any] = getattr(recalibrate, name)
-    if name == "StructuredScaling":
-        return make(structure="vector")
-    if name != "HistogramBinning":
-        return make()
+    kind, parameters = _MAPS[name]
+    make: Callable[..., Any] = getattr(recalibrate, kind)
+    if kind != "HistogramBinning":
+        return make(**parameters)
     scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
     if rows.w is not None and bool((rows.w % 1 != 0).any()):  # ranks need whole rows
         scheme = "fixed-width"
@@ -182,47 +225,51 @@ def _scheme(rows: Sample) -> str:
     return "umd" if rows.w is None and np.unique(rows.p).size == rows.y.size else "randomized"
 
 
-def _cross_fitted(words: str, name: str, task: _Task) -> Remedy:
-    rows, seed, cluster = task.data.matrix, task.options.seed, task.data.cluster
-    fold = _folds(rows.y.size, seed, cluster)
-    out: Floats = np.empty(rows.p.shape)
-    for i in range(_FOLDS):
-        test = fold == i
-        learn = task.data.at(~test).matrix
-        calibrator = _calibrator(name, rows, seed)
-        # The automatic map splits the rows once more, by clusters too.
-        dependence = {} if cluster is None or name != "AutoCalibration" else {"cluster": cluster[~test]}
-        calibrator.fit(learn.p, learn.y, sample_weight=learn.w, **dependence)
-        out[test] = calibrator.predict(rows.p[test])
-    changed = replace(
-        task.data, rows=Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6)), given=None, memory={}
-    )
-    found = _remedy(words, repr(_calibrator(name, rows, seed)), changed, task)
-    return replace(found, **_gain(changed, task))
+def _fitted(name: str, task: _Task, learn: Evidence) -> Any:
+    """The map of these rows."""
+    # The automatic map splits the rows once more, by clusters too.
+    dependence = {} if learn.cluster is None or name != AUTOMATIC else {"cluster": learn.cluster}
+    rows, calibrator = learn.matrix, _calibrator(name, task.data.matrix, task.options.seed)
+    return calibrator.fit(rows.p, rows.y, sample_weight=rows.w, **dependence)
 
 
-def _gain(after: Evidence, task: _Task) -> dict[str, Any]:
+def _cross_fitted(name: str, task: _Task) -> _Tried:
+    rows, deals = task.data.matrix, []
+    for fold in task.folds:
+        out: Floats = np.empty(rows.p.shape)
+        for i in range(_FOLDS):
+            test = fold == i
+            out[test] = _fitted(name, task, task.data.at(~test)).predict(rows.p[test])
+        sample = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
+        deals.append(replace(task.data, rows=sample, given=None, memory={}))
+    found = _remedy(name, repr(_calibrator(name, rows, task.options.seed)), deals, task)
+    gains = task.notes.attempt("The gain of a calibrator", lambda: [_gain(task.data, one, task) for one in deals])
+    if gains is not None:
+        gain, low, high = np.mean(gains, axis=0).tolist()
+        chance = chance_of_gain(gain, low, high, task.options.level)
+        found = replace(found, gain=gain, gain_low=low, gain_high=high, chance=chance)
+    return _Tried(found, deals[0])
+
+
+def _gain(before: Evidence, after: Evidence, task: _Task) -> tuple[float, float, float]:
     """The reduction of the Brier score, compared row by row, with its interval."""
-    models = {"before": task.data.every_class, "after": after.every_class}
-    level, rng = task.options.level, generator(task.options.seed)
-    compared = partial(compare_of, models, "brier", level=level, rng=rng)
-    found = task.notes.attempt("The gain of a calibrator", compared)
-    if found is None:
-        return {}
-    pair = found["before", "after"]
-    return {"gain": pair.difference, "gain_low": pair.low, "gain_high": pair.high}
+    models = {"before": before.every_class, "after": after.every_class}
+    rng = generator(task.options.seed)
+    pair = compare_of(models, "brier", level=task.options.level, rng=rng)["before", "after"]
+    return pair.difference, pair.low, pair.high
 
 
-def _remedy(words: str, code: str, data: Evidence, task: _Task) -> Remedy:
-    scored = data.sums if data.classwise is None else data.classwise
-    interval = partial(interval_of, data, level=task.options.level, rng=generator(task.options.seed))
+def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
+    """The means over deals; the confidence set of the first."""
+    scored = [one.sums if one.classwise is None else one.classwise for one in deals]
+    interval = partial(interval_of, deals[0], level=task.options.level, rng=generator(task.options.seed))
     return Remedy(
-        name=words,
+        name=name,
         calibrator=code,
-        ece=ece(data.sums, bins=task.options.rule),
-        ece_interval=task.notes.attempt(f"The confidence set of {words}", interval),
-        brier=brier(scored),
-        log_loss=log_loss(scored),
+        ece=float(np.mean([ece(one.sums, bins=task.options.rule) for one in deals])),
+        ece_interval=task.notes.attempt(f"The confidence set of {name}", interval),
+        brier=float(np.mean([brier(one) for one in scored])),
+        log_loss=float(np.mean([log_loss(one) for one in scored])),
     )
 
 

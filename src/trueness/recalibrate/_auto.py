@@ -23,6 +23,7 @@ from trueness.recalibrate._auto_candidates import (
 )
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
 from trueness.recalibrate._calibrator import Calibrator, check_flag, with_parameters
+from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
 from trueness.recalibrate._formula import (
     Linear,
     LogOdds,
@@ -231,9 +232,14 @@ class AutoCalibration(LogitMap):
         return PythonOnly(zeros_stay, "with limits=True, which class wins depends on which others are 0")
 
     @property
+    def chance_(self) -> float:
+        """How probably the map has the smaller log loss in a new sample of the same size."""
+        return chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level)
+
+    @property
     def leave_alone_(self) -> bool:
-        """Whether to keep the scores unchanged: the lower confidence limit of the gain is not above 0."""
-        return not self.gain_low_ > 0
+        """Whether to keep the scores unchanged: in a new sample the map would be better less often than 2 times in 3."""
+        return not self.chance_ >= LEAST_CHANCE
 
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""
@@ -245,8 +251,9 @@ class AutoCalibration(LogitMap):
         if self.gain_ < 0:
             limits = f"{100 * self.level:g} % limits {-self.gain_high_:.3g} and {-self.gain_low_:.3g}"
             gain = f"The log loss of new rows does not fall but rises by {-self.gain_:.3g} per row ({limits})."
-        advice = " It may gain nothing: leave the scores alone." if self.leave_alone_ else ""
-        return f"Map: {shares}. {gain}{advice}"
+        chance = f" It is better in about {100 * self.chance_:.0f} % of new samples of this size."
+        advice = " That is no more than noise: leave the scores alone." if self.leave_alone_ else ""
+        return f"Map: {shares}. {gain}{chance}{advice}"
 
 
 def _whole(w: Floats) -> bool:

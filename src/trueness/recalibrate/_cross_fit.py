@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from trueness.recalibrate._logit_map import LogitCells
 from trueness.typing import Floats, Ints
@@ -13,6 +13,8 @@ _MOST_DEALT = 2**22
 # The draws that deal rows are always the same.
 _SEED = 20_260_101
 _IDENTITY_SHARE = 0.5
+LEAST_CHANCE = 2 / 3
+"""How probably a map must be better in a new sample to be more than noise."""
 
 
 class Folds(NamedTuple):
@@ -116,6 +118,20 @@ class Gain(NamedTuple):
     value: float
     low: float
     high: float
+
+
+def chance_of_gain(gain: float, low: float, high: float, level: float) -> float:
+    """How probably a map with this gain, and limits of this level for it, is better in a new sample of the same size.
+
+    The gain in a new sample differs from this one by the errors of both, of which each has the variance in the limits.
+
+    >>> round(chance_of_gain(0.01, -0.0096, 0.0296, 0.95), 3)  # one standard error above 0
+    0.76
+    """
+    reach = (high - low) / 2
+    if not reach > 0:
+        return float(gain > 0)
+    return float(ndtr(ndtri((1 + level) / 2) / 2**0.5 * gain / reach))
 
 
 def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
