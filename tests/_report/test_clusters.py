@@ -49,7 +49,9 @@ def test_no_calibrator_is_measured_on_a_cluster_that_it_was_fitted_on():
     y, p, c = np.random.default_rng(1).integers(0, 2, 40), np.linspace(0.3, 0.7, 40), np.arange(40)
     y, p, c = (np.repeat(one, 10) for one in (y, p, c))
     alone, aware = (entry(tn.report(y, p, intervals=False, **o))["remedies"] for o in ({}, {"cluster": c}))
-    for found, other in zip(alone["after"], aware["after"], strict=True):
+    names = ("automatic calibration", "Platt scaling", "histogram binning")
+    alone_, aware_ = ({one["name"]: one for one in part["after"]} for part in (alone, aware))
+    for found, other in ((alone_[name], aware_[name]) for name in names):
         assert found["gain_low"] > 0 > other["gain"]
         assert other["gain_high"] - other["gain_low"] > 2 * (found["gain_high"] - found["gain_low"])
     assert aware["best"] is None

@@ -293,7 +293,7 @@ def test_a_single_row_or_cluster_holds_nothing_out(rows, n):
     for fitted in (AutoCalibration().fit(p[:1], y[:1]), AutoCalibration().fit(p, y, cluster=["a"] * 30)):
         assert fitted.weights_ == pytest.approx([0.5, *[0.5 / (n - 1)] * (n - 1)])
         assert gains(fitted) == gains(fitted, "brier_gain") == [0.0, -math.inf, math.inf]
-        assert "falls by 0 per row (95 % limits -inf and inf). It may gain nothing" in fitted.summary()
+        assert "falls by 0 per row (95 % limits -inf and inf). It is better in about 50 % of new" in fitted.summary()
         again = calibrator_from_dict(fitted.to_dict())
         assert np.array_equal(again.predict(p[:9]), fitted.predict(p[:9]))
 
@@ -380,10 +380,15 @@ def test_the_summary_tells_a_gain_from_a_loss_and_names_large_shares(gain, words
     assert ("leave the scores alone" in fitted.summary()) == (gain < 0)
 
 
-@pytest.mark.parametrize(("low", "leave"), [(0.0, True), (1e-9, False), (-1.0, True), (float("nan"), True)])
-def test_scores_are_left_alone_unless_the_lower_limit_of_the_gain_is_above_zero(low, leave):
+@pytest.mark.parametrize(
+    ("gain", "chance", "leave"),
+    # Limits of ± 1.96 standard errors of 1, at a level of 95 %: of two samples the difference has the error √2.
+    [(0.0, 0.5, True), (0.6, 0.6643, True), (0.62, 0.6694, False), (2.0, 0.9214, False), (float("nan"), 0.0, True)],
+)
+def test_scores_are_left_alone_unless_the_map_is_better_in_two_of_three_new_samples(gain, chance, leave):
     fitted = AutoCalibration().fit(*drawn(50))
-    fitted.gain_low_ = low
+    fitted.gain_, fitted.gain_low_, fitted.gain_high_ = gain, gain - 1.959964, gain + 1.959964
+    assert fitted.chance_ == pytest.approx(chance, abs=1e-4)
     assert fitted.leave_alone_ == leave
 
 

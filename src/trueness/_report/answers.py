@@ -305,7 +305,7 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         pair = before.ece_interval.estimate, after.ece_interval.estimate
         within_chance = after.ece_interval.includes_zero
     wrong = model.summary.n_certain_wrong
-    if not clear and wrong:
+    if wrong and not best.gain_low > 0:
         certain = f"{model.summary.n_certain:,.6g} rows have a score of exactly 0 or 1"
         certain += f", {wrong:,.6g} with the other label"
         return Answer(
@@ -313,13 +313,16 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         )
     corrected = best.name == PRIOR_CORRECTION and within_chance and best.gain > 0
     if not clear and not corrected:
-        detail = "No map showed a clear improvement on held-out rows: what it gains could be nothing."
+        detail = "No map is expected to gain more than noise on new rows."
         return Answer(question, "Leave the scores as they are", detail, {})
     detail = f"On held-out rows the {_change(before, after)}."
-    if not clear:
+    if clear:
+        detail += f" The map would be better in {in_ten(best.chance)} new samples of this size."
+    else:
         detail += " The gain is not clear yet: check it on new rows."
     command = _command(best.calibrator, provenance, model.name)
     numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
+    numbers |= {"chance": best.chance}
     phrase = f"Recalibrate with {best.name}"
     if shift is not None and best.name == PRIOR_CORRECTION:
         weight, one_line = _correction(shift)
@@ -327,6 +330,11 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         command = one_line if model.name not in provenance.commands else command
         phrase, detail = _odds_advice(shift), f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
     return Answer(question, phrase, detail, numbers, command)
+
+
+def in_ten(chance: float) -> str:
+    """A chance in words: "more than 9 of 10", "about 7 of 10"."""
+    return "more than 9 of 10" if chance > 0.95 else f"about {10 * chance:.0f} of 10"
 
 
 def _odds_advice(shift: PriorShift) -> str:

@@ -5,8 +5,8 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.answers import as_options
-from trueness._report.records import Contents, Model, Remedies, Summary
+from trueness._report.answers import as_options, in_ten
+from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import count, level_percent, number, percent, span
@@ -217,9 +217,9 @@ def remedies_sentence(remedies: Remedies) -> str:
     if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
         return "The table compares calibrators on held-out data."
     if best is None:
-        none = "No calibrator showed a clear improvement on held-out data."
+        none = "No calibrator is expected to gain more than noise on new rows."
         corrected = any(one.name == PRIOR_CORRECTION for one in remedies.after)  # its factor speaks for itself
-        return none if corrected else f"{none} Leave the scores alone: what a map gains could be nothing."
+        return none if corrected else f"{none} Leave the scores alone."
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
         recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
@@ -227,8 +227,15 @@ def remedies_sentence(remedies: Remedies) -> str:
     return (
         f"{best.name[0].upper()}{best.name[1:]} would lower the Brier score from "
         f"{_change(remedies.before.brier, best.brier)} and change the ECE from "
-        f"{_change(remedies.before.ece, best.ece)}, on held-out data.{recipe}"
+        f"{_change(remedies.before.ece, best.ece)}, on held-out data, and be better in {in_ten(best.chance)} "
+        f"new samples of this size.{_parts_sentence(best)}{recipe}"
     )
+
+
+def _parts_sentence(best: Remedy) -> str:
+    """What the automatic map averages; empty for other maps."""
+    parts = [f"{one.name} {100 * one.share:.0f} %" for one in best.parts if one.share >= 0.05]
+    return f" It averages {', '.join(parts)}." if parts else ""
 
 
 def _change(first: float, second: float) -> str:

@@ -264,12 +264,15 @@ def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table
         Column("set", f"{level_percent(level)} set"),
         Column("brier", f"Brier score{all_classes}", "number"),
         Column("gain", f"Gain, {level_percent(level)} interval", "number"),
+        Column("chance", "Chance", "share"),
         Column("log_loss", "Log loss", "number"),
     )
     rows = [_remedy_row(one, remedies.best) for one in (remedies.before, *remedies.after)]
     note = (
-        f"{count(remedies.n, 'row')}, {remedies.folds} folds: each row is scored by a calibrator fitted without it. "
-        "Gain: reduction of the Brier score, compared row by row."
+        f"{count(remedies.n, 'row')}, {remedies.folds} folds{', dealt twice' * (remedies.deals > 1)}: each row is "
+        "scored by a calibrator fitted without it. "
+        "Gain: reduction of the Brier score, compared row by row. Chance: how often the map would have the lower Brier "
+        "score in a new sample of as many rows."
     )
     return Table(columns, rows, [note], "remedies", "Before and after, on held-out data")
 

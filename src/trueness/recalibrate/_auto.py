@@ -238,7 +238,7 @@ class AutoCalibration(LogitMap):
 
     @property
     def leave_alone_(self) -> bool:
-        """Whether to keep the scores unchanged: in a new sample the map would be better less often than 2 times in 3."""
+        """Whether to keep the scores unchanged: `chance_` is below 2 in 3."""
         return not self.chance_ >= LEAST_CHANCE
 
     def summary(self) -> str:
