@@ -116,9 +116,9 @@ def test_dropped_rows_are_counted_and_named():
     [
         (None, "binary", "binary"),
         (None, "keep", "confidence"),
-        ("classwise", "binary", "classwise"),
-        ("classwise", "always", "binary"),
-        ("confidence", "always", "confidence"),
+        ("classwise", "binary", "binary"),
+        ("classwise", "keep", "classwise"),
+        ("confidence", "binary", "confidence"),
     ],
 )
 @pytest.mark.all_cases

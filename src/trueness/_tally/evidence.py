@@ -39,7 +39,7 @@ from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
 Sums: TypeAlias = Tally | Binned | Sketch
 WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
-TwoColumns: TypeAlias = Literal["binary", "keep", "always"]
+TwoColumns: TypeAlias = Literal["binary", "keep"]
 SKETCHED = "From a sketch: all scores of a cell are at their mean."
 _MOST_ROWS = 1 << 28
 
@@ -87,8 +87,9 @@ class Evidence:
     ) -> "Evidence":
         """Read labels and scores, or sums in place of both.
 
-        `kind` is the view of a matrix unless `rows` names one; a matrix of two columns for which `rows` names none is
-        the binary problem of its second column, unless they are to be kept; 'always': also if `rows` names 'classwise'.
+        `kind` is the view of a matrix unless `rows` names one. A matrix of two columns is the binary problem of its
+        second, since every class against the rest is the same problem twice; unless columns are to be kept, or `rows`
+        asks for the top label.
         """
         if isinstance(y_true, Tally | Binned | Sketch):
             if cluster is not None or weight_type == "importance":
@@ -96,8 +97,7 @@ class Evidence:
                 what = type(y_true).__name__
                 raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
             refuse_row_arguments(y_true, y_prob, rows)
-            binary = two_columns if rows.get("kind") is None or two_columns == "always" else "keep"
-            return cls.of_sums(y_true, two_columns=binary, weight_type=weight_type)
+            return cls.of_sums(y_true, two_columns=two_columns, weight_type=weight_type)
         one = {"": y_prob}
         found = cls.several(
             y_true, one, rows, kind=kind, two_columns=two_columns, cluster=cluster, weight_type=weight_type
@@ -153,7 +153,7 @@ class Evidence:
             warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
         codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
         view: View = "binary" if first.p.ndim == 1 else asked
-        free = options.get("kind") in ((None, "classwise") if two_columns == "always" else (None,))
+        free = options.get("kind", "classwise") == "classwise"
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
         notes: tuple[str, ...] = ()
         events: dict[str, Any] = {}

@@ -117,7 +117,7 @@ def panel(
     """
     level, rng = checked_level(level), generator(seed)
     checked_word(curve, "curve", METHODS)
-    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always", cluster=cluster)
+    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
     return panel_of(evidence, level=level, curve=curve, floor=floor, rng=rng)
 
 

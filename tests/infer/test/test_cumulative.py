@@ -129,7 +129,7 @@ def test_scores_of_0_and_1_are_certain():
 
 
 def test_the_top_label_of_a_matrix_is_walked():
-    P = np.array([[0.8, 0.2], [0.3, 0.7]])
+    P = np.array([[0.8, 0.2, 0.0], [0.3, 0.7, 0.0]])
     assert cumulative_walk([0, 0], P).height[-1] == pytest.approx(0.5 - 0.75)
     with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for the walk"):
         cumulative_walk([0, 0], P, kind="classwise")

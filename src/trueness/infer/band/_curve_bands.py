@@ -122,7 +122,7 @@ def curve_band(
     >>> band.y.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
     ([0.187, 0.471, 0.834], [0.125, 0.388, 0.755], [0.27, 0.555, 0.891])
     """
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="always", cluster=cluster)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     return curve_band_of(evidence, curve=curve, band=band, level=level, at=at, knots=knots)
 
 

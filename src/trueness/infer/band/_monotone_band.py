@@ -90,7 +90,7 @@ def monotone_band(
     (True, False)
     """
     level = checked_fraction(level, "level")
-    return monotone_band_of(Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="always"), level=level)
+    return monotone_band_of(Evidence.of(y_true, y_prob, rows, kind="confidence"), level=level)
 
 
 def monotone_band_of(evidence: Evidence, *, level: float = 0.95) -> MonotoneBand:

@@ -216,7 +216,7 @@ def _by_score(
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
-    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always")
+    evidence = Evidence.of(y_true, y_prob, rows)
     if evidence.view != "binary":
         _refuse_classes(f"got {len(evidence.classes or ())} classes")
     if isinstance(y_true, Binned):
@@ -296,7 +296,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     if isinstance(grades, Mapping):
         remedy = "Named cut-offs go to `bins=`."
         raise InputError("grades", "must be a column with the grade of each row", "got a dict", remedy=remedy)
-    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always")
+    evidence = Evidence.of(y_true, y_prob, rows)
     if evidence.view != "binary":
         _refuse_classes(f"got {len(evidence.classes or ())} columns")
     w = evidence.sample.w

@@ -58,9 +58,10 @@ def prior_shift(
     .. math:: w = e^{-a} ,
 
     without units. A shift is detected if the limits of :math:`w` exclude 1, and those of the slope
-    (:func:`trueness.calibration_slope`) include 1 and lie between 0.8 and 1.25: with few rows the slope is too uncertain
-    to tell a shift from scores that are too extreme. The limits are those of the likelihood ratio; for weights that are
-    not whole numbers, and for clusters, Wald limits with the sandwich variance. Scores of exactly 0 and 1 are left out.
+    (:func:`trueness.calibration_slope`) include 1 and lie between 0.8 and 1.25; with few rows the slope may be too
+    uncertain to tell a shift from scores that are too extreme. The limits are those of the likelihood ratio; for
+    weights that are not whole numbers, and for clusters, Wald limits with the sandwich variance. Scores of exactly 0
+    and 1 are left out.
 
     References
     ----------
@@ -85,7 +86,7 @@ def prior_shift(
     Looks like positives weighted about 20× (95 % 18–21)
     """
     level = checked_level(level)
-    evidence = Evidence.of(y_true, y_prob, rows, two_columns="always", cluster=cluster)
+    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
     return prior_shift_of(evidence, level=level)
 
 

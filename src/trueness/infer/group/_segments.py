@@ -154,9 +154,7 @@ def segments(
         return describe_segments(read, level, draws, rng, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="always", cluster=cluster).rounded(
-        rounded_to
-    )
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
     assert evidence.position is not None
     kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
     kept[evidence.position] = True

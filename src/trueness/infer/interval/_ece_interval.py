@@ -201,7 +201,8 @@ def ece_interval(
     :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs of :math:`T`, because
     labels cannot be drawn from the scores if weights depend on the label.
 
-    **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or `kind` is given.
+    **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or `kind='confidence'` is
+    given.
 
     **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw the sums of bins:
     rows and events from their exact distribution and, given these, the sum of the scores from the normal distribution
@@ -224,7 +225,7 @@ def ece_interval(
     >>> interval.includes_zero, interval.low < d.true_ece("l2") < interval.high
     (False, True)
     """
-    two_columns: Literal["binary", "keep"] = "binary" if k is None and method == "score" else "keep"
+    two_columns: Literal["binary", "keep"] = "binary" if k is None else "keep"
     question = _question(k, bins, level, method, smoothness, resamples, support)
     if not isinstance(squared, bool | np.bool_):
         raise InputError("squared", "must be True or False", f"got {squared!r}")

@@ -155,8 +155,8 @@ def calibration_test(
         Rounding may have made scores 0 and 1; see Notes. Not for `kind='top-label'`.
     **rows
         As for :func:`trueness.ece`, but the default for a matrix is 'confidence'; other kinds need the method
-        'omnibus'. If neither `kind` nor `k` is given, a matrix of two columns is the binary problem of its second
-        column.
+        'omnibus'. A matrix of two columns is the binary problem of its second column, unless `k` or a `kind` other
+        than 'classwise' is given.
 
     Returns
     -------

@@ -109,7 +109,7 @@ def cumulative_walk(
     ----------
     y_true, y_prob
         As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix, the largest score of
-        each row is examined.
+        each row is examined; a matrix of two columns is the binary problem of its second column.
     level : float, default 0.95
         Level of the band.
     **rows
@@ -144,7 +144,7 @@ def cumulative_walk(
     ([0.0, 0.25, 0.75, 1.0], [0.0, -0.0625, 0.1875, 0.1875])
     """
     level = checked_fraction(level, "level")
-    return cumulative_walk_of(Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep"), level=level)
+    return cumulative_walk_of(Evidence.of(y_true, y_prob, rows, kind="confidence"), level=level)
 
 
 def cumulative_walk_of(evidence: Evidence, *, level: float = 0.95) -> Walk:

@@ -139,9 +139,7 @@ def equivalence_test(
     True
     """
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    evidence = Evidence.of(
-        y_true, y_prob, rows, kind="confidence", two_columns="always", cluster=cluster, weight_type=weight_type
-    )
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type)
     return equivalence_of(evidence, within=within, criterion=criterion, bins=bins, share=share, rng=generator(seed))
 
 
