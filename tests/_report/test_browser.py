@@ -1,7 +1,6 @@
 """The page in a browser: what it shows, computes and lets a keyboard do."""
 
 import base64
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +25,22 @@ def resize(page, width):
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
+def unfold(page):
+    """Open everything that is folded."""
+    page.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+
+
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Open a report from disk; at the end, nothing has been complained of and nothing fetched."""
+    """Open a report from disk and unfold it; at the end, nothing has been complained of and nothing fetched."""
 
-    def open_page(report, theme="light", width=1280):
+    def open_page(report, theme="light", width=1280, folded=False):
         path = report.to_html(tmp_path / "page.html")
         colours(browser, theme)
         resize(browser, width)
         browser.get(path.as_uri())
+        if not folded:
+            unfold(browser)
         return browser
 
     yield open_page
@@ -136,7 +142,7 @@ def test_the_page_opens_with_the_worst_model_and_the_lines_choose_another(opened
 def test_the_slider_shows_what_the_library_computes_for_every_number_of_bins(opened, binary, edges):
     page = opened(binary)
     assert tuple(binary.to_dict()["settings"]["offered"]) == OFFERED
-    assert shown_ece(page) == tn.ece(*edges)
+    assert shown_ece(page) == tn.ace(*edges)  # other bins than those of the first diagram
     for rule in RULES:
         choose(page, rule, OFFERED[0])
         for n in OFFERED:
@@ -171,6 +177,7 @@ def test_marks_bands_and_flags_follow_the_slider(opened, binary, edges):
 def test_a_class_can_be_looked_at_alone_with_its_own_band(opened, multiclass, classes):
     y, P = classes
     page = opened(multiclass)
+    choose(page, "width", 10)
     assert shown_ece(page) == tn.ece(y, P, kind="confidence")
     one(page, ".view").send_keys("Class 3")
     bands = tn.reliability_bands(y == 3, P[:, 3], band="simultaneous-consistency")
@@ -186,22 +193,10 @@ def test_a_class_can_be_looked_at_alone_with_its_own_band(opened, multiclass, cl
     assert names == sorted(names)
 
 
-@pytest.mark.slow
-def test_the_worst_range_is_annotated_in_the_first_picture_only(opened):
-    d = tn.simulate.demo(10_000)
-    page = opened(tn.report(d.y_true, d.y_prob, intervals=False))
-    says, happens = (text.text for text in every(page, ".explorer .annotation text"))
-    assert says == "says 65 %,"
-    assert happens == "happens 41 %"
-    choose(page, "mass", 5)
-    assert every(page, ".explorer .annotation") == []
-    choose(page, "width", 10)
-    assert every(page, ".explorer .annotation")
-
-
 def test_bins_that_were_asked_for_are_offered_beside_the_usual_ones(opened, edges):
     asked = [0, 0.3, 0.5, 1]
     page = opened(tn.report(tn.tally(*edges), bins=asked, intervals=False))
+    one(page, "input[value=given]").click()
     assert shown_ece(page) == tn.ece(*edges, bins=asked)
     assert not one(page, ".number").is_enabled()
     one(page, "input[value=width]").click()
@@ -211,7 +206,7 @@ def test_bins_that_were_asked_for_are_offered_beside_the_usual_ones(opened, edge
 
 def test_an_unusual_number_of_bins_is_offered(opened, edges):
     page = opened(tn.report(tn.tally(*edges), bins=tn.EqualMass(13), intervals=False))
-    assert shown_ece(page) == tn.ace(*edges, bins=13)
+    assert shown_ece(page) == tn.ece(*edges, bins=13)
     offered = tuple(sorted((*OFFERED, 13)))
     choose(page, "mass", 50, offered)
     assert shown_ece(page) == tn.ace(*edges, bins=50)
@@ -226,12 +221,11 @@ def test_weights_enter_the_sums_of_the_page(opened, edges, kind):
     assert shown_ece(page) == pytest.approx(tn.ace(y, p, bins=7, sample_weight=w), abs=1e-13)
 
 
-def test_bins_of_sums_are_shown_and_no_others_offered(opened, binned, edges):
+def test_sums_of_bins_offer_no_others(opened, binned):
     page = opened(binned)
-    assert shown_ece(page) == tn.ece(*edges)
-    assert one(page, ".what").text == "in 10 bins of equal width"
-    assert not any(control.is_displayed() for control in every(page, ".controls *"))
-    assert every(page, ".explorer .marks .band") == []
+    assert not one(page, ".explorer").is_displayed()
+    assert len(every(page, ".overview .marks .bin")) == 10
+    assert every(page, ".overview .marks .band") == []
 
 
 def test_a_sketch_offers_other_bins(opened, sketch, edges):
@@ -296,7 +290,7 @@ def test_the_tab_key_reaches_every_control_and_a_button_changes_the_colours(open
     page = opened(binary)
     page.execute_script("""window.seen = []; document.addEventListener("focusin", ({ target: e }) =>
         window.seen.push(e.className.baseVal ?? e.className + e.type));""")
-    one(page, "body").send_keys(Keys.TAB * 50)
+    one(page, "body").send_keys(Keys.TAB * 60)
     seen = page.execute_script("return window.seen")
     assert seen[0].startswith("theme")
     assert {"radio", "numberrange"} <= set(seen)
@@ -350,18 +344,18 @@ def test_rare_events_show_more_than_one_point(opened):
     p = rng.beta(1, 700, 20_000)
     y = (rng.random(p.size) < p).astype(int)
     page = opened(tn.report(y, p, intervals=False))
-    assert len(every(page, ".explorer .marks .bin")) == 10
+    assert len(every(page, ".overview .marks .bin")) == 10
+    assert shown_ece(page) == tn.ece(y, p)
+    choose(page, "mass", 10)
     assert every(page, ".explorer .marks .band")
     assert shown_ece(page) == tn.ece(y, p, bins=tn.EqualMass(10))
-    choose(page, "width", 10)
-    assert shown_ece(page) == tn.ece(y, p)
 
 
 def test_hostile_names_are_shown_as_text(opened, hostile):
     page = opened(hostile)
     assert page.title == HOSTILE["script"]
     assert one(page, "h1").text == HOSTILE["script"]
-    names = [article.get_attribute("textContent").strip() for article in every(page, ".verdict .name")]
+    names = [article.get_attribute("textContent").strip() for article in every(page, ".verdict .name bdi")]
     assert names == [*list(HOSTILE.values())[:3], "עברית \\u202e text"]
     values = page.execute_script(
         "return [...document.querySelectorAll('table.segments tbody tr')].map(r => r.cells[1].textContent)"
@@ -376,7 +370,8 @@ def test_without_javascript_everything_can_be_read(opened, hostile):
     try:
         browser.refresh()
         assert all(article.is_displayed() for article in every(browser, "article.model"))
-        assert len(every(browser, ".explorer svg.reliability .bin")) > 4
+        assert len(every(browser, ".overview svg.reliability .bin")) > 4
+        assert not any(one.is_displayed() for one in every(browser, ".explorer"))
         assert not any(one.is_displayed() for one in every(browser, ".controls, .copy, .theme"))
         assert every(browser, ".bin title")
     finally:
@@ -385,22 +380,27 @@ def test_without_javascript_everything_can_be_read(opened, hostile):
 
 def test_the_script_draws_what_the_page_came_with(opened, binary):
     page = opened(binary)
-    marks = [(p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, ".explorer .marks .point")]
-    page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        page.refresh()
-        deadline = time.monotonic() + 10
-        while not every(page, ".explorer .marks .point") and time.monotonic() < deadline:
-            time.sleep(0.05)  # a busy machine builds the page after the refresh has returned
-        still = [
-            (p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, ".explorer .marks .point")
-        ]
-    finally:
-        page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    choose(page, "width", 10)
+    marks, still = (
+        [(p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, f"{where} .marks .point")]
+        for where in (".explorer", ".overview")
+    )
     assert [name for name, _, _ in marks] == [name for name, _, _ in still]
     circles = [[np.array(m[1:], dtype=float) for m in drawn if m[0] == "circle"] for drawn in (marks, still)]
     assert circles[0]
     np.testing.assert_allclose(*circles, atol=0.006)
+
+
+def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(opened, two):
+    page = opened(two, width=1200, folded=True)
+    assert not any(control.is_displayed() for control in every(page, ".controls, .blocks, .how dl"))
+    links = {
+        a.text: a.get_attribute("hash") or a.get_attribute("href") for a in every(page, "article:not([hidden]) nav a")
+    }
+    heads = {h.text: h.get_attribute("id") for h in every(page, "h2[id]") if h.is_displayed()}
+    assert {words: target.partition("#")[2] for words, target in links.items()} == heads
+    fits = "return [...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)"
+    assert page.execute_script(fits)
 
 
 def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_control_is_left(opened, hostile):
@@ -432,7 +432,8 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser, binary, edges,
     before = browser.execute_script("return getComputedStyle(document.getElementById('cell')).fontFamily")
     assert "system-ui" not in before
     browser.switch_to.frame(0)
-    assert shown_ece(browser) == tn.ece(*edges)
+    unfold(browser)
+    assert shown_ece(browser) == tn.ace(*edges)
     choose(browser, "mass", 4)
     assert shown_ece(browser) == tn.ace(*edges, bins=4)
     browser.switch_to.default_content()

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from _report.conftest import charts, embedded, entry, texts
+from _report.conftest import answers, charts, embedded, entry, texts
 
 import trueness as tn
 
@@ -88,13 +88,23 @@ def test_bands_from_pooled_scores_are_at_most_a_count_off():
         assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)
 
 
-@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), (0.001, 0.003)])
+@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), (0.3, 0.4)])
 def test_axes_show_where_the_scores_are(scale, most):
     axes = axes_of(np.random.default_rng(0).random(2_000) * scale)
     assert (axes["scale"], axes["low"], axes["high"]) == ("linear", 0, pytest.approx(most))
     assert sum(axes["histogram"]) == 20_000
     if scale == 1:
         assert axes["labels"] == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
+
+
+def test_rare_events_have_logarithmic_axes_that_end_where_less_than_a_tenth_of_an_event_is_expected():
+    p = np.geomspace(1e-7, 0.1, 200)
+    axes = axes_of(p)
+    assert (axes["scale"], axes["low"], axes["high"]) == ("log", 5e-5, pytest.approx(0.1))  # 0.1 / 2,000
+    assert axes["labels"] == ["0.01 %", "0.1 %", "1 %", "10 %"]
+    assert sum(axes["histogram"]) == 2_000
+    assert np.count_nonzero(axes["histogram"]) == 50
+    assert axes_of(p * 9)["scale"] != "log"  # the mean is above 5 %
 
 
 def test_confidences_near_one_are_looked_at_closely():
@@ -104,25 +114,21 @@ def test_confidences_near_one_are_looked_at_closely():
 
 
 @pytest.mark.parametrize("side", ["rare", "frequent"])
-def test_scores_over_many_decades_have_logit_axes(side):
+def test_scores_over_many_decades_have_logarithmic_or_logit_axes(side):
     rare = 1 / (1 + np.exp(-np.random.default_rng(0).normal(-8, 3, 2_000)))
     axes = axes_of(rare if side == "rare" else 1 - rare)
-    assert axes["scale"] == "logit"
+    assert axes["scale"] == ("log" if side == "rare" else "logit")
     assert ("0.1 %" if side == "rare" else "99.9 %") in axes["labels"]
     assert sum(axes["histogram"]) == 20_000
     assert np.count_nonzero(axes["histogram"]) > 40
 
 
-def test_certain_scores_bins_and_long_tails_keep_linear_axes():
+def test_certain_scores_and_bins_keep_linear_axes():
     assert axes_of(np.r_[np.zeros(90), np.linspace(0.01, 0.99, 10)])["scale"] == "linear"
     p = np.random.default_rng(0).random(2_000) * 0.1
     bins = axes_of(p, (p > 0.05).astype(int), tn.binned)
     assert bins["scale"] == "linear"
     assert sum(bins["histogram"]) == pytest.approx(20_000)
-    p = np.random.default_rng(0).beta(1, 700, 2_000)
-    axes, tenths = axes_of(p), tn.bin_table(np.arange(2_000) % 2, p, bins=tn.EqualMass(10))
-    assert axes["scale"] == "linear"
-    assert 0.25 * axes["high"] < tenths.score[-1] < axes["high"] < 0.02  # the points are not in a corner
 
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
@@ -179,3 +185,73 @@ def test_rare_events_begin_with_bins_of_equal_mass_and_are_told_apart():
     svg = charts(found, "reliability")[0]
     says, happens = (float(text.split()[1]) for text in texts(svg, "remark"))
     assert says < happens < 5
+
+
+def bars(svg):
+    """The lines of a forest plot by name: class, and both ends of the bar in units of the axis."""
+    ticks = [node for node in svg.iter("text") if node.get("class") == "tick" and node.get("text-anchor") == "middle"]
+    (a, at), (b, to) = ((float(node.text.replace("−", "-")), float(node.get("x"))) for node in (ticks[0], ticks[-1]))
+    found = {}
+    for group in (node for node in svg.iter("g") if "bin" in node.get("class", "").split()):
+        line = next((node for node in group.iter("line") if node.get("class") == "error"), None)
+        ends = [] if line is None else [a + (b - a) * (float(line.get(x)) - at) / (to - at) for x in ("x1", "x2")]
+        found[next(group.iter("text")).text] = (group.get("class"), pytest.approx(ends, abs=0.02))
+    return found
+
+
+def test_the_bar_of_the_error_has_an_axis_and_names_its_marks(off):
+    svg, n = charts(off, "forest")[0], entry(off)["answers"]["how_far"]["numbers"]
+    low, high, chance = (100 * n[key] for key in ("low", "high", "chance_high"))
+    wanted = {"typical error": ("bin tone", [low, high]), "average gap": ("bin", [])}
+    assert bars(svg) == wanted | {"by chance": ("bin chance", [0, chance])}
+    assert texts(svg, "axis") == ["percentage points"]
+    assert f"{low:.1f} to {high:.1f}" in svg.get("aria-label")
+
+
+def test_a_forest_plot_shows_the_segments_with_their_limits(off):
+    rows = entry(off)["segments"]["rows"]
+    wanted = {f"region = {one['value']}": (one["gap_low"], one["gap_high"], one["differs"]) for one in rows}
+    svg = charts(off, "forest")[1]
+    assert [one["flagged"] for one in rows] == [True, True]
+    for name, (kind, ends) in bars(svg).items():
+        assert ends == [100 * wanted[name][0], 100 * wanted[name][1]]
+        assert kind == ("bin flagged" if wanted[name][2] else "bin flagged hollow")
+
+
+def test_segments_of_rare_events_are_compared_by_ratios():
+    p = np.repeat([0.01, 0.02], 2_000)
+    y = np.zeros(4_000, dtype=int)
+    y[:20], y[2_000:2_040] = 1, 1
+    found = tn.report(y, p, by={"half": np.arange(4_000) // 2_000}, intervals=False)
+    assert texts(charts(found, "forest")[1], "axis") == ["observed / expected"]
+    assert "axes are logarithmic" in found.page()
+
+
+def drawn(svg):
+    """The points of each curve, as scores and rates."""
+    lines = [node.get("points").split() for node in svg.iter("polyline")]
+    places = [np.array([[float(part) for part in point.split(",")] for point in line]) for line in lines]
+    return [((xy - [68, 392]) / [380, -380]).T for xy in places]
+
+
+def test_the_rows_are_drawn_before_and_after_the_map(off, demo):
+    (svg,), fixes = charts(off, "courses"), entry(off)["remedies"]
+    before, after = drawn(svg)
+    table = tn.bin_table(demo.y_true, demo.y_prob, bins=tn.EqualMass(10))
+    np.testing.assert_allclose(before, [table.score, table.rate], atol=1e-4)
+    best = next(one for one in fixes["after"] if one["calibrator"] == "AutoCalibration()")
+    np.testing.assert_allclose(after, [best["course"]["score"], best["course"]["rate"]], atol=1e-4)
+    assert np.abs(after[1] - after[0]).mean() < np.abs(before[1] - before[0]).mean()
+
+
+def test_all_models_are_drawn_in_one_diagram_and_have_estimate_and_limits_of_the_same_error(two):
+    curves = charts(two, "courses")[-1]
+    for shown, model in zip(drawn(curves), two.to_dict()["models"], strict=True):
+        bins = {key: np.array(model["bins"][key], float) for key in ("n", "score", "rate")}
+        some = bins["n"] >= 5
+        np.testing.assert_allclose(shown, [bins["score"][some], bins["rate"][some]], atol=1e-4)
+    error, slope, ratio = charts(two, "forest")[-3:]
+    assert [texts(one, "axis") for one in (slope, ratio)] == [["slope"], ["observed / expected"]]
+    for i, name in enumerate(("fine", "off")):
+        n = answers(two, i)["how_far"]["numbers"]
+        assert bars(error)[name] == (f"bin hue-{i}", [100 * n["low"], 100 * n["high"]])

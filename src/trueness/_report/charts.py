@@ -1,13 +1,14 @@
 """The pictures of a report as inline SVG, for readers without JavaScript; the script draws the same."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
+from trueness._report.records import Axes, Blocks, Course, Explorer, FlexibleCurve, Picture
 from trueness._text.numbers import bin_name, count, level_percent, number, percent, percents, signed, span
 from trueness.results import Series
 from trueness.typing import Floats
@@ -24,7 +25,8 @@ _FEW_ROWS = 5
 _LETTER, _LINE = 8.4, 16.0
 
 
-def _tag(name: str, text: str = "", **attributes: object) -> str:
+def tag(name: str, text: str = "", **attributes: object) -> str:
+    """An element, with attributes whose underscores stand for hyphens."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_digits(value))}"' for key, value in attributes.items()
     )
@@ -39,6 +41,10 @@ def _digits(value: object) -> str:
 _DIRECTIONS = [(a, d) for a in (1, -1) for d in (1, 0, -1)] + [(a, d) for a in (0.3, -0.3) for d in (1, -1)]
 
 _Place: TypeAlias = tuple[float, float]
+# The corners of a circle, a square, a triangle and a diamond that look equally large.
+_SQUARE = ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9))
+_TRIANGLE, _DIAMOND = ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)), ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0))
+_SHAPES: tuple[tuple[_Place, ...], ...] = ((), _SQUARE, _TRIANGLE, _DIAMOND)
 
 
 class _Plane(NamedTuple):
@@ -59,28 +65,29 @@ class _Plane(NamedTuple):
     def _share(self, value: float) -> float:
         low, high = self.axes.low, self.axes.high
         value = min(max(float(value), low), high)
-        if self.axes.scale == "logit":
-            low, value, high = (math.log(v / (1 - v)) for v in (low, value, high))
+        if self.axes.scale != "linear":
+            low, value, high = (math.log(v / (1 - v) if self.axes.scale == "logit" else v) for v in (low, value, high))
         return (value - low) / (high - low)
 
 
-def _title(text: str) -> str:
-    return _tag("title", escape(text))
+def title(text: str) -> str:
+    """What a pointer over an element shows and a screen reader says."""
+    return tag("title", escape(text))
 
 
 def _frame(plane: _Plane, x_name: str, y_name: str) -> Iterable[str]:
     """Grid, tick labels, axis labels and the diagonal."""
     for value, text in zip(plane.axes.ticks, plane.axes.labels, strict=True):
         x, y = plane.x(value), plane.y(value)
-        yield _tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=y, y2=y, class_="grid")
-        yield _tag("line", x1=x, x2=x, y1=_TOP, y2=_TOP + _SIZE, class_="grid")
-        yield _tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick", text_anchor="end")
-        yield _tag("text", text, x=x, y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
+        yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=y, y2=y, class_="grid")
+        yield tag("line", x1=x, x2=x, y1=_TOP, y2=_TOP + _SIZE, class_="grid")
+        yield tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick", text_anchor="end")
+        yield tag("text", text, x=x, y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
     middle = _TOP + _SIZE / 2
-    yield _tag("text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle")
+    yield tag("text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle")
     turned = f"rotate(-90 12 {_digits(middle)})"
-    yield _tag("text", escape(y_name), x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
-    yield _tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
+    yield tag("text", escape(y_name), x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
+    yield tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
 
 
 def _histogram(heights: Sequence[float]) -> Iterable[str]:
@@ -88,12 +95,12 @@ def _histogram(heights: Sequence[float]) -> Iterable[str]:
     for i, value in enumerate(heights):
         if value > 0:
             tall = max(1.0, _BARS * value / most)
-            yield _tag(
+            yield tag(
                 "rect", x=_LEFT + i * step, y=_BARS_TOP + _BARS - tall, width=step * 0.88, height=tall, class_="bar"
             )
     base = _BARS_TOP + _BARS
-    yield _tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
-    yield _tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
+    yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
+    yield tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
 
 
 def reliability_chart(picture: Picture, found: Explorer) -> str:
@@ -107,19 +114,21 @@ def reliability_chart(picture: Picture, found: Explorer) -> str:
     marks += [_bin_mark(picture, i, plane) for i in filled]
     inside = [
         *_frame(plane, found.x_name, found.y_name),
-        _tag("g", "".join(marks), class_="marks"),
+        tag("g", "".join(marks), class_="marks"),
         _annotation(picture, filled, plane, found.happens),
         *_histogram(found.near.histogram),
     ]
-    return _svg(inside, _HIGH, "reliability", "img", f"Reliability diagram of {len(filled)} bins")
+    return svg(inside, _HIGH, "reliability", "img", f"Reliability diagram of {len(filled)} bins")
 
 
-def _svg(inside: Iterable[str], high: float, kind: str, role: str, label: str, wide: float = _WIDE) -> str:
+def svg(inside: Iterable[str], high: float, kind: str, role: str, label: str, wide: float = _WIDE) -> str:
+    """A picture of a kind, with its text alternative."""
     box = f"0 0 {_digits(wide)} {_digits(high)}"
-    return _tag("svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label)
+    return tag("svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label)
 
 
-def _path(points: Iterable[_Place]) -> str:
+def path(points: Iterable[_Place]) -> str:
+    """Places as the attribute of a line or a polygon."""
     return " ".join(f"{_digits(float(x))},{_digits(float(y))}" for x, y in points)
 
 
@@ -135,18 +144,20 @@ def _bin_mark(picture: Picture, i: int, plane: _Plane) -> str:
     )
     x, y = plane.x(b.score[i]), plane.y(b.rate[i])
     low, high = plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])
-    bar = _tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
-    radius = _RADIUS + _GROWTH * math.sqrt(float(b.weight[i] / b.weight.max()))
+    bar = tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
     kind = f"bin{' flagged' if flagged else ''}{' beyond' if beyond else ''}"
-    return _tag("g", bar + _point(x, y, radius, flagged) + _title(words), class_=kind)
+    radius = _RADIUS + _GROWTH * math.sqrt(float(b.weight[i] / b.weight.max()))
+    return tag("g", bar + mark(x, y, radius, kind) + title(words), class_=kind)
 
 
-def _point(x: float, y: float, radius: float, flagged: bool) -> str:
-    if not flagged:
-        return _tag("circle", cx=x, cy=y, r=radius, class_="point")
-    reach = 1.3 * radius  # of a diamond that looks as large as the circle
-    corners = [(x, y - reach), (x + reach, y), (x, y + reach), (x - reach, y)]
-    return _tag("polygon", points=_path(corners), class_="point")
+def mark(x: float, y: float, radius: float, kind: str) -> str:
+    """A point of a class of the style sheet: a diamond if flagged; models differ in shape as well as in colour."""
+    hue = re.search(r"hue-(\d)", kind)
+    shape = _SHAPES[3] if "flagged" in kind else _SHAPES[int(hue[1]) % len(_SHAPES)] if hue else ()
+    if not shape:
+        return tag("circle", cx=x, cy=y, r=radius, class_="point")
+    corners = [(x + radius * across, y + radius * down) for across, down in shape]
+    return tag("polygon", points=path(corners), class_="point")
 
 
 def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
@@ -158,19 +169,21 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
         ((x, low, high),) = ends
         ends = [(x - 0.02 * _SIZE, low, high), (x + 0.02 * _SIZE, low, high)]
     outline = [(x, low) for x, low, _ in ends] + [(x, high) for x, _, high in reversed(ends)]
-    return _tag("polygon", points=_path(outline), class_="band")
+    return tag("polygon", points=path(outline), class_="band")
 
 
 def _joined(picture: Picture, filled: list[int], plane: _Plane) -> str:
-    """Lines between neighbouring bins; over a gap, or to a bin of few rows, a line would suggest a known course."""
+    """Lines between neighbouring bins; over a gap, or to a bin of few rows or off the axes, they would mislead."""
     b, runs = picture.bins, list[list[int]]()
-    for i in (i for i in filled if b.n[i] >= _FEW_ROWS):
+    for i in (
+        i for i in filled if b.n[i] >= _FEW_ROWS and not plane.beyond(b.score[i]) and not plane.beyond(b.rate[i])
+    ):
         if runs and runs[-1][-1] == i - 1:
             runs[-1].append(i)
         else:
             runs.append([i])
     places = ([(plane.x(b.score[i]), plane.y(b.rate[i])) for i in run] for run in runs if len(run) > 1)
-    return "".join(_tag("polyline", points=_path(run), class_="curve") for run in places)
+    return "".join(tag("polyline", points=path(run), class_="curve") for run in places)
 
 
 def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str) -> str:
@@ -187,11 +200,9 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
     marks = _inked_places(picture, filled, plane)
     left, top = min(_places(x, y, wide, high), key=lambda at: _covered(at[0], at[1], wide, high, marks, (x, y)))
     (from_x, from_y), (to_x, to_y) = _pointer(left, top, wide, high, (x, y))
-    line = _tag("line", x1=from_x, y1=from_y, x2=to_x, y2=to_y, class_="pointer")
-    texts = [
-        _tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)
-    ]
-    return _tag("g", line + "".join(texts), class_="annotation")
+    line = tag("line", x1=from_x, y1=from_y, x2=to_x, y2=to_y, class_="pointer")
+    texts = [tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)]
+    return tag("g", line + "".join(texts), class_="annotation")
 
 
 def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> Floats:
@@ -248,17 +259,36 @@ def curve_chart(found: FlexibleCurve, view: Explorer) -> str:
     def band(low: Sequence[float], high: Sequence[float], kind: str) -> str:
         outline = [(a, plane.y(b)) for a, b in zip(x, low, strict=True)]
         outline += [(a, plane.y(b)) for a, b in reversed(list(zip(x, high, strict=True)))]
-        return _tag("polygon", points=_path(outline), class_=kind)
+        return tag("polygon", points=path(outline), class_=kind)
 
     line = [(a, plane.y(rate)) for a, rate in zip(x, found.rate, strict=True)]
     inside = [
         band(found.all_low, found.all_high, "confidence"),
         band(found.low, found.high, "confidence"),
         *_frame(plane, view.x_name, view.y_name),
-        _tag("polyline", points=_path(line), class_="curve flexible"),
+        tag("polyline", points=path(line), class_="curve flexible"),
         *_histogram(view.near.histogram),
     ]
-    return _svg(inside, _HIGH, "smooth", "img", "Smooth calibration curve with its confidence bands")
+    return svg(inside, _HIGH, "smooth", "img", "Smooth calibration curve with its confidence bands")
+
+
+def courses_chart(
+    courses: Sequence[tuple[str, Course]], kinds: Sequence[str], axes: Axes, view: Explorer, label: str
+) -> str:
+    """Several courses with their names in one diagram, told apart by colour and shape."""
+    plane = _Plane(axes)
+    inside = [*_frame(plane, view.x_name, view.y_name)]
+    for (name, one), kind in zip(courses, kinds, strict=True):
+        line = [(plane.x(score), plane.y(rate)) for score, rate in zip(one.score, one.rate, strict=True)]
+        marks = [tag("polyline", points=path(line), class_="curve")]
+        for score, rate, low, high in zip(one.score, one.rate, one.low, one.high, strict=True):
+            x = plane.x(score)
+            bar = tag("line", x1=x, x2=x, y1=plane.y(low), y2=plane.y(high), class_="error")
+            words = title(f"{name}: mean score {number(score)}, rate {number(rate)} ({span(low, high)})")
+            beyond = " beyond" if plane.beyond(score) or plane.beyond(rate) else ""
+            marks.append(tag("g", bar + mark(x, plane.y(rate), 4.0, kind) + words, class_=f"bin{beyond}"))
+        inside.append(tag("g", "".join(marks), class_=f"course {kind}"))
+    return svg(inside, _LABEL + 8, "courses", "img", label)
 
 
 def blocks_chart(found: Blocks, view: Explorer) -> str:
@@ -280,15 +310,15 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
         wide = max(8.0, q3 - q1)  # equal scores still get a box
         q1 = (q1 + q3 - wide) / 2
         parts = [
-            _tag("line", x1=a, x2=z, y1=y, y2=y, class_="whisker"),
-            _tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="box"),
-            _tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="refuted", fill_opacity=round(share, 3)),
-            _tag("line", x1=mid, x2=mid, y1=y - 6, y2=y + 6, class_="median"),
-            _title(words),
+            tag("line", x1=a, x2=z, y1=y, y2=y, class_="whisker"),
+            tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="box"),
+            tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="refuted", fill_opacity=round(share, 3)),
+            tag("line", x1=mid, x2=mid, y1=y - 6, y2=y + 6, class_="median"),
+            title(words),
         ]
-        boxes.append(_tag("g", "".join(parts), class_="block", tabindex=-1 if i else 0, role="img", aria_label=words))
-    inside.append(_tag("g", "".join(boxes), class_="boxes"))
-    return _svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
+        boxes.append(tag("g", "".join(parts), class_="block", tabindex=-1 if i else 0, role="img", aria_label=words))
+    inside.append(tag("g", "".join(boxes), class_="boxes"))
+    return svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
 
 
 class _Day(NamedTuple):
@@ -317,7 +347,7 @@ def series_chart(series: Series) -> str:
     days = [_Day(*(row[column] for column in columns)) for row in series.rows()]
     left, top, wide, high = _SERIES.values()
     most = max((v for day in days for v in (day.ece, day.high, day.floor_high) if math.isfinite(v)), default=0.0)
-    step = _step(most or 1.0)
+    step = round_step(most or 1.0)
     ceiling = step * math.ceil(1.02 * (most or 1.0) / step)
 
     def x(i: float) -> float:
@@ -329,21 +359,21 @@ def series_chart(series: Series) -> str:
     inside = []
     for i in range(round(ceiling / step) + 1):
         at = y(i * step)
-        inside.append(_tag("line", x1=left, x2=left + wide, y1=at, y2=at, class_="grid"))
+        inside.append(tag("line", x1=left, x2=left + wide, y1=at, y2=at, class_="grid"))
         text = f"{round(100 * i * step, 9):g} %"
-        inside.append(_tag("text", text, x=left - 7, y=at + 4, class_="tick", text_anchor="end"))
+        inside.append(tag("text", text, x=left - 7, y=at + 4, class_="tick", text_anchor="end"))
     middle = top + high / 2
     turned = f"rotate(-90 12 {_digits(middle)})"
-    inside.append(_tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned))
+    inside.append(tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned))
     inside += [*_chance(days, x, y), *_day_names(days, x, top + high)]
     known = [(x(i), y(day.ece)) for i, day in enumerate(days) if math.isfinite(day.ece)]
-    inside.append(_tag("polyline", points=_path(known), class_="curve"))
+    inside.append(tag("polyline", points=path(known), class_="curve"))
     inside += [_day_mark(day, x(i), y) for i, day in enumerate(days) if math.isfinite(day.ece)]
     label = f"ECE of {count(len(days), 'data set')}, {sum(day.flagged for day in days)} marked"
-    return _svg(inside, top + high + 74, "series", "img", label, left + wide + 16)
+    return svg(inside, top + high + 74, "series", "img", label, left + wide + 16)
 
 
-def _step(most: float) -> float:
+def round_step(most: float) -> float:
     """The distance of four to eight ticks, a round number."""
     power = 10.0 ** math.floor(math.log10(most))
     return next(share * power for share in (0.2, 0.5, 1.0, 2.0) if most / (share * power) <= 6)
@@ -354,9 +384,9 @@ def _chance(days: Sequence[_Day], x: Callable[[float], float], y: Callable[[floa
     for i, day in enumerate(days):
         if math.isfinite(day.floor_high):
             at, end, top = x(i - 0.5), x(i + 0.5), y(day.floor_high)
-            yield _tag("rect", x=at, y=top, width=end - at + 0.3, height=y(0) - top, class_="band")
+            yield tag("rect", x=at, y=top, width=end - at + 0.3, height=y(0) - top, class_="band")
         if math.isfinite(day.floor):
-            yield _tag("line", x1=x(i - 0.5), x2=x(i + 0.5), y1=y(day.floor), y2=y(day.floor), class_="floor")
+            yield tag("line", x1=x(i - 0.5), x2=x(i + 0.5), y1=y(day.floor), y2=y(day.floor), class_="floor")
 
 
 def _day_names(days: Sequence[_Day], x: Callable[[float], float], base: float) -> Iterable[str]:
@@ -372,18 +402,18 @@ def _day_names(days: Sequence[_Day], x: Callable[[float], float], base: float) -
         text = text if len(text) <= 18 else f"…{text[-17:]}"
         turned = f"rotate(-35 {_digits(at)} {_digits(base + 15)})"
         look = "tick marked" if days[i].flagged else "tick"
-        yield _tag("text", escape(text), x=at, y=base + 15, class_=look, text_anchor="end", transform=turned)
+        yield tag("text", escape(text), x=at, y=base + 15, class_=look, text_anchor="end", transform=turned)
 
 
 def _day_mark(day: _Day, x: float, y: Callable[[float], float]) -> str:
     words = f"{day.name}: {number(day.ece)}"
     bar = ""
     if math.isfinite(day.low) and math.isfinite(day.high):
-        bar = _tag("line", x1=x, x2=x, y1=y(day.low), y2=y(day.high), class_="error")
+        bar = tag("line", x1=x, x2=x, y1=y(day.low), y2=y(day.high), class_="error")
         words += f", interval {span(day.low, day.high)}"
     if math.isfinite(day.floor):
         words += f", by chance {number(day.floor)}"
         words += f" and up to {number(day.floor_high)}" if math.isfinite(day.floor_high) else ""
     words += ", marked" if day.flagged else ""
-    mark = bar + _point(x, y(day.ece), 4.5, day.flagged) + _title(words)
-    return _tag("g", mark, class_="bin flagged" if day.flagged else "bin")
+    kind = "bin flagged" if day.flagged else "bin"
+    return tag("g", bar + mark(x, y(day.ece), 4.5, kind) + title(words), class_=kind)

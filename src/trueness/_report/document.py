@@ -15,7 +15,7 @@ from trueness._text.table import Table
 
 _WIDTH = 100
 _PER_CLASS = ("classwise", "top-label")
-_HEADINGS = {
+HEADINGS = {
     "summary": "Summary",
     "bins": "Where it is wrong",
     "blocks": "Scores that a test rejects",
@@ -164,7 +164,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
         "remedies": () if fixes is None else (guarantee_sentence(fixes), *fixes.notes),
     }
     for name, table in tables.items():
-        yield Heading(depth, panel_heading(contents) if name == "panel" else _HEADINGS[name])
+        yield Heading(depth, panel_heading(contents) if name == "panel" else HEADINGS[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())

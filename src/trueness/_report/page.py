@@ -5,7 +5,6 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
@@ -14,6 +13,7 @@ from typing import Any
 from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
 from trueness._report.document import (
+    HEADINGS,
     circumstances,
     guarantee_sentence,
     panel_heading,
@@ -23,9 +23,10 @@ from trueness._report.document import (
     what_was_judged,
     worst_sentence,
 )
+from trueness._report.figures import error_line, meter, models_charts, remedy_charts, segments_chart
 from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
-from trueness._text.numbers import level_percent, number, p_value, percentage, points
+from trueness._text.numbers import level_percent, p_value, percentage
 from trueness._text.strings import json_ready, visible
 
 _FRAME_HEIGHT = 860
@@ -40,11 +41,11 @@ def page(contents: Contents) -> str:
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     several = len(contents.models) > 1
-    codes = [model.verdict.code for model in contents.models]
     text: str = _template().render(
         contents=contents,
         several=several,
-        chosen=codes.index(contents.verdict.code),  # the page opens with the model that the verdict is about
+        chosen=_opened(contents),
+        models_charts=list(map(Markup, models_charts(contents.models))) if several else [],
         judged=list(what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
         tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
@@ -58,6 +59,15 @@ def page(contents: Contents) -> str:
         data=Markup(_data(contents)),
     )
     return text
+
+
+def _opened(contents: Contents) -> int:
+    """The model that the page opens with: of those with the worst verdict the one with the largest error."""
+
+    def badness(model: Model) -> tuple[bool, float]:
+        return model.verdict.code == contents.verdict.code, error_line(model.answers["how_far"].numbers, "").value
+
+    return max(range(len(contents.models)), key=lambda i: badness(contents.models[i]))
 
 
 def framed(contents: Contents) -> str:
@@ -96,26 +106,28 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
     first, fixes = model.explorers[0], model.remedies
     tables, explained = model_tables(model, contents), set[str]()
+    heads = HEADINGS | {"panel": panel_heading(contents)}
     floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
         "model": model,
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
+        "error": error_line(model.answers["how_far"].numbers, "").text,
         "headline": _marked_up(model.verdict.headline, explained),
         "certainty": _marked_up(model.verdict.certainty, explained),
         "answers": [_answer(one, explained) for one in model.answers.values()],
-        "links": _links(f"m{i}", tables, contents),
+        "heads": heads,
+        "links": [(f"m{i}-{key}", heads[key]) for key in tables if key not in ("blocks", "top_k")],
         "overview": Markup(reliability_chart(model.picture, first)),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
-        "chart": Markup(reliability_chart(model.picture, first)),
-        "ece": number(model.picture.ece),
         "tce": percentage(model.summary.tce),
         "tce_floor": "" if math.isnan(floor) else f"; of a calibrated model, about {percentage(floor)}",
         "worst": worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
-        "panel_heading": panel_heading(contents),
         "panel_text": model.panel and _unwrapped(model.panel.text()),
         "curve_chart": model.curve and Markup(curve_chart(model.curve, first)),
+        "segments_chart": Markup(segments_chart(model)),
+        "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
         "shift": prior_shift_sentence(model.summary),
         "fix": "" if fixes is None else remedies_sentence(fixes),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
@@ -132,31 +144,16 @@ def _unwrapped(text: str) -> str:
     )
 
 
-def _links(name: str, tables: Mapping[str, Any], contents: Contents) -> list[tuple[str, str]]:
-    """The sections below the first screen: their id and what they hold."""
-    parts = [
-        (f"{name}-summary", "Calibration errors", True),
-        (f"{name}-panel", "Validation panel", True),
-        (f"{name}-where", "Ranges", True),
-        (f"{name}-segments", "Segments", "segments" in tables),
-        (f"{name}-classes", "Classes", "classes" in tables),
-        (f"{name}-fix", "Maps compared", "remedies" in tables),
-        (f"{name}-pictures", "Other bins", True),
-        ("side", f"{plural(contents).capitalize()} compared", len(contents.models) > 1),
-        ("files", "Each file", bool(contents.files)),
-        ("how", "How it was computed", True),
-    ]
-    return [(target, words) for target, words, there in parts if there]
-
-
 def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
     """The variables of the template for one answer; a term is explained where it first occurs."""
+    from markupsafe import Markup
+
     return {
         "question": answer.question,
         "phrase": _marked_up(answer.phrase, explained),
         "detail": _marked_up(answer.detail, explained),
         "command": answer.command,
-        "meter": _meter(answer.numbers) if math.isfinite(answer.numbers.get("chance_high", math.nan)) else None,
+        "meter": Markup(meter(answer.numbers)) if math.isfinite(answer.numbers.get("chance_high", math.nan)) else "",
     }
 
 
@@ -174,29 +171,6 @@ def _marked_up(text: str, explained: set[str]) -> Any:
     html = re.sub(_RANGE, r"<strong>\g<0></strong>", escape(visible(text)))
     html = re.sub(rf"\b(?:{'|'.join(map(re.escape, TERMS))})\b", explain, html)
     return Markup(html)
-
-
-def _meter(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The error with its confidence limits beside what chance alone gives, each as a part of the width."""
-    n = {key: float(value) for key, value in numbers.items()}
-    ends = [n[key] for key in ("high", "l2", "ece", "chance_high") if math.isfinite(n[key])]
-    whole = 1.12 * max([*ends, 1e-12])
-
-    def part(kind: str, words: str, left: float, right: float | None = None) -> dict[str, Any] | None:
-        if not math.isfinite(left) or (right is not None and not math.isfinite(right)):
-            return None
-        width = None if right is None else round(100 * (right - left) / whole, 2)
-        return {"kind": kind, "left": round(100 * left / whole, 2), "width": width, "words": words}
-
-    level = level_percent(n["level"]) if math.isfinite(n["level"]) else ""
-    by_chance = f"Chance alone gives an average gap of up to {points(n['chance_high'])[0]} points"
-    parts = (
-        part("chance", by_chance, 0, n["chance_high"]),
-        part("limits", f"{level} confidence: {' to '.join(points(n['low'], n['high']))} points", n["low"], n["high"]),
-        part("gap", f"Average gap: {points(n['ece'])[0]} points", n["ece"]),
-        part("estimate", f"Typical error: {points(n['l2'])[0]} points", n["l2"]),
-    )
-    return [one for one in parts if one is not None]
 
 
 def _data(contents: Contents) -> str:

@@ -27,10 +27,14 @@ _QUARTILES = (0.25, 0.5, 0.75)
 _BARS = 50
 _RARE = 0.01
 _HALF = 0.5
+_MOST_TICKS = 7
+RARE_EVENTS = 0.05
+"""The rate below which ratios say more than differences."""
 # Logit axes, if this share of the rows lies within this part of linear axes, at one end, and few at the other half.
 _CROWD, _CORNER, _FEW = 0.75, 0.04, 0.1
 _REACH = 1.5
 _DECADES = np.array([10.0**-k for k in range(12, 0, -1)])
+_LOG_STEPS = [*(float(f"{first}e-{k}") for k in range(12, 0, -1) for first in (1, 2, 5)), 1.0]
 
 
 def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
@@ -181,7 +185,8 @@ def _rounded(values: Floats) -> tuple[float, ...]:
 def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     """Axes that show nearly all scores and the intervals of the rates of `tenths`.
 
-    They are linear and zoom in on one end of [0, 1], or logit if even then most scores would crowd in a corner.
+    They are logarithmic for rare events; otherwise linear and zoom in on one end of [0, 1], or logit if even then most
+    scores would crowd in a corner.
     """
     with np.errstate(invalid="ignore"):
         lows, highs = clopper_pearson(*effective_counts(tenths), level)
@@ -191,6 +196,8 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     least = min(least, max(float(np.nanmin(lows)), 1 - _REACH * (1 - least)))
     most = max(most, min(float(np.nanmax(highs)), _REACH * most))
     low, high = zoomed_ends(least, most)
+    if isinstance(sums, Cells) and _is_rare(sums):
+        return _logarithmic(sums, most, tenths.rate)
     if isinstance(sums, Cells) and _crowded(sums, low, high):
         return _logit(sums, most, least)
     return _linear(sums, low, high)
@@ -209,6 +216,45 @@ def _crowded(cells: Cells, low: float, high: float) -> bool:
     at_zero = share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
     at_one = share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
     return bool(at_zero or at_one)
+
+
+def _is_rare(cells: Cells) -> bool:
+    """Whether fewer than 5 % are events, and at least half of the scores have a logarithm."""
+    total = float(cells.weight.sum())
+    return bool(0 < cells.events.sum() < RARE_EVENTS * total and cells.weight[cells.score > 0].sum() >= _HALF * total)
+
+
+def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
+    """From below nearly all positive scores and rates, unless far less than one event is expected there."""
+    inside = cells.score > 0
+    score, reached = cells.score[inside], np.cumsum(cells.weight[inside], dtype=np.float64)
+    at = score[np.minimum(np.searchsorted(reached, np.array([_RARE, _HALF]) * reached[-1]), score.size - 1)]
+    least = min(max(float(at[0]), 0.1 / max(1, int(cells.count.sum()))), float(at[1]), *rates[rates > 0].tolist())
+    low = max([step for step in _LOG_STEPS if step <= least] or _LOG_STEPS[:1])
+    high = min(1.0, round_up(most))
+    return _ticked("log", cells, low, high, _log_ticks(low, high))
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Ticks at 1, 2 and 5 times powers of ten, or only at powers if these are enough."""
+    inside = [step for step in _LOG_STEPS if low * 0.999 <= step <= high * 1.001]
+    powers = [step for step in inside if f"{step:.0e}".startswith("1")]
+    return inside if len(inside) <= _MOST_TICKS else powers[:: -(-len(powers) // _MOST_TICKS)]
+
+
+def joint_axes(axes: list[Axes]) -> Axes:
+    """Axes that include all of some, without a histogram; from 0 to 1 unless all have one scale."""
+    low, high, scales = min(one.low for one in axes), max(one.high for one in axes), {one.scale for one in axes}
+    widest = next((one for one in axes if (one.low, one.high) == (low, high)), None)
+    if widest is not None and len(scales) == 1:
+        return widest
+    if scales != {"log"}:
+        return Axes("linear", 0.0, 1.0, *_labelled(linear_ticks(0.0, 1.0)), ())
+    return Axes("log", low, high, *_labelled(_log_ticks(low, high)), ())
+
+
+def _labelled(ticks: list[float]) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    return tuple(ticks), tuple(map(percent_tick, ticks))
 
 
 def _linear(sums: Cells | Bins, low: float, high: float) -> Axes:
@@ -241,10 +287,12 @@ def _decade(value: float) -> float:
 
 def _ticked(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list[float]) -> Axes:
     edges = np.linspace(low, high, _BARS + 1)
-    if scale == "logit":
+    if scale == "log":
+        edges = np.geomspace(low, high, _BARS + 1)
+    elif scale == "logit":
         first, last = (math.log(end / (1 - end)) for end in (low, high))
         edges = 1 / (1 + np.exp(-np.linspace(first, last, _BARS + 1)))
-    return Axes(scale, low, high, tuple(ticks), tuple(map(percent_tick, ticks)), _histogram(sums, edges))
+    return Axes(scale, low, high, *_labelled(ticks), _histogram(sums, edges))
 
 
 def _histogram(sums: Cells | Bins, edges: Floats) -> tuple[float, ...]:

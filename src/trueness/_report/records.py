@@ -233,6 +233,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Course:
+    """Mean scores of bins with their rates and the limits of these."""
+
+    score: tuple[float, ...]
+    rate: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Remedy:
     """A calibrator, fitted on some folds and measured on the others."""
 
@@ -242,6 +252,8 @@ class Remedy:
     ece_interval: Interval | None
     brier: float
     log_loss: float
+    course: Course | None = None
+    """Ten bins of equal mass, after the map."""
     gain: float = math.nan
     gain_low: float = math.nan
     gain_high: float = math.nan
@@ -310,7 +322,7 @@ class Axes:
     """Both axes of a diagram, which are alike, and the histogram of the scores along them."""
 
     scale: str
-    """'linear' or 'logit'."""
+    """'linear', 'log' or 'logit'."""
     low: float
     high: float
     ticks: tuple[float, ...]

@@ -12,12 +12,13 @@ from trueness import recalibrate
 from trueness._input.arguments import generator
 from trueness._input.sample import Sample
 from trueness._report.inference import Notes, Options, collect_warnings
-from trueness._report.records import Guarantee, Part, Remedies, Remedy
+from trueness._report.records import Course, Guarantee, Part, Remedies, Remedy
 from trueness._tally.evidence import Evidence
+from trueness._tally.rules import EqualMass
 from trueness.errors import MovedScoresWarning
 from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
-from trueness.measure import brier, ece, log_loss
+from trueness.measure import bin_table, brier, ece, log_loss
 from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
 from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
@@ -270,7 +271,15 @@ def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
         ece_interval=task.notes.attempt(f"The confidence set of {name}", interval),
         brier=float(np.mean([brier(one) for one in scored])),
         log_loss=float(np.mean([log_loss(one) for one in scored])),
+        course=_course(deals[0], task),
     )
+
+
+def _course(data: Evidence, task: _Task) -> Course:
+    """Ten bins of equal mass."""
+    found = bin_table(data.sums, bins=EqualMass(_BINS), level=task.options.level)
+    filled = found.n > 0
+    return Course(*(tuple(column[filled].tolist()) for column in (found.score, found.rate, found.low, found.high)))
 
 
 def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -> Guarantee | None:

@@ -84,11 +84,10 @@ def _models(contents: Contents) -> Table:
     columns = (
         Column("model", "Model", "name"),
         Column("verdict", "Verdict"),
+        _L2,
+        Column("p", "p", "p"),
         _ECE._replace(title=f"ECE{confidence}"),
         Column("floor", "Noise floor", "number"),
-        _L2,
-        Column("set", "Confidence set"),
-        Column("p", "p", "p"),
         Column("brier", f"Brier{all_classes}", "number"),
         Column("slope", "Slope", "number"),
         Column("observed_expected", "Obs./exp.", "number"),
@@ -103,8 +102,9 @@ def _models(contents: Contents) -> Table:
                 "verdict": Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""),
                 "ece": s.ece,
                 "floor": None if s.noise_floor is None else s.noise_floor.mean,
-                "l2": None if interval is None else interval.estimate,
-                "set": None if interval is None else confidence_set(interval),
+                "l2": None
+                if interval is None
+                else Cell(interval.estimate, f"{number(interval.estimate)} [{span(*interval.hull)}]"),
                 "p": None if s.test is None else s.test.pvalue,
                 **{key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")},
             }
@@ -183,6 +183,7 @@ def _bins(model: Model) -> Table:
 
 _MOST_SEGMENTS = 40
 _SEGMENT_TERMS = (
+    "P against all rows: whether the segment has an error of its own. "
     "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², in "
     "percent of the Brier score: what a correct mean in this segment would save."
 )
@@ -215,8 +216,14 @@ def _blocks(blocks: Blocks) -> Table:
     return Table.from_lines(columns, lines, name="blocks", caption="Isotonic blocks")
 
 
+def shown_segments(segments: Segments) -> list[Mapping[str, Any]]:
+    """As many of the costliest segments as a page can show; flagged ones come before others."""
+    order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i]["flagged"], i))
+    return [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
+
+
 def _segments(segments: Segments, brier: float) -> Table:
-    """One line per segment, the costliest first; flagged ones are always shown."""
+    """One line per segment, the costliest first."""
     columns = (
         Column("column", "Column", "name"),
         Column("value", "Value", "name"),
@@ -224,10 +231,10 @@ def _segments(segments: Segments, brier: float) -> Table:
         Column("shrunk", "Shrunk gap", "number"),
         Column("ratio", "Obs./exp.", "number"),
         _ADJUSTED_P,
+        Column("overall_pvalue", "p against all rows", "p"),
         Column("share", "Cost", "share"),
     )
-    order = sorted(range(len(segments.rows)), key=lambda i: (not segments.rows[i]["flagged"], i))
-    shown = [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
+    shown = shown_segments(segments)
     rows = [
         one
         | {"share": one["cost"] / brier if brier > 0 else math.nan, "flag": _flag(one["flagged"], one["finding"])}

@@ -100,8 +100,8 @@
     `${sums.level} interval ${number(bin.low)} to ${number(bin.high)}\ngap ${signed(bin.gap)}` +
     `${bin.flagged ? ", flagged" : ""}${beyond ? ", beyond the axes" : ""}`;
 
-  const draw = (svg, view, bins, axes, remark) => {
-    const along = axes.scale === "logit" ? (v) => Math.log(v / (1 - v)) : (v) => v;
+  const draw = (svg, view, bins, axes) => {
+    const along = { linear: (v) => v, log: Math.log, logit: (v) => Math.log(v / (1 - v)) }[axes.scale];
     const from = along(axes.low), to = along(axes.high);
     const share = (v) => (along(Math.min(Math.max(v, axes.low), axes.high)) - from) / (to - from);
     const x = (v) => LEFT + SIZE * share(v), y = (v) => TOP + SIZE * (1 - share(v));
@@ -124,9 +124,9 @@
       const side = (name) => filled.flatMap((bin) => reach.map((d) => `${x(bin.score) + d},${y(bin[name])}`));
       make(marks, "polygon", { points: [...side("least"), ...side("most").reverse()].join(" "), class: "band" });
     }
-    // Only neighbouring bins with FEW rows or more are joined.
+    // Only neighbouring bins on the axes with FEW rows or more are joined.
     const runs = bins.reduce((all, bin) => {
-      if (bin.n < FEW) all.push([]);
+      if (bin.n < FEW || beyond(bin.score) || beyond(bin.rate)) all.push([]);
       else all.at(-1).push(`${x(bin.score)},${y(bin.rate)}`);
       return all;
     }, [[]]);
@@ -139,7 +139,6 @@
       tooltip(g, label);
     });
     roving(marks);
-    if (remark) svg.append(remark);
     const heights = axes.histogram, most = Math.max(...heights), step = SIZE / heights.length;
     heights.forEach((v, i) => {
       if (v > 0) {
@@ -179,17 +178,17 @@
   };
   addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
 
-  const explore = (article) => {
-    const model = sums.models[Number(article.dataset.model)], svg = article.querySelector(".explorer svg.reliability");
-    const find = (name) => article.querySelector(name);
-    const first = model.views[0], remark = svg.querySelector(".annotation");
-    const radios = [...article.querySelectorAll(".rules input")], slider = find(".number");
+  // Begins with other bins than those of the first diagram: of equal mass, or of equal width if that has equal mass.
+  const explore = (part) => {
+    const model = sums.models[Number(part.dataset.model)], svg = part.querySelector(".explorer svg.reliability");
+    const find = (name) => part.querySelector(name);
+    const first = model.views[0], radios = [...part.querySelectorAll(".rules input")], slider = find(".number");
     const chosen = () => radios.find((one) => one.checked).value;
-    radios.find((one) => one.value === first.rule).checked = true;
-    slider.value = Math.max(0, sums.offered.indexOf(Number(first.bins)));
-    if (first.rule === "given") slider.value = Math.max(0, sums.offered.indexOf(10));
-    const fixedBins = radios.length === 1;
+    const other = first.rule === "mass" ? "width" : "mass", fixedBins = radios.length === 1;
+    (radios.find((one) => one.value === other) || radios[0]).checked = true;
+    slider.value = Math.max(0, sums.offered.indexOf(first.rule === "given" ? 10 : Number(first.bins)));
     find(".rules").hidden = find(".count").hidden = fixedBins;
+    find(".explorer").hidden = fixedBins && model.views.length === 1;
     find(".zoom").checked = true;
     find(".view-label").hidden = model.views.length === 1;
     const redraw = () => {
@@ -208,12 +207,9 @@
       const filled = bins.filter((bin) => bin.n > 0).length;
       find(".what").textContent = `in ${count} bins ${given ? "as requested" : "of equal " + rule}` + (filled < Number(count) ? `, ${filled} with rows` : "") + (view === first ? "" : `, ${view.name}`);
       svg.setAttribute("aria-label", `Reliability diagram of ${filled} bins`);
-      svg.setAttribute("role", "group");
-      const axes = find(".zoom").checked ? near : view.whole;
-      draw(svg, view, bins, axes, asked && axes === near ? remark : null);
+      draw(svg, view, bins, find(".zoom").checked ? near : view.whole);
     };
     for (const one of [...radios, slider, find(".view"), find(".zoom")]) one.addEventListener("input", redraw);
-    find(".controls").hidden = fixedBins && model.views.length === 1 && !first.near;
     redraw();
   };
 
@@ -244,18 +240,18 @@
   };
 
   const tabs = [...document.querySelectorAll("[role=tab]")];
+  const panels = (tab) => tab.getAttribute("aria-controls").split(" ").map((id) => document.getElementById(id));
   const select = (tab, focus) => {
     for (const one of tabs) {
       const on = one === tab;
       one.setAttribute("aria-selected", on);
       one.tabIndex = on ? 0 : -1;
-      document.getElementById(one.getAttribute("aria-controls")).hidden = !on;
+      for (const panel of panels(one)) panel.hidden = !on;
     }
     if (focus) tab.focus();
   };
   tabs.forEach((tab, i) => {
-    const panel = document.getElementById(tab.getAttribute("aria-controls"));
-    panel.setAttribute("role", "tabpanel");
+    panels(tab)[0].setAttribute("role", "tabpanel");
     tab.addEventListener("click", (event) => { event.preventDefault(); select(tab, false); });
     tab.addEventListener("keydown", (event) => {
       const next = i + 1, last = i - 1;
@@ -273,12 +269,11 @@
   theme.hidden = false;
   name();
 
-  for (const article of document.querySelectorAll("article.model")) explore(article);
+  for (const part of document.querySelectorAll(".more")) explore(part);
   for (const term of document.querySelectorAll(".term")) {
     tooltip(term, term.title);
     term.removeAttribute("title");
   }
-  for (const part of document.querySelectorAll(".meter i")) tooltip(part, part.dataset.tip);
   for (const button of document.querySelectorAll(".copy")) {
     button.hidden = false;
     button.addEventListener("click", () => {
@@ -296,6 +291,9 @@
       target.focus({ preventScroll: true });
     });
   }
+  // On paper nothing can be unfolded.
+  const how = document.querySelector(".how");
+  addEventListener("beforeprint", () => { how.open = true; });
   for (const block of document.querySelectorAll("svg .block")) {
     tooltip(block, block.getAttribute("aria-label"));
     block.querySelector("title").remove();
