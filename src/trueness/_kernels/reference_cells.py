@@ -65,21 +65,10 @@ def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
 def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
     r"""Sum the residuals of the cells of each bin.
 
-    Parameters
-    ----------
-    score : array of float64, shape (m,)
-        Distinct scores p in [0, 1].
-    weight, events : arrays of int64, shape (m,)
-        Rows n of each score, and the e rows with label 1.
-    first : array of int64, shape (B,)
-        The first cell of each bin, increasing; the last bin holds all cells up to the end.
-
-    Returns
-    -------
-    array of float64, shape (7, B)
-        :math:`\sum n`, :math:`\sum e`, :math:`\sum n p`, :math:`\sum (e - n p)`, the sum of squared residuals
-        :math:`\sum (n p^2 + e (1 - 2 p))`, their variance :math:`\sum n v` with :math:`v = p (1 - p)`, and
-        :math:`\sum n v^2`. Cells are added in order, 256 at a time.
+    A score p has n rows, e of them with label 1; bins begin at the cells `first`. Returned are, for each bin,
+    :math:`\sum n`, :math:`\sum e`, :math:`\sum n p`, :math:`\sum (e - n p)`, the sum of squared residuals
+    :math:`\sum (n p^2 + e (1 - 2 p))`, their variance :math:`\sum n v` with :math:`v = p (1 - p)`, and
+    :math:`\sum n v^2`. Cells are added in order, 256 at a time.
     """
     n, e = weight.astype(np.float64), events.astype(np.float64)
     v = score * (1 - score)

@@ -104,22 +104,12 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
     is the slope of the bridge, the one edge of the lower hull that leads from some :math:`Q_a` to some :math:`P_b`. It
     never falls as j grows, so both ends of the bridge only move to the right.
 
-    Parameters
-    ----------
-    corner_weight, corner_events : arrays of int64, shape (m + 1,)
-        W and E: zero, then the sums of weights and of events up to and with each cell. Neither they nor their
-        difference fall. W + unit must stay below 2⁶³.
-    unit : int
-        The weight of the row, at least 1.
-
-    Returns
-    -------
-    with_event : array of int64, shape (3, number of bridges)
-        Rows `first`, a and b: in cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]`` the bridge leads
-        from ``a[i]`` to ``b[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit).
-    without : array of int64, shape (3, number of bridges)
-        The same seen in a mirror: cells and corners are counted from the right, and what is no event takes the place of
-        events; 1 − value is the fit when the row is no event.
+    W and E are zero, then the sums of weights and of events up to and with each cell; neither they nor their difference
+    fall, `unit` is at least 1, and W + unit must stay below 2⁶³. Returned are the bridges, each with rows `first`, a
+    and b: in cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]`` the bridge leads from ``a[i]`` to
+    ``b[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit). The second array is the same seen in a mirror:
+    cells and corners are counted from the right, and what is no event takes the place of events; 1 − value is the fit
+    when the row is no event.
     """
     hull = _lower_hull(corner_weight.tolist(), corner_events.tolist())
     turned = [corner_weight.size - 1 - i for i in reversed(hull)]

@@ -92,27 +92,12 @@ def _row_sums(powers: Floats) -> Floats:
 def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
     r"""Log loss of softmax(β z) and its derivatives in β, summed over rows.
 
-    Parameters
-    ----------
-    Z : array of float32 or float64, shape (n, K)
-        Logits, finite; their differences and the squares of these must not overflow.
-    y : array of int64, shape (n,)
-        Class codes 0 .. K−1.
-    w : array of float64, shape (n,) or (0,)
-        Weights; none means 1 each.
-    beta : float
-        At least 0.
-
-    Returns
-    -------
-    status : int
-        BAD_LABEL.
-    sums : array of float64, shape (5,)
-        Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, Σ w s, Σ w q, with the mean m and the central moments
-        v, s, q of orders 2, 3 and 4 of a row's logits under its softmax. The first four are the loss and its
-        derivatives; the fourth derivative lies between −2 Σ w q and Σ w q. The last two need not be finite if cubes or
-        fourth powers of differences overflow. The compiled sums may differ from these by 1e-12 of the sum of the
-        terms' magnitudes.
+    Logits are finite; their differences and the squares of these must not overflow. `w` has a weight per row, or none
+    at all. Returns the status (BAD_LABEL) and Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, Σ w s, Σ w q,
+    with the mean m and the central moments v, s, q of orders 2, 3 and 4 of a row's logits under its softmax. The first
+    four are the loss and its derivatives; the fourth derivative lies between −2 Σ w q and Σ w q. The last two need not
+    be finite if cubes or fourth powers of differences overflow. The compiled sums may differ from these by 1e-12 of the
+    sum of the terms' magnitudes.
     """
     n, n_classes = Z.shape
     sums = np.zeros(5)

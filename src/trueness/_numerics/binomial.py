@@ -40,25 +40,10 @@ _UNIT = 1 << 16
 def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, alpha: float) -> Bools:
     r"""Which of the scores in a bin the bin's labels reject as its rate.
 
-    Parameters
-    ----------
-    k, n : array-like of int, shape (B,)
-        Events and rows of each bin.
-    starts : array-like of int, shape (B,)
-        Where the scores of each bin begin; those of the last bin end with `scores`.
-    scores : array-like of float, shape (m,)
-        Scores in [0, 1], ascending within each bin.
-    alpha : float
-        Level of the test.
+    Bins have `k` events in `n` rows each, and the scores from `starts` on, ascending within each bin. Rejected is what
+    ``scipy.stats.binomtest(k, n, score).pvalue <= alpha`` rejects: the same decision for every score that SciPy has an
+    answer for (it has none for some scores below 1e-300).
 
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-        Whether ``scipy.stats.binomtest(k, n, score).pvalue <= alpha``: the same decision for every score
-        that SciPy has an answer for (it has none for some scores below 1e-300).
-
-    Notes
-    -----
     Between two rates :math:`a < b` on one side of :math:`k / n` the p-value is bounded by its parts at the
     ends, since the near tail grows with :math:`p`, :math:`y(p)` does not fall and every
     :math:`P(X \le y; p)` falls:
@@ -72,8 +57,6 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
     A score is passed on to SciPy when its p-value is too close to `alpha`, or an atom's likelihood too close to
     the tolerance, given the rounding errors. Bounds count only if they clear `alpha` by the same margin.
 
-    Examples
-    --------
     Two bins: 3 events in 10 rows, and 1 in 30, where 0.17 is rejected between accepted neighbours.
 
     >>> binomial_rejections([3, 1], [10, 30], [0, 3], [0.05, 0.3, 0.7, 0.16, 0.17, 0.176], 0.05).tolist()

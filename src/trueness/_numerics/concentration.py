@@ -16,8 +16,6 @@ Which k can be skipped: Zubkov and Serov bound binomial tails by normal ones, an
 argument is at least :math:`\delta^2 / (2v)` with v the largest variance x(1 - x) on the way; so the failure at rate p
 is at most :math:`2 \Phi(-\sqrt{N/v}\,(e - 1/N))`. With v = 1/4 this bounds F itself.
 
-References
-----------
 A. M. Zubkov and A. A. Serov, A complete proof of universal inequalities for the distribution function of the binomial
 law, Theory of Probability and Its Applications 57 (2013), 539-544.
 """

@@ -46,8 +46,6 @@ def loess(x: Floats, weight: Numbers) -> Loess:
     than 15 % of them lie between two vertices. In between, the curve is the cubic with the fitted heights and slopes.
     Where 75 % of the rows are tied at a vertex, the height is their mean and the slope 0.
 
-    References
-    ----------
     W. S. Cleveland, S. J. Devlin, Locally weighted regression: an approach to regression analysis by local fitting,
     Journal of the American Statistical Association 83 (1988), 596-610.
     """

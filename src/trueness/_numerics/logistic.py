@@ -40,30 +40,14 @@ _LITTLE = 1e-5
 def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
     r"""Slope and intercept of the logistic regression of events on log-odds; (1, 0) for perfect log-odds.
 
-    Parameters
-    ----------
-    logit : array-like of shape (m,)
-        Log-odds of the scores, finite.
-    weight, events : array-like of shape (m,)
-        Weight of the rows, and of the events, at each of them; cells of weight 0 are ignored.
+    From finite log-odds, and the weight of the rows and of the events at each of them; cells of weight 0 are ignored.
+    Both estimates are nan, without a warning, where no finite one exists: all labels equal, all log-odds equal, or a
+    threshold on the log-odds that separates the labels (ties on it included). An event share within 1e-12 of 0 or 1
+    counts as 0 or 1, and log-odds that differ by at most 1e-12 count as equal.
 
-    Returns
-    -------
-    slope, intercept : float
-        The maximum-likelihood estimates. Both are nan, without a warning, where no finite estimate exists: all labels
-        equal, all log-odds equal, or a threshold on the log-odds that separates the labels (ties on it included).
-
-    Notes
-    -----
-    An event share within 1e-12 of 0 or 1 counts as 0 or 1, and log-odds that differ by at most 1e-12 count as equal.
-
-    References
-    ----------
     D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958), 562-565.
     :doi:`10.1093/biomet/45.3-4.562`
 
-    Examples
-    --------
     Predicted odds of 1:3, 1:1 and 3:1; observed 1:2, 1:1 and 2:1.
 
     >>> slope, intercept = recalibration_line(np.log([1 / 3, 1, 3]), [30, 20, 30], [10, 10, 20])
@@ -331,25 +315,14 @@ def _overlap(x: Floats, w: Floats, e: Floats) -> bool:
 def bounded_logistic(X: Floats, weight: Floats, events: Floats, start: Floats, bounded: Bools) -> Floats:
     r"""Maximum-likelihood coefficients of a logistic regression, some of them at least 0.
 
-    Parameters
-    ----------
-    X : array of shape (n, k)
-        Predictors; no intercept is added.
-    weight, events : arrays of shape (n,)
-        Weight of the rows, above 0, and of their events.
-    start : array of shape (k,)
-        Where the search begins. If several coefficients are equally likely, the nearest to it is returned.
-    bounded : array of bool, shape (k,)
-        Which coefficients must not be negative.
+    `X`, of shape (n, k), holds the predictors; no intercept is added. Rows have a weight above 0. The search begins at
+    `start`; if several coefficients are equally likely, the nearest to it is returned. `bounded` ones must not be
+    negative.
 
-    Notes
-    -----
     The caller must know that the estimate exists. Projected Newton method with step halving (Bertsekas, Projected
     Newton methods for optimization problems with simple constraints, SIAM Journal on Control and Optimization 20,
     1982).
 
-    Examples
-    --------
     Events are rarer where x is large: a slope that must not be negative is 0, and the intercept log-odds of 1:1.
 
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])

@@ -160,32 +160,16 @@ def multinomial_regression(
 ) -> Regression:
     r"""Minimise the mean log loss plus a ridge penalty.
 
-    Parameters
-    ----------
-    linear : LinearMap
-        Log-odds as a function of the parameters.
-    y : array of int64, shape (n,)
-        Class of each row.
-    w : array of shape (n,)
-        Weights above 0.
-    centre, ridge : array
-        Parameters that the ridge pulls to, and its strength: above 0, which makes the optimum unique, since softmax
-        does not change if a number is added to all log-odds of a row.
-    max_steps : int, default 100
-        Most steps of Newton's method.
-    start : array, optional
-        Where the search begins; by default the centre. If every row is certain of its class there, there is no
-        curvature for Newton's method to use.
+    `y` and `w` are the class and the weight, above 0, of each row. The ridge pulls parameters to the `centre`; its
+    strength is above 0, which makes the optimum unique, since softmax does not change if a number is added to all
+    log-odds of a row. The search begins at `start`, by default the centre; if every row is certain of its class there,
+    there is no curvature for Newton's method to use.
 
-    Notes
-    -----
     The objective :math:`\frac{1}{W} \sum_i w_i (\log \sum_k e^{\eta_{ik}} - \eta_{i y_i}) + \frac12 \sum_{kj} r_{kj}
     (\theta_{kj} - \theta^0_{kj})^2` is strictly convex. Newton's equations are solved by preconditioned conjugate
     gradients with exact products, so that no matrix of second derivatives is formed; steps are halved until the
     loss falls. The search ends when a step promises to lower the objective by less than 1e-19.
 
-    Examples
-    --------
     One row in four has class 1, whatever the score: the intercepts differ by log 3.
 
     >>> y, w, zeros = np.array([0, 0, 0, 1]), np.ones(4), np.zeros((2, 2))

@@ -172,16 +172,11 @@ def _outer(z: Floats, count: Numbers, hits: Numbers) -> Floats:
 
 
 def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[float, Floats]:
-    r"""The variance of T under calibration, given the scores.
+    r"""The variance of T under calibration, given the scores, and Σ SᵀCS for the given S of each bin.
 
-    Returns
-    -------
-    variance : float
-        τ², the exact variance of T when labels are drawn from the scores,
-        :math:`n^{-2} \sum_b 2 (N-1)^{-2} ( \|\sum C\|_F^2 - \sum \|C\|_F^2 )` with
-        :math:`C = \mathrm{diag}(z) - z z^\top`. Its mean is zero.
-    implied : array of shape (B,)
-        Σ SᵀCS for the given S of each bin.
+    The exact variance of T, whose mean is zero, when labels are drawn from the scores:
+    :math:`n^{-2} \sum_b 2 (N-1)^{-2} ( \|\sum C\|_F^2 - \sum \|C\|_F^2 )` with
+    :math:`C = \mathrm{diag}(z) - z z^\top`.
     """
     n = np.add.reduceat(count, first)
     joint, single, implied = np.empty((3, len(first)))
@@ -243,18 +238,10 @@ Support: TypeAlias = Literal["published", "reachable"]
 def null_variance(classes: int | None, k: int = 1, support: Support = "published") -> float:
     r"""Limit variance of n √w T for a calibrated model, with cells of volume w that are all occupied.
 
-    Parameters
-    ----------
-    classes : int or None
-        K, the number of classes; None for a vector of P(positive) on [0, 1].
-    k : int, default 1
-        How many of the largest scores are used; for k = K all of them, in class order.
-    support : {'published', 'reachable'}, default 'published'
-        The domain of the integral when 1 < k < K: the set printed in the paper, or the smaller one that the k largest
-        of K probabilities can reach.
+    `classes` is K, or None for a vector of P(positive) on [0, 1]; `k` the number of largest scores that are used, for
+    k = K all of them in class order. `support` is the domain of the integral when 1 < k < K: the set printed in the
+    paper, or the smaller one that the k largest of K probabilities can reach.
 
-    Notes
-    -----
     For the k scores :math:`z`,
 
     .. math:: \sigma_0^2 = 2 \int_\Delta \left( \|z\|_2^2 - 2 \|z\|_3^3 + \|z\|_2^4 \right) dz ,
@@ -264,12 +251,8 @@ def null_variance(classes: int | None, k: int = 1, support: Support = "published
     those that also satisfy :math:`\sum z + (K - k) z_k \ge 1`, a simplex with the corners :math:`e_1, (e_1 + e_2)/2,
     \dots` and :math:`(1/K, \dots, 1/K)`. Both are the same for k = 1.
 
-    References
-    ----------
     Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025.
 
-    Examples
-    --------
     >>> round(1 / null_variance(None), 9), round(1 / null_variance(2), 9)
     (15.0, 30.0)
     """

@@ -37,13 +37,9 @@ def distribution(p: Floats, count: Ints) -> Distribution:
     :math:`t^2 = 74 (\sigma^2 + t/3)`: by Bernstein's inequality the others are negligible. So a million rare trials
     cost a few dozen frequencies.
 
-    References
-    ----------
     Y. Hong, On computing the distribution function for the Poisson binomial distribution, Computational Statistics
     & Data Analysis 59 (2013), 41-51.
 
-    Examples
-    --------
     >>> distribution(np.array([0.5, 0.25]), np.array([1, 1])).pmf.round(12).tolist()
     [0.375, 0.5, 0.125]
     """

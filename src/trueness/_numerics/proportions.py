@@ -15,13 +15,9 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, F
     For `k` events in `n` trials, which are broadcast; nan where `n` is 0. Whole numbers are covered with probability at
     least `level` at every rate, usually more. Real-valued counts, such as effective ones, have no such guarantee.
 
-    References
-    ----------
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the case of
     the binomial, Biometrika 26 (1934), 404-413. :doi:`10.1093/biomet/26.4.404`
 
-    Examples
-    --------
     >>> low, high = clopper_pearson([0, 7], [10, 50], 0.95)
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.0, 0.0582], [0.3085, 0.2674])
@@ -38,13 +34,9 @@ def jeffreys(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     posterior's own quantiles would exclude the observed rate. Coverage is `level` on average over rates. A real-valued
     k between 0 and 1/2 may lie outside.
 
-    References
-    ----------
     L. D. Brown, T. T. Cai and A. DasGupta, Interval estimation for a binomial proportion, Statistical
     Science 16 (2001), 101-133. :doi:`10.1214/ss/1009213286`
 
-    Examples
-    --------
     >>> low, high = jeffreys(7, 50, 0.95)
     >>> round(float(low), 4), round(float(high), 4)
     (0.0649, 0.2553)
@@ -61,13 +53,9 @@ def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     :math:`z` the normal quantile of (1 + level)/2. Coverage is close to `level` on average, lower at some rates near 0
     and 1.
 
-    References
-    ----------
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, Journal of the
     American Statistical Association 22 (1927), 209-212. :doi:`10.1080/01621459.1927.10502953`
 
-    Examples
-    --------
     >>> low, high = wilson(7, 50, 0.95)
     >>> round(float(low), 4), round(float(high), 4)
     (0.0695, 0.2619)
@@ -115,16 +103,12 @@ def t_rejections(
     test-based calibration error. It is not a test of level `alpha`: it takes :math:`r (1 - r)` for :math:`s`, and
     rejects everything where that is 0.
 
-    Notes
-    -----
     With rate :math:`r = k / n`, score :math:`p` is rejected if
 
     .. math:: |r - p| \sqrt{n} \ge t_{n-1, 1-\alpha/2} \, s, \qquad s^2 = r (1 - r) \frac{n}{n - 1} .
 
     A bin whose labels are all equal rejects every score except its rate; a bin of one row or none rejects nothing.
 
-    Examples
-    --------
     >>> t_rejections([3], [10], [0], [0.1, 0.3, 0.7], 0.05).tolist()
     [False, False, True]
     """

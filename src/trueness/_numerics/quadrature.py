@@ -32,8 +32,6 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
     wherever it lies. `f` takes a whole array and must be finite at the breaks, which must be fine enough that no
     feature of `f` hides between two nodes.
 
-    Notes
-    -----
     Ends and middle of a panel are nodes. With them, a jump in one panel makes the two sums differ by at least
     0.38 of the error it causes, wherever it lies; with Gauss-Legendre nodes they agree by chance at some
     places, and the refinement stops too early.

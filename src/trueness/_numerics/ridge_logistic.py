@@ -18,33 +18,15 @@ def ridge_logistic(
 ) -> Floats:
     r"""Coefficients that minimise the log loss plus a quadratic penalty, some of them at least 0.
 
-    Parameters
-    ----------
-    X : array of shape (m, k)
-        Predictors; no intercept is added.
-    weight, events : arrays of shape (r, m)
-        Weights of the rows, and of their events, in each of `r` regressions; they may be 0.
-    centre : array of shape (k,)
-        Coefficients that the penalty pulls to; where a bound applies, at least 0.
-    ridge : array of shape (k, k)
-        Positive definite.
-    bounded : array of bool, shape (k,), optional
-        Which coefficients must not be negative. Default: none.
+    `X`, of shape (m, k), holds the predictors; no intercept is added. `weight` and `events`, of shape (r, m), are those
+    of the rows in each of r regressions; they may be 0. The penalty pulls coefficients to the `centre` (at least 0
+    where a bound applies); `ridge`, of shape (k, k), is positive definite. `bounded` coefficients must not be negative.
 
-    Returns
-    -------
-    array of shape (r, k)
-        The coefficients of each regression.
-
-    Notes
-    -----
     Minimises :math:`\sum_i w_i \log(1 + e^{\eta_i}) - e_i \eta_i + \frac12 (\theta - c)^\top R (\theta - c)` with
     :math:`\eta = X \theta`, which is strictly convex, by a projected Newton method with step halving (Bertsekas,
     Projected Newton methods for optimization problems with simple constraints, SIAM Journal on Control and
     Optimization 20, 1982).
 
-    Examples
-    --------
     Three events in four rows, and a ridge that is too weak to matter: log-odds of 3:1.
 
     >>> one = np.ones((1, 1))

@@ -13,13 +13,9 @@ def bracketed_root(
 
     Inverse quadratic interpolation where the last three points lie on a curve that it can follow, else bisection.
 
-    References
-    ----------
     T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without
     using derivatives, Advances in Engineering Software, 1997. :doi:`10.1016/S0965-9978(96)00051-8`
 
-    Examples
-    --------
     >>> round(bracketed_root(lambda x: x**2 - 2, 0, 2), 12)
     1.414213562373
     """

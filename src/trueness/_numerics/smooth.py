@@ -43,20 +43,10 @@ _NARROWEST, _FAINT = 1e-3, 1e-6
 def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) -> tuple[float, float]:
     r"""Smooth calibration error (smECE), and the kernel width at which it was taken.
 
-    Parameters
-    ----------
-    score, weight, events : array-like of shape (m,)
-        Scores in [0, 1], the weight of their rows and of the rows with an event. A weight of None means rows with
-        labels.
+    From scores in [0, 1], the weight of their rows and of the rows with an event; a weight of None means rows with
+    labels. Error and width are equal within 1e-9, both 0 if all residuals are 0, and right within 1e-6. No array as
+    long as the scores is made on the way.
 
-    Returns
-    -------
-    value, sigma : float
-        Equal within 1e-9; both 0 if all residuals are 0. The error of the value is below 1e-6. No array as long as
-        the scores is made on the way.
-
-    Notes
-    -----
     With the residuals :math:`r_i = \sum w (y - p) / \sum w`, the upper sum over the rows of score i,
 
     .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \sum_i K_\sigma(t, p_i)\, r_i \Big| \, dt,
@@ -65,13 +55,9 @@ def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) 
     :math:`K_\sigma` the Gaussian density with all its images at 0 and 1. The integral falls in :math:`\sigma`, so
     there is one such width.
 
-    References
-    ----------
     J. Błasiok and P. Nakkiran, Smooth ECE: principled reliability diagrams via kernel smoothing,
     International Conference on Learning Representations (2024). :doi:`10.48550/arXiv.2309.12236`
 
-    Examples
-    --------
     Every row was given 0.95 and had no event.
 
     >>> value, sigma = smooth_error([0.95], [3], [0])
@@ -115,24 +101,14 @@ def _fitted(deposit_on: Callable[[int], Floats], n_rows: float) -> tuple[float, 
 class KernelMeans:
     r"""Kernel means of scores and labels along the score, for labels of the same scores drawn again and again.
 
-    Parameters
-    ----------
-    score, weight : array-like of shape (m,)
-        Distinct scores, ascending, and the weight of their rows.
-    sigma : float
-        Width of the kernel; widths below 1e-3 are taken as that.
-    n_points : int
-        How many midpoints of [0, 1], the `place` of each mean; a power of 2, at most 2¹⁴.
+    Scores are distinct and ascending, with the weight of their rows. `sigma` is the width of the kernel; widths below
+    1e-3 are taken as that. Means are at `n_points` midpoints of [0, 1], their `place`: a power of 2, at most 2¹⁴.
 
-    Notes
-    -----
     Means have the weights :math:`w_i K_\sigma(t, p_i)` and are nan where the kernel reaches less than a
     millionth of the weight. `density` is the smoothed density of the scores, which integrates to 1. Mean label minus
     mean score, times the density, is the integrand of :func:`smooth_error`. Both means lie in [0, 1] and the mean
     score increases in t.
 
-    Examples
-    --------
     >>> means = KernelMeans([0.25, 0.75], [1, 1], 0.05, 4)
     >>> means.scores().round(3).tolist(), means.labels([0, 1]).round(3).tolist()
     ([0.25, 0.25, 0.75, 0.75], [0.0, 0.0, 1.0, 1.0])
@@ -170,8 +146,6 @@ class KernelMeans:
 def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -> Floats:
     """The mean of the kernel over each place, an interval of the given width around it, for each score.
 
-    Examples
-    --------
     >>> reflected_kernel(np.array([0.25, 0.75]), 0.5, np.array([0.0, 0.5]), 10.0).round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """

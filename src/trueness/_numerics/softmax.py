@@ -52,29 +52,16 @@ class _Derivatives(NamedTuple):
 def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge: float = 0.0) -> InverseTemperature:
     r"""The β > 0 for which softmax(β z) has the smallest log loss.
 
-    Parameters
-    ----------
-    Z : array of shape (n, K)
-        Logits, finite, of any float type.
-    y : array of int64, shape (n,)
-        Column of the class of each row.
-    w : array of float64, shape (n,), optional
-        Weights above 0.
-    ridge : float, default 0
-        Half this times (β − 1)² is added to the loss; with it, separable labels have an optimum.
+    For finite logits `Z` of shape (n, K), the column `y` of the class of each row and weights above 0. Half the `ridge`
+    times (β − 1)² is added to the loss; with it, separable labels have an optimum. The value is positive and finite;
+    the verdict says what it is:
 
-    Returns
-    -------
-    value : float
-        Positive and finite.
-    verdict : str
-        'optimum': the maximum-likelihood estimate. 'separable': every label has the largest logit of its row, so the
-        loss falls for ever with β; the value is that of smoothed labels (see Notes). 'reversed': no β > 0 is
-        better than 0; the value is 1e-6 over the spread, which makes predictions nearly equal. 'constant': the logits
-        of each row are equal, or all below 1e-300, and every β is as good; the value is 1.
+    - 'optimum': the maximum-likelihood estimate.
+    - 'separable': every label has the largest logit of its row, so the loss falls for ever with β; the value is that
+      of smoothed labels (below).
+    - 'reversed': no β > 0 is better than 0; the value is 1e-6 over the spread, which makes predictions nearly equal.
+    - 'constant': the logits of each row are equal, or all below 1e-300, and every β is as good; the value is 1.
 
-    Notes
-    -----
     The loss :math:`f = \sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Each step goes to
     the zero of the parabola that agrees with :math:`f'` in its first two derivatives, inside the bracket given by the
     signs of :math:`f'`. Under the softmax of a row the logits have the central moments :math:`v_i, q_i` of orders 2
@@ -86,8 +73,6 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge
     :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is Platt's rule. The spread
     is the square root of the mean over rows of the variance of their logits.
 
-    Examples
-    --------
     Predicted odds of 1:3, observed 1:2: six of nine rows have the second class.
 
     >>> Z = np.log([[0.25, 0.75]] * 9)

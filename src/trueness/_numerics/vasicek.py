@@ -25,23 +25,12 @@ class OneFactor:
     and the number of events in n rows is taken as binomial with their mean, which has heavier tails than the exact law
     if the :math:`p_j` differ (Hoeffding 1956). At :math:`\rho = 0` it is binomial.
 
-    Parameters
-    ----------
-    p : array of shape (m,)
-        Probabilities.
-    share : array of shape (m,)
-        Share of the rows that have each of them; sums to 1.
-    correlation : float
-        The asset correlation ρ, in [0, 1).
+    `share` is the share of the rows that have each probability `p`, `correlation` the asset correlation ρ, in [0, 1).
 
-    References
-    ----------
     O. Vasicek, The distribution of loan portfolio value, Risk 15 (2002), 160-162.
     W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
     Statistics 27 (1956), 713-721.
 
-    Examples
-    --------
     Of loans with a default probability of 1 % and an asset correlation of 12 %, how many default in the worst year of a
     thousand?
 

@@ -10,7 +10,8 @@ import numpy as np
 from trueness._input.columns import column
 from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.evidence import Evidence, Sums, model_context
+from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.models import model_context
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth

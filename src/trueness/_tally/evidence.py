@@ -1,12 +1,11 @@
 """`Evidence`: what is known about one model, read once and asked many questions.
 
-Every function above the sums reads its arguments here. What two columns mean, whether weights count rows, which rows
-belong together and which were left out is decided in this file only; the notes say so.
+Every function above the sums reads its arguments here. What two columns mean, whether weights count rows and which rows
+belong together is decided in this file only; the notes say so.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -15,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_fraction
-from trueness._input.columns import Column, column
 from trueness._input.sample import Sample
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.clusters import ClusteredRows, cluster_codes, cluster_column, codes_by_content, warn_few_clusters
+from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
+from trueness._tally.models import read_models
 from trueness._tally.multiclass import (
     TWO_COLUMNS,
     View,
@@ -30,12 +29,12 @@ from trueness._tally.multiclass import (
     with_probabilities,
 )
 from trueness._tally.row_sums import cells_of_rows
-from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, sample_and_kind, tally_of, warn_one_class
+from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, tally_of, warn_one_class
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
-from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, TruenessWarning, warn
-from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
+from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
+from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
 Sums: TypeAlias = Tally | Binned | Sketch
 WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
@@ -131,29 +130,10 @@ class Evidence:
 
         `y_true` holds the labels of all models, or labels by model. `argument` is the name of `models` in messages.
         """
-        options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
-        labels = _labels_by_model(y_true, models)
-        samples, asked = {}, kind
-        for name, scores in models.items():
-            with model_context(name), warnings.catch_warnings():
-                warnings.simplefilter("ignore", DroppedRowsWarning)
-                samples[name], asked = sample_and_kind(labels[name], scores, options, kind=kind, keep_logits=True)  # type: ignore[arg-type]  # names are checked there
-        _check_alike(samples, argument)
-        first = next(iter(samples.values()))
-        n = first.y.size + first.dropped
-        names = None if cluster is None else cluster_column(next(iter(labels.values())), cluster, n)
-        position: Ints | None = None
-        if options.get("missing") == "drop":
-            kept = _complete_rows(samples, names, n)
-            position = np.flatnonzero(kept)
-            samples = {k: one if position.size == one.y.size else _at(one, kept, n) for k, one in samples.items()}
-        dropped = 0 if position is None else n - position.size
-        if dropped:
-            where = " in some model" if len(models) > 1 else ""
-            warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
-        codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
-        view: View = "binary" if first.p.ndim == 1 else asked
-        free = options.get("kind", "classwise") == "classwise"
+        read = read_models(y_true, models, rows, kind, cluster, argument)
+        samples, first = read.samples, next(iter(read.samples.values()))
+        view: View = "binary" if first.p.ndim == 1 else read.kind
+        free = rows.get("kind") in (None, "classwise")
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
         notes: tuple[str, ...] = ()
         events: dict[str, Any] = {}
@@ -162,8 +142,10 @@ class Evidence:
             view, notes = "binary", (two_columns_in_words(first.classes or ()),)
             samples = {name: binary_of_two_columns(one) for name, one in samples.items()}
         return {
-            name: cls(view, sample, None, codes, weight_type, position, dropped, two, events.get(name), notes=notes)
-            for name, sample in samples.items()
+            name: cls(
+                view, one, None, read.cluster, weight_type, read.kept, read.dropped, two, events.get(name), notes=notes
+            )
+            for name, one in samples.items()
         }
 
     # ---- what is known
@@ -456,17 +438,6 @@ class Evidence:
             warn_few_rows(round(self.weight), rule)
 
 
-@contextmanager
-def model_context(model: str) -> Iterator[None]:
-    """Add the name of the model to errors, unless it is empty."""
-    try:
-        yield
-    except InputError as error:
-        if not model:
-            raise
-        raise error.within(f"Model {model!r}") from None
-
-
 def warn_few_rows(n: int, rule: BinRule) -> None:
     """Warn if there are fewer rows than bins."""
     if rule.n_requested > n:
@@ -478,57 +449,3 @@ def bin_numbers(top: Sample, rule: BinRule) -> Ints:
     cells = cells_of_rows(top)
     lowest = cells.score[bin_starts(cells, rule)]
     return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1
-
-
-def _labels_by_model(y_true: Any, models: Mapping[str, Any]) -> dict[str, Any]:
-    """The labels of each model, all of the same length."""
-    if not isinstance(y_true, Mapping):
-        return dict.fromkeys(models, y_true)
-    if set(y_true) != set(models):
-        raise InputError(
-            "y_true",
-            "must have the labels of every model, by the names of `models`, if it is a dict",
-            f"got {list(y_true)} for {list(models)}",
-        )
-    sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}
-    if len(set(sizes.values())) > 1:
-        raise InputError("y_true", "must have the same rows for every model", f"got {sizes} labels")
-    return {name: y_true[name] for name in models}
-
-
-def _check_alike(samples: Mapping[str, Sample], argument: str) -> None:
-    first, *others = samples
-    shape, classes = samples[first].p.shape[1:], samples[first].classes
-    for name in others:
-        other = samples[name]
-        if other.p.shape[1:] != shape:
-            demand = "must hold vectors only, or matrices with the same classes"
-            raise InputError(argument, demand, f"{first!r} is {_form(samples[first])} and {name!r} is {_form(other)}")
-        if set(map(str, other.classes or ())) != set(map(str, classes or ())):
-            got = f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}"
-            raise InputError(argument, "must have the same classes", got)
-
-
-def _form(sample: Sample) -> str:
-    return "a vector" if sample.p.ndim == 1 else f"a matrix of {sample.p.shape[1]} columns"
-
-
-def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) -> Bools:
-    """Whether each row has all values, in all models."""
-    kept = np.ones(n, dtype=bool)
-    for sample in samples.values():
-        if sample.rows is not None:
-            kept &= np.bincount(sample.rows, minlength=n).astype(bool)
-    if names is not None and names.missing is not None:
-        kept &= ~names.missing
-    if not kept.any():
-        raise InputError("", "There must be at least one row without missing values in any model")
-    return kept
-
-
-def _at(sample: Sample, kept: Bools, n: int) -> Sample:
-    """The rows kept of a sample that may have dropped others already."""
-    some = kept if sample.rows is None else kept[sample.rows]
-    found = sample.at(some, None if sample.w is None else sample.w[some])
-    found.dropped = n - found.y.size
-    return found

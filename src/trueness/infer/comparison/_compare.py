@@ -21,7 +21,8 @@ from trueness._input.arguments import (
 )
 from trueness._progress import Progress, reporter
 from trueness._tally.binned_scores import default_rule
-from trueness._tally.evidence import Evidence, bin_numbers, model_context, warn_few_rows
+from trueness._tally.evidence import Evidence, bin_numbers, warn_few_rows
+from trueness._tally.models import model_context
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels

@@ -1,0 +1,122 @@
+"""Labels and scores of several models, read row by row: a row without all of its values is dropped for all models."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueness._input.columns import Column, column
+from trueness._input.sample import Sample
+from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness._tally.rows_or_sums import sample_and_kind
+from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
+
+
+class Read(NamedTuple):
+    """The same rows of all models."""
+
+    samples: dict[str, Sample]
+    kind: Kind
+    """The view of a matrix: that of the options, or else the usual one."""
+    cluster: Ints | None
+    """The cluster of each row, numbered from 0."""
+    kept: Ints | None
+    """The place of each row in the input; None if rows with missing values are an error."""
+    dropped: int
+    """Rows dropped because a value was missing."""
+
+
+def read_models(
+    y_true: Any, models: Mapping[str, Any], rows: RowOptions, kind: Kind, cluster: ArrayLike | None, argument: str
+) -> Read:
+    """Read the rows of all models; `argument` is the name of `models` in messages."""
+    options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
+    labels = _labels_by_model(y_true, models)
+    samples, asked = {}, kind
+    for name, scores in models.items():
+        with model_context(name), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DroppedRowsWarning)
+            samples[name], asked = sample_and_kind(labels[name], scores, options, kind=kind, keep_logits=True)  # type: ignore[arg-type]  # names are checked there
+    _check_alike(samples, argument)
+    first = next(iter(samples.values()))
+    n = first.y.size + first.dropped
+    names = None if cluster is None else cluster_column(next(iter(labels.values())), cluster, n)
+    position: Ints | None = None
+    if options.get("missing") == "drop":
+        kept = _complete_rows(samples, names, n)
+        position = np.flatnonzero(kept)
+        samples = {k: one if position.size == one.y.size else _at(one, kept, n) for k, one in samples.items()}
+    dropped = 0 if position is None else n - position.size
+    if dropped:
+        where = " in some model" if len(models) > 1 else ""
+        warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
+    codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
+    return Read(samples, asked, codes, position, dropped)
+
+
+@contextmanager
+def model_context(model: str) -> Iterator[None]:
+    """Add the name of the model to errors, unless it is empty."""
+    try:
+        yield
+    except InputError as error:
+        if not model:
+            raise
+        raise error.within(f"Model {model!r}") from None
+
+
+def _labels_by_model(y_true: Any, models: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of each model, all of the same length."""
+    if not isinstance(y_true, Mapping):
+        return dict.fromkeys(models, y_true)
+    if set(y_true) != set(models):
+        raise InputError(
+            "y_true",
+            "must have the labels of every model, by the names of `models`, if it is a dict",
+            f"got {list(y_true)} for {list(models)}",
+        )
+    sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}
+    if len(set(sizes.values())) > 1:
+        raise InputError("y_true", "must have the same rows for every model", f"got {sizes} labels")
+    return {name: y_true[name] for name in models}
+
+
+def _check_alike(samples: Mapping[str, Sample], argument: str) -> None:
+    first, *others = samples
+    shape, classes = samples[first].p.shape[1:], samples[first].classes
+    for name in others:
+        other = samples[name]
+        if other.p.shape[1:] != shape:
+            demand = "must hold vectors only, or matrices with the same classes"
+            raise InputError(argument, demand, f"{first!r} is {_form(samples[first])} and {name!r} is {_form(other)}")
+        if set(map(str, other.classes or ())) != set(map(str, classes or ())):
+            got = f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}"
+            raise InputError(argument, "must have the same classes", got)
+
+
+def _form(sample: Sample) -> str:
+    return "a vector" if sample.p.ndim == 1 else f"a matrix of {sample.p.shape[1]} columns"
+
+
+def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) -> Bools:
+    """Whether each row has all values, in all models."""
+    kept = np.ones(n, dtype=bool)
+    for sample in samples.values():
+        if sample.rows is not None:
+            kept &= np.bincount(sample.rows, minlength=n).astype(bool)
+    if names is not None and names.missing is not None:
+        kept &= ~names.missing
+    if not kept.any():
+        raise InputError("", "There must be at least one row without missing values in any model")
+    return kept
+
+
+def _at(sample: Sample, kept: Bools, n: int) -> Sample:
+    """The rows kept of a sample that may have dropped others already."""
+    some = kept if sample.rows is None else kept[sample.rows]
+    found = sample.at(some, None if sample.w is None else sample.w[some])
+    found.dropped = n - found.y.size
+    return found
