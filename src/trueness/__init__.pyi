@@ -40,6 +40,7 @@ from trueness.errors import SeparableWarning as SeparableWarning
 from trueness.errors import TiedScoresWarning as TiedScoresWarning
 from trueness.errors import TruenessError as TruenessError
 from trueness.errors import TruenessWarning as TruenessWarning
+from trueness.infer import Watch as Watch
 from trueness.infer import calibration_series as calibration_series
 from trueness.infer import calibration_test as calibration_test
 from trueness.infer import compare as compare

@@ -114,8 +114,8 @@ def cluster_column(y_true: Any, cluster: Any, n: int) -> Column:
     return names._replace(missing=labels_missing(names))
 
 
-def cluster_codes(names: Column, position: Ints) -> Ints:
-    """The clusters of some rows as numbers from 0."""
+def cluster_codes(names: Column, position: Ints, least: int = 2) -> Ints:
+    """The clusters of some rows as numbers from 0; fewer than `least` are refused."""
     if names.missing is not None and names.missing[position].any():
         refuse_missing("cluster", names.missing)
     values = names.values[position]
@@ -123,7 +123,7 @@ def cluster_codes(names: Column, position: Ints) -> Ints:
         codes = _codes_by_hash(values)
     else:
         codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    if codes.max() == 0:
+    if codes.max() + 1 < least:
         got = f"all {codes.size:,} rows are in one, so their variation is unknown"
         raise InputError("cluster", "must name at least 2 clusters", got)
     return codes

@@ -16,5 +16,6 @@ from trueness.infer.plan._validation_size import validation_size as validation_s
 from trueness.infer.test._calibration_test import calibration_test as calibration_test
 from trueness.infer.test._cumulative import cumulative_walk as cumulative_walk
 from trueness.infer.test._equivalence import equivalence_test as equivalence_test
+from trueness.infer.watch._watch import Watch as Watch
 
 __all__: list[str]

@@ -14,6 +14,7 @@ from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
 from trueness.results._validation import Validation, ValidationSize
 from trueness.results._verdict import Flags, Verdict
+from trueness.results._watch import Shift, WatchedSegment, WatchHistory
 
 __all__ = [
     "Bands",
@@ -43,6 +44,7 @@ __all__ = [
     "Reliability",
     "Segments",
     "Series",
+    "Shift",
     "Significance",
     "TestedBins",
     "Validation",
@@ -50,4 +52,6 @@ __all__ = [
     "ValidityCurve",
     "Verdict",
     "Walk",
+    "WatchHistory",
+    "WatchedSegment",
 ]

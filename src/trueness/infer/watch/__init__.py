@@ -1,0 +1,1 @@
+"""Evidence against calibration that stays valid however often one looks."""

@@ -1,0 +1,209 @@
+"""Reading one look: rows, sums or sums by segment become entries; its position comes after the last one."""
+
+import math
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness._input.arguments import checked_whole, is_real
+from trueness._input.segment_columns import MISSING, read_by
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness._tally.evidence import Evidence
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.infer.watch._process import NOTHING, Look
+from trueness.typing import Floats, RowOptions
+
+Position: TypeAlias = int | float | str
+_TIMES = " × "
+
+
+class Piece(NamedTuple):
+    """One look, read: the entries of all rows, and the entries of the segments."""
+
+    whole: Look
+    parts: Look
+    names: tuple[str, ...]
+    counts: Floats
+    """Rows, events and Σp of all rows, then of each segment."""
+    binned: bool
+
+
+class _Sums(NamedTuple):
+    """The cells of sums: score, weight and events."""
+
+    cells: Floats
+    totals: tuple[float, float, float]
+    """Rows, events and Σp."""
+    binned: bool
+
+
+def read_look(
+    data: Any, y_prob: Any, by: Any, cluster: Any, largest_cluster: int, rows: RowOptions, eps: float | None
+) -> Piece:
+    """Read the arguments of one look."""
+    divisor = checked_whole(largest_cluster, "largest_cluster")
+    if isinstance(data, Accumulator):
+        data = data.groups if data.by else data.total
+    if isinstance(data, Mapping):
+        for name, value in (("by", by), ("y_prob", y_prob), ("cluster", cluster)):
+            if value is not None:
+                raise InputError(name, "must not be given beside a dict of sums")
+        if not data:
+            raise InputError("y_true", "must hold the sums of at least one segment", "the dict is empty")
+        sums = {_segment_name(key): _read_sums(one, divisor) for key, one in data.items()}
+        if len(sums) < len(data):
+            raise InputError("y_true", "must have names that differ as text", f"got {list(data)[:9]}")
+        return _of_sums(list(sums.values()), tuple(sums), eps)
+    if isinstance(data, Tally | Binned | Sketch):
+        if by is not None:
+            raise InputError("by", "needs rows", f"a {type(data).__name__} has none", remedy="Pass a dict of sums.")
+        Evidence.of(data, y_prob, rows, cluster=cluster)
+        return _of_sums([_read_sums(data, divisor)], (), eps)
+    if divisor > 1:
+        raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
+    return _of_rows(data, y_prob, by, cluster, rows, eps)
+
+
+def _of_sums(parts: list[_Sums], names: tuple[str, ...], eps: float | None) -> Piece:
+    """A look of sums: one of all rows, or one of each segment."""
+    score, weight, events = np.concatenate([part.cells for part in parts], axis=1)
+    code = np.repeat(np.arange(len(parts)), [part.cells.shape[1] for part in parts])
+    whole = Look(_moved(score, eps), weight, events, np.zeros(code.size, dtype=np.int64))
+    counts = np.array([part.totals for part in parts])
+    total = np.concatenate([counts.sum(axis=0)[np.newaxis], counts[: len(names)]])
+    segments = whole._replace(code=code) if names else NOTHING
+    return Piece(whole, segments, names, total, any(part.binned for part in parts))
+
+
+def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, eps: float | None) -> Piece:
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
+    evidence.require_one("a watch")
+    if not evidence.whole:
+        raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+    assert evidence.position is not None
+    total = evidence.position.size + evidence.dropped
+    kept = np.zeros(total, dtype=bool)
+    kept[evidence.position] = True
+    columns = read_by(by, y_true, kept)
+    codes = None
+    if cluster is not None:
+        codes = cluster_codes(cluster_column(y_true, cluster, total), evidence.position, least=1)
+    if evidence.sample.w is not None:
+        evidence = evidence.expanded  # weights count rows
+        assert evidence.position is not None
+        place = np.searchsorted(np.flatnonzero(kept), evidence.position)
+        columns = tuple(column._replace(code=column.code[place]) for column in columns)
+        codes = None if codes is None else codes[place]
+    y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
+    whole = _look(y, _moved(p, eps), codes, np.zeros(y.size, dtype=np.int64))
+    counts, looks, names = [np.array([[y.size, y.sum(), p.sum()]])], [NOTHING], list[str]()
+    for column in columns:
+        if column.note:
+            remedy = "Cut the numbers yourself, at the same places at every look."
+            raise InputError("by", "must hold categories", f"{column.name!r} has many numbers", remedy=remedy)
+        one = [np.bincount(column.code, v, len(column.values)) for v in (np.ones(y.size), y, p)]
+        counts.append(np.stack(one, axis=1))
+        look = _look(y, _moved(p, eps), codes, column.code)
+        looks.append(look._replace(code=look.code + len(names)))
+        names += [v if len(columns) == 1 else f"{column.name} = {v}" for v in column.values]
+    if "" in names:
+        raise InputError("by", "must not hold empty names", "'' stands for all rows")
+    parts = Look(*(np.concatenate(v) for v in zip(*looks, strict=True)))
+    return Piece(whole, parts, tuple(names), np.concatenate(counts), False)
+
+
+def _look(y: Floats, p: Floats, cluster: Any, code: Any) -> Look:
+    """Rows; those of one cluster in a segment count as their mean."""
+    share = np.ones(y.size)
+    if cluster is not None:
+        pairs = np.stack([cluster, code])
+        _, pair, size = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+        share = 1 / size[pair.reshape(-1)]
+    return Look(p, share, share * y, code)
+
+
+def _moved(score: Floats, eps: float | None) -> Floats:
+    return score if eps is None else np.clip(score, eps, 1 - eps)
+
+
+def _read_sums(sums: Any, divisor: int) -> _Sums:
+    """The cells of sums; every log-ratio is divided by the size of the largest cluster."""
+    if isinstance(sums, Accumulator):
+        sums = sums.total
+    if not isinstance(sums, Tally | Binned | Sketch):
+        remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
+        raise InputError("y_true", "must be rows, sums or a dict of sums", f"got {type(sums).__name__}", remedy=remedy)
+    evidence = Evidence.of_sums(sums)
+    evidence.require_one("a watch")
+    (part,) = evidence.cells_at_means
+    if not part.whole:
+        raise InputError("y_true", "must have weights that count rows", "got sums with fractional weights")
+    there = part.weight > 0
+    score, weight, events = (np.asarray(v[there], dtype=np.float64) for v in (part.score, part.weight, part.events))
+    totals = float(weight.sum()), float(events.sum()), float(weight @ score)
+    return _Sums(np.stack([score, weight / divisor, events / divisor]), totals, isinstance(sums, Binned))
+
+
+def by_time(groups: Any, time: str, before: Any) -> list[tuple[Position, dict[Any, Any]]]:
+    """The groups of each position, in order."""
+    names = getattr(groups, "names", None)
+    if not isinstance(groups, Mapping) or names is None:
+        raise InputError(
+            "time", "needs the result of `scan_groups`, which names its keys", f"got {type(groups).__name__}"
+        )
+    if time not in names:
+        raise InputError("time", f"must be one of the keys {list(names)}", f"got {time!r}")
+    k = names.index(time)
+    end = None if before is None else plain_position(before)
+    looks: dict[Position, dict[Any, Any]] = {}
+    for key, sums in groups.items():
+        parts = key if isinstance(key, tuple) else (key,)
+        if parts[k] is None:
+            raise InputError("time", "must not be missing", f"{sums.n:,} rows have no {time!r}")
+        place = plain_position(parts[k])
+        if end is not None and place >= end:  # type: ignore[operator]  # keys of one column
+            continue
+        rest = parts[:k] + parts[k + 1 :]
+        looks.setdefault(place, {})[rest] = sums
+    return [(place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)]  # type: ignore[type-var]
+
+
+def _segment_name(key: Any) -> str:
+    """The text of a key; several values are joined."""
+    parts = key if isinstance(key, tuple) else (key,)
+    name = _TIMES.join(MISSING if one is None else str(one) for one in parts)
+    if not name:
+        raise InputError("y_true", "must not have an empty name", "'' stands for all rows")
+    return name
+
+
+def checked_position(given: Any, last: Position | None) -> Position:
+    """The position of a look, which comes after the last one."""
+    if given is None:
+        if last is not None and not isinstance(last, int):
+            raise InputError("position", "must be given: earlier looks have one", f"the last is {last!r}")
+        return 1 if last is None else last + 1
+    place = plain_position(given)
+    if last is not None and isinstance(place, str) is not isinstance(last, str):
+        raise InputError("position", f"must be of the type of the last one, {last!r}", f"got {place!r}")
+    if last is not None and place <= last:  # type: ignore[operator]  # both text or both numbers
+        remedy = "Each look counts once; rows whose labels come late belong to a later look."
+        raise InputError("position", f"must be later than the last look, {last!r}", f"got {place!r}", remedy=remedy)
+    return place
+
+
+def plain_position(given: Any) -> Position:
+    if isinstance(given, date):
+        return given.isoformat()
+    if isinstance(given, np.datetime64):
+        return str(given)
+    if isinstance(given, np.generic):
+        given = given.item()
+    if isinstance(given, str) or (is_real(given) and not isinstance(given, bool) and math.isfinite(given)):
+        return given  # type: ignore[no-any-return]  # as checked
+    raise InputError("position", "must be a number, text or a date", f"got {given!r}")

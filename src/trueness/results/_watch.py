@@ -1,0 +1,98 @@
+"""What a watch has seen: its looks, and the shift that they leave possible."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from trueness._text.numbers import level_percent, number
+from trueness.results._record import Record
+from trueness.typing import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Shift(Record):
+    """One constant shift of the log-odds, with limits that hold at all looks together."""
+
+    value: float
+    """The likeliest shift: above 0 if events are more frequent than predicted."""
+    low: float
+    high: float
+    """Limits; infinite beyond ±3, nan if no constant shift agrees with all looks."""
+    level: float
+
+    @property
+    def constant(self) -> bool:
+        """Whether some constant shift agrees with all looks."""
+        return not math.isnan(self.low)
+
+    def __str__(self) -> str:
+        if not self.constant:
+            return "The shift was not constant: begin again at the onset."
+        ends = f"{number(self.low)} to {number(self.high)}"
+        return (
+            f"Shift of the log-odds {number(self.value)}, {level_percent(self.level)} confidence at all looks: {ends}"
+        )
+
+
+@dataclass(frozen=True)
+class WatchHistory(Record):
+    """The looks of one stream."""
+
+    _columns: ClassVar[tuple[str, ...]] = (
+        *("position", "n", "observed", "expected", "evidence"),
+        *("slope", "slope_low", "slope_high"),
+    )
+
+    position: tuple[Any, ...]
+    n: Ints
+    """Rows."""
+    observed: Floats
+    """Events."""
+    expected: Floats
+    """The sum of the scores."""
+    evidence: Floats
+    """E after the look."""
+    slope: Floats
+    """The slope of the log-odds in the rows of the look alone; nan where it has no finite estimate."""
+    slope_low: Floats
+    slope_high: Floats
+    """Ordinary limits of that look."""
+
+
+@dataclass(frozen=True)
+class WatchedSegment(Record):
+    """What a watch says of one segment."""
+
+    segment: str
+    """Its name; '' for all rows."""
+    evidence: float
+    weight: float
+    n: int
+    observed: float
+    expected: float
+    since: Any
+    """The position at which its error probably began; None without evidence."""
+    direction: str
+    """The error in words; '' without evidence."""
+    listed: bool
+    """Whether it is one of the alarms."""
+
+
+def prometheus(name: str, values: Mapping[str, tuple[str, Mapping[str, float]]]) -> str:
+    """Numbers in Prometheus' text format: for each metric its help and its values by segment."""
+    lines = []
+    for metric, (text, by) in values.items():
+        lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]
+        for segment, value in by.items():
+            labels = {"model": name, "segment": segment}
+            shown = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items() if label)
+            text_of = "+Inf" if value == math.inf else "NaN" if math.isnan(value) else repr(float(value))
+            lines.append(
+                f"trueness_watch_{metric}{{{shown}}} {text_of}" if shown else f"trueness_watch_{metric} {text_of}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
