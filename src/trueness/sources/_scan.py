@@ -1,7 +1,7 @@
 """`scan` and `scan_groups`: the sums of rows in frames, files, databases and clusters."""
 
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -151,7 +151,7 @@ def scan_groups(
     missing: Missing = "raise",
     sum_tolerance: float | None = None,
     engine: PathEngine = "auto",
-) -> dict[Hashable, Sums]:
+) -> "GroupSums":
     """Sum the rows of each group in place.
 
     Parameters
@@ -165,6 +165,7 @@ def scan_groups(
     dict
         The sums of each group. The keys are the values of one column named as a string, or tuples of
         values for a list; NULL and nan are the key None. A group without a complete row is left out.
+        Its attribute ``names`` has the columns.
 
     See Also
     --------
@@ -182,12 +183,21 @@ def scan_groups(
         raise InputError("by", "must be the name of a column or a list of names", "got None")
     question = check_question(label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance)
     groups = _sums_by_group(source, question, bins, engine)
-    return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
+    return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
 
 
 if scan.__doc__ and scan_groups.__doc__:  # help of either says what each argument is
     _described = scan.__doc__.partition("----------\n")[2].partition("\n\n    Returns")[0].strip()
     scan_groups.__doc__ = scan_groups.__doc__.replace("{scanned}", _described, 1)
+
+
+class GroupSums(dict[Hashable, Sums]):
+    """The sums of each group."""
+
+    def __init__(self, by: str | Sequence[str], groups: Mapping[Hashable, Sums]) -> None:
+        super().__init__(groups)
+        self.names = (by,) if isinstance(by, str) else tuple(by)
+        """The columns whose values are the keys."""
 
 
 def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:

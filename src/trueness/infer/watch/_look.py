@@ -12,11 +12,12 @@ from trueness._input.segment_columns import MISSING, read_by
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.watch._process import NOTHING, Look
-from trueness.typing import Floats, RowOptions
+from trueness.typing import Floats, Ints, RowOptions
 
 Position: TypeAlias = int | float | str
 _TIMES = " × "
@@ -85,30 +86,33 @@ def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, 
     evidence.require_one("a watch")
     if not evidence.whole:
         raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
-    assert evidence.position is not None
-    total = evidence.position.size + evidence.dropped
-    kept = np.zeros(total, dtype=bool)
-    kept[evidence.position] = True
+    position, sample = evidence.position, evidence.sample
+    assert position is not None
+    kept = np.zeros(position.size + evidence.dropped, dtype=bool)
+    kept[position] = True
     columns = read_by(by, y_true, kept)
     codes = None
     if cluster is not None:
-        codes = cluster_codes(cluster_column(y_true, cluster, total), evidence.position, least=1)
-    if evidence.sample.w is not None:
-        evidence = evidence.expanded  # weights count rows
-        assert evidence.position is not None
-        place = np.searchsorted(np.flatnonzero(kept), evidence.position)
-        columns = tuple(column._replace(code=column.code[place]) for column in columns)
-        codes = None if codes is None else codes[place]
-    y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
-    whole = _look(y, _moved(p, eps), codes, np.zeros(y.size, dtype=np.int64))
-    counts, looks, names = [np.array([[y.size, y.sum(), p.sum()]])], [NOTHING], list[str]()
+        codes = cluster_codes(cluster_column(y_true, cluster, kept.size), position, least=1)
+    cells = cells_of_rows(sample)  # checks every value
+    y, p = (np.asarray(v, dtype=np.float64) for v in (sample.y, _moved(sample.p, eps)))
+    w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
+    zero = np.zeros(y.size, dtype=np.int64)
+    if codes is None:
+        columns_of = (
+            _moved(cells.score, eps),
+            *(np.asarray(v, dtype=np.float64) for v in (cells.weight, cells.events)),
+        )
+        whole = Look(*columns_of, zero[: cells.size])
+    else:
+        whole = _look(y, p, w, codes, zero)
+    counts, looks, names = [_totals(y, sample.p, w, zero, 1)], [NOTHING], list[str]()
     for column in columns:
         if column.note:
             remedy = "Cut the numbers yourself, at the same places at every look."
             raise InputError("by", "must hold categories", f"{column.name!r} has many numbers", remedy=remedy)
-        one = [np.bincount(column.code, v, len(column.values)) for v in (np.ones(y.size), y, p)]
-        counts.append(np.stack(one, axis=1))
-        look = _look(y, _moved(p, eps), codes, column.code)
+        counts.append(_totals(y, sample.p, w, column.code, len(column.values)))
+        look = _look(y, p, w, codes, column.code)
         looks.append(look._replace(code=look.code + len(names)))
         names += [v if len(columns) == 1 else f"{column.name} = {v}" for v in column.values]
     if "" in names:
@@ -117,14 +121,18 @@ def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, 
     return Piece(whole, parts, tuple(names), np.concatenate(counts), False)
 
 
-def _look(y: Floats, p: Floats, cluster: Any, code: Any) -> Look:
+def _totals(y: Floats, p: Any, w: Floats, code: Ints, size: int) -> Floats:
+    """Rows, events and Σp of each segment."""
+    return np.stack([np.bincount(code, v, size) for v in (w, w * y, w * p)], axis=1)
+
+
+def _look(y: Floats, p: Floats, w: Floats, cluster: Ints | None, code: Ints) -> Look:
     """Rows; those of one cluster in a segment count as their mean."""
-    share = np.ones(y.size)
     if cluster is not None:
-        pairs = np.stack([cluster, code])
-        _, pair, size = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
-        share = 1 / size[pair.reshape(-1)]
-    return Look(p, share, share * y, code)
+        pair = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)[1].reshape(-1)
+        size = np.bincount(pair, w)[pair]
+        w = np.divide(w, size, out=np.zeros(w.size), where=size > 0)
+    return Look(p, w, w * y, code)
 
 
 def _moved(score: Floats, eps: float | None) -> Floats:

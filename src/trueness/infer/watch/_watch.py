@@ -94,7 +94,7 @@ class Watch:
     >>> watch.alarm, watch.since
     (True, 21)
     >>> print(watch)
-    Alarm: …
+    Alarm: all rows, since 21: events 1.24 × as frequent as predicted (evidence 4.5e+25, alarm at 20).
     """
 
     def __init__(
@@ -362,18 +362,15 @@ class Watch:
         return f"Watch({len(self._looks):,} looks, {round(self._sums[0, 0]):,} rows, {len(self._names):,} segments)"
 
     def __str__(self) -> str:
-        i = self._clearest
+        i, line = self._clearest, (2 if self._segmented else 1) / self.alpha
         what = ("all rows", *map(repr, self._names))[i]
-        line = (2 if self._segmented else 1) / self.alpha
-        at = f"evidence {self._streams_text(i)} against calibration of {what} (alarm at {line:.3g}"
-        weight = f" / weight {self._weights[i - 1]:.2g}" if i else ""
+        value = _exp(self._streams.log_evidence[i])
+        found = "without bound" if value == math.inf else f"{value:.2g}"
+        weight = f" at weight {self._weights[i - 1]:.2g}" if i else ""
+        evidence = f"evidence {found}{weight}, alarm at {line:.3g}"
         state = "Alarm" if self.alarm else "No alarm"
-        error = f", since {self.since}: {self.direction}" if self.direction else ""
-        return f"{state}: {at}{weight}){error}."
-
-    def _streams_text(self, stream: int) -> str:
-        value = _exp(self._streams.log_evidence[stream])
-        return "without bound" if value == math.inf else f"{value:.2g}"
+        since = f", since {self.since}: {self.direction}" if self.direction else ""
+        return f"{state}: {what}{since} ({evidence})."
 
     # ---- state
 

@@ -1,0 +1,405 @@
+"""A watch: evidence by the formula, valid by enumeration, and a state that counts every look once."""
+
+import json
+import math
+from datetime import date
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit, logit
+
+import trueness as tn
+
+SHIFTS = [d * sign for d in (0.1, 0.2, 0.4, 0.8, 1.6) for sign in (1, -1)]
+GRID = [(d, 1.0) for d in SHIFTS] + [(0.0, s) for s in (0.5, 0.7, 0.85, 1.2, 1.5)]
+
+
+def slow_evidence(looks, grid=GRID):
+    """E from its definition: the mean over alternatives and onsets of the product of likelihood ratios."""
+    t = len(looks)
+    total = 1 / (t + 1)  # onsets that have not come
+    for shift, slope in grid:
+        for j in range(1, t + 1):
+            ratio = 1.0
+            for y, p in looks[j - 1 :]:
+                for label, score in zip(y, p, strict=True):
+                    q = expit(shift + slope * logit(score))
+                    ratio *= q / score if label else (1 - q) / (1 - score)
+            total += ratio / (j * (j + 1)) / len(grid)
+    return total
+
+
+def stream(rng, looks, n=50, *, change=None, shift=0.0, slope=1.0, law=lambda rng, n: rng.uniform(size=n)):
+    for t in range(looks):
+        p = law(rng, n)
+        q = expit(shift + slope * logit(p)) if change is not None and t >= change else p
+        yield (rng.uniform(size=n) < q).astype(int), p
+
+
+def watch_of(looks, **options):
+    watch = tn.Watch(**options)
+    for y, p in looks:
+        watch.update(y, p)
+    return watch
+
+
+def test_evidence_is_the_mean_over_alternatives_and_onsets():
+    looks = list(stream(np.random.default_rng(1), 5, 7))
+    watch = tn.Watch()
+    for t in range(5):
+        watch.update(*looks[t])
+        assert watch.evidence[""] == pytest.approx(slow_evidence(looks[: t + 1]), rel=1e-12)
+    assert watch.history[""].evidence[2] == pytest.approx(slow_evidence(looks[:3]), rel=1e-12)
+
+
+def test_another_grid_of_alternatives():
+    looks, grid = list(stream(np.random.default_rng(2), 3, 9)), [(0.3, 1.0), (-0.5, 2.0)]
+    assert watch_of(looks, alternatives=grid).evidence[""] == pytest.approx(slow_evidence(looks, grid), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")  # three rows of one class
+@pytest.mark.parametrize("bins", [None, 1, 2])
+def test_the_expected_evidence_of_calibrated_scores_is_at_most_one(bins):
+    # Every outcome of two looks of three rows, with its probability; scores differ inside the bins.
+    scores = [np.array([0.1, 0.3, 0.8]), np.array([0.2, 0.45, 0.7])]
+    expected = 0.0
+    for labels in product([0, 1], repeat=6):
+        watch, chance = tn.Watch(), 1.0
+        for p, y in zip(scores, (np.array(labels[:3]), np.array(labels[3:])), strict=True):
+            chance *= np.where(y == 1, p, 1 - p).prod()
+            watch.update(*((y, p) if bins is None else (tn.binned(y, p, bins=bins),)))
+        expected += chance * watch.evidence[""]
+    assert 0.9 < expected <= 1 + 1e-12
+    assert bins is not None or expected == pytest.approx(1, abs=1e-12)
+
+
+def test_clusters_count_as_their_mean_and_sums_are_divided_by_the_largest():
+    rng = np.random.default_rng(3)
+    y, p = np.repeat(rng.integers(0, 2, 30), 2), np.repeat(rng.uniform(size=30), 2)
+    twice = tn.Watch()
+    twice.update(y, p, cluster=np.repeat(np.arange(30), 2))
+    sums = tn.Watch()
+    sums.update(tn.tally(y, p), largest_cluster=2)
+    once = watch_of([(y[::2], p[::2])])
+    assert twice.evidence[""] == pytest.approx(once.evidence[""], rel=1e-12)
+    assert sums.evidence[""] == pytest.approx(once.evidence[""], rel=1e-12)
+    assert (twice.history[""].n[0], sums.history[""].n[0], sums.history[""].observed[0]) == (60, 60, y.sum())
+    alone = tn.Watch()
+    alone.update([1, 1], [0.3, 0.4], cluster=["a", "a"])  # one cluster is evidence, too
+    rate = [np.sqrt(np.prod([expit(d + s * logit(x)) / x for x in (0.3, 0.4)])) for d, s in GRID]
+    assert alone.evidence[""] == pytest.approx(np.mean(rate) / 2 + 0.5)
+
+
+def test_rows_sums_sketches_and_repeated_rows_agree():
+    rng = np.random.default_rng(4)
+    y, p, w = rng.integers(0, 2, 200), rng.uniform(size=200).round(2), rng.integers(0, 4, 200)
+    rows = tn.Watch()
+    rows.update(y, p, sample_weight=w)
+    for sums in (tn.tally(y, p, sample_weight=w), tn.tally(np.repeat(y, w), np.repeat(p, w))):
+        other = tn.Watch()
+        other.update(sums)
+        assert other.evidence[""] == pytest.approx(rows.evidence[""], rel=1e-10)
+        assert other.shift == rows.shift
+    sketch = tn.Watch()
+    sketch.update(tn.sketch(y, p, sample_weight=w))
+    assert sketch.evidence[""] == pytest.approx(rows.evidence[""], rel=1e-3)
+    order = rng.permutation(200)
+    shuffled = tn.Watch()
+    shuffled.update(y[order], p[order], sample_weight=w[order])
+    assert shuffled.evidence[""] == pytest.approx(rows.evidence[""], rel=1e-10)
+
+
+def test_many_rows_are_pooled_without_a_visible_change():
+    rng = np.random.default_rng(5)
+    y, p = next(stream(rng, 1, 40_000, change=0, shift=0.05))
+    p[:3], y[:3] = [0, 1, 1], [0, 1, 1]
+    many, halves = watch_of([(y, p)]), tn.Watch()
+    halves.update({"a": tn.tally(y[::2], p[::2]), "b": tn.tally(y[1::2], p[1::2])})
+    exact = tn.tally(y, p)
+    cells = exact.parts[0]
+    inside = (cells.score > 0) & (cells.score < 1)
+    x, n, e = logit(cells.score[inside]), cells.weight[inside], cells.events[inside]
+    ratios = [
+        (e * (-np.logaddexp(0, -(d + s * x)) + np.logaddexp(0, -x))).sum()
+        + ((n - e) * (-np.logaddexp(0, d + s * x) + np.logaddexp(0, x))).sum()
+        for d, s in GRID
+    ]
+    assert math.log(many.evidence[""]) == pytest.approx(math.log(np.exp(ratios).mean() / 2 + 0.5), rel=1e-3)
+
+
+def test_segments_share_the_alarm_and_are_named_by_weighted_evidence():
+    rng = np.random.default_rng(6)
+    watch = tn.Watch()
+    for t, (y, p) in enumerate(stream(rng, 30, 300)):
+        by = np.array(["north", "south", "west"])[np.arange(300) % 3]
+        bad = (by == "south") & (t >= 10)
+        y = np.where(bad, rng.uniform(size=300) < expit(logit(p) + 1.2), y)
+        watch.update(y, p, by=by, position=f"2025-{t:02}")
+    assert watch.alarm
+    assert watch.alarms == ("south",)
+    south = watch.watched[1]
+    assert (south.segment, south.listed, south.weight, south.n) == ("south", True, pytest.approx(1 / 6), 3000)
+    assert "2025-08" <= south.since <= "2025-12"
+    assert south.direction.startswith("events 1.")
+    assert list(watch.evidence) == ["", "north", "south", "west"]
+    assert "south" in watch.history
+    assert "north" not in watch.history or watch.history["north"].evidence.max() >= 2
+
+
+def test_weights_of_segments_that_come_later_and_of_those_named_before():
+    y, p = [0, 1], [0.3, 0.6]
+    late = tn.Watch()
+    for names in ("ab", "ac", "db"):
+        late.update(y, p, by=list(names))
+    weights = {one.segment: one.weight for one in late.watched}
+    assert weights == {"": 1, "a": 0.25, "b": 0.25, "c": pytest.approx(1 / 4), "d": pytest.approx(1 / 12)}
+    named = tn.Watch(segments=["a", "b", "c", "d"])
+    named.update(y, p, by=["a", "c"])
+    assert {one.segment: one.weight for one in named.watched} == {"": 1, "a": 0.25, "c": 0.25}
+    with pytest.raises(tn.InputError, match="`by` must be one of the 4 segments; got 'e'"):
+        named.update(y, p, by=["a", "e"])
+
+
+def test_the_alarm_stays_until_it_is_reset():
+    watch = tn.Watch(alpha=0.5)
+    watch.update([1] * 20, [0.2] * 20, position=1)
+    assert watch.alarm
+    for t in range(2, 60):
+        watch.update(np.arange(20) < 4, [0.2] * 20, position=t)
+    assert watch.evidence[""] < 2
+    assert watch.alarm
+    watch.reset()
+    assert (watch.alarm, watch.evidence, watch.since, watch.direction) == (False, {"": 1.0}, None, "")
+    with pytest.raises(tn.InputError, match="must be later than the last look, 59; got 59"):
+        watch.update([1, 0], [0.2, 0.3], position=59)
+    watch.update([1, 0], [0.2, 0.3])
+    assert watch.position == 60
+
+
+def test_onset_and_direction_in_words():
+    for shift, slope, words in ((0.5, 1, "events 1.1"), (0, 0.5, "overconfident"), (0, 1.5, "underconfident")):
+        watch = watch_of(stream(np.random.default_rng(7), 60, 200, change=30, shift=shift, slope=slope))
+        assert watch.alarm
+        assert 27 <= watch.since <= 34
+        assert watch.direction.startswith(words)
+        assert str(watch).startswith(f"Alarm: all rows, since {watch.since}: {watch.direction} (evidence ")
+
+
+def test_scores_of_zero_and_one_agree_or_are_refuted():
+    agree = watch_of([([0, 1, 1, 0], [0.0, 1.0, 0.5, 0.5])])
+    assert agree.evidence == watch_of([([1, 0], [0.5, 0.5])]).evidence
+    wrong = watch_of([([1, 1, 0], [0.0, 0.0, 0.5])])
+    assert (wrong.evidence[""], wrong.alarm, wrong.direction) == (
+        math.inf,
+        True,
+        "2 labels contradict scores of 0 or 1",
+    )
+    moved = watch_of([([1, 1, 0], [0.0, 0.0, 0.5])], eps=0.01)
+    assert moved.evidence == watch_of([([1, 1, 0], [0.01, 0.01, 0.5])]).evidence
+    assert tn.Watch.from_json(wrong.to_json()).evidence[""] == math.inf
+
+
+def test_the_sequence_of_the_shift_closes_in_on_it_and_says_when_it_was_not_constant():
+    found = watch_of(stream(np.random.default_rng(8), 60, 200, change=0, shift=0.4)).shift
+    assert found.low < 0.4 < found.high
+    assert found.high - found.low < 0.35
+    assert (found.constant, found.level) == (True, 0.95)
+    assert watch_of([([0, 1], [0.3, 0.6])]).shift.high == math.inf
+    changed = watch_of(stream(np.random.default_rng(9), 80, 300, change=40, shift=1.0))
+    assert not changed.shift.constant
+    assert str(changed.shift) == "The shift was not constant: begin again at the onset."
+    bins = tn.Watch()
+    bins.update(tn.binned([0, 1], [0.3, 0.6]))
+    assert bins.shift is None
+
+
+def test_the_slope_of_each_look_is_that_of_the_measure():
+    looks = list(stream(np.random.default_rng(10), 3, 400))
+    history = watch_of(looks).history[""]
+    assert history.slope == pytest.approx([tn.calibration_slope(y, p) for y, p in looks], rel=1e-6)
+    assert (history.slope_low < history.slope).all()
+    assert history.observed.tolist() == [y.sum() for y, _ in looks]
+    assert history.expected == pytest.approx([p.sum() for _, p in looks])
+    assert list(history.to_frame().columns)[:5] == ["position", "n", "observed", "expected", "evidence"]
+
+
+@pytest.mark.parametrize("form", ["rows", "sums", "bins"])
+def test_a_stored_state_goes_on_as_if_nothing_had_happened(form, tmp_path):
+    rng = np.random.default_rng(11)
+    one, two = tn.Watch(0.1, name="credit"), tn.Watch(0.1, name="credit")
+    for t, (y, p) in enumerate(stream(rng, 12, 60, change=4, shift=0.8)):
+        by = np.array(["a", "b", "c"])[: 2 + (t > 3)][np.arange(60) % (2 + (t > 3))]
+        sums = {name: (tn.tally if form == "sums" else tn.binned)(y[by == name], p[by == name]) for name in set(by)}
+        for watch in (one, two):
+            watch.update(*((y, p) if form == "rows" else (sums,)), **({"by": by} if form == "rows" else {}))
+        two.save(tmp_path / "state.json")
+        two = tn.Watch.load(tmp_path / "state.json")
+    assert two.to_json() == one.to_json()
+    assert (two.evidence, two.alarms, two.shift, two.watched) == (one.evidence, one.alarms, one.shift, one.watched)
+
+
+def test_groups_of_an_engine_are_entered_by_time():
+    rng = np.random.default_rng(12)
+    p = rng.uniform(size=400).round(2)
+    frame = pl.DataFrame(
+        {"y": (rng.uniform(size=400) < p).astype(int), "p": p}
+        | {"day": [f"2025-01-{1 + i // 100:02}" for i in range(400)], "region": ["n", "s"] * 200}
+    )
+    groups = tn.scan_groups(frame, by=["region", "day"], label="y", prob="p", bins=None)
+    assert groups.names == ("region", "day")
+    watch, rows = tn.Watch(), tn.Watch()
+    watch.update(groups, time="day", before="2025-01-04")
+    for day in sorted(set(frame["day"]))[:3]:
+        some = frame.filter(pl.col("day") == day)
+        rows.update(some["y"], some["p"], by=some["region"], position=day)
+    assert (watch.position, watch.history[""].n.tolist()) == ("2025-01-03", [100] * 3)
+    assert watch.evidence == pytest.approx(rows.evidence, rel=1e-10)
+    before = watch.to_json()
+    with pytest.raises(tn.InputError, match="must be later than the last look, '2025-01-03'; got '2025-01-01'"):
+        watch.update(groups, time="day")
+    assert watch.to_json() == before
+    alone = tn.Watch()
+    alone.update(tn.scan_groups(frame, by="day", label="y", prob="p"), time="day")
+    assert alone.history[""].position[-1] == "2025-01-04"
+
+
+def test_what_prometheus_reads():
+    watch = tn.Watch(name='a "b"')
+    watch.update([0, 1, 1], [0.2, 0.4, 0.9], by=["x", "y", "y"])
+    lines = watch.to_prometheus().splitlines()
+    assert 'trueness_watch_alarm{model="a \\"b\\""} 0.0' in lines
+    assert 'trueness_watch_rows{model="a \\"b\\"",segment="y"} 2.0' in lines
+    assert sum(line.startswith("# TYPE") for line in lines) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ([[0, 1], [0.2, 0.4]], {"position": 3}, "`position` must be later than the last look, 3; got 3"),
+        ([[0, 1], [0.2, 0.4]], {"position": "mon"}, "`position` must be of the type of the last one, 3; got 'mon'"),
+        ([[0, 1], [0.2, 0.4]], {"position": [4]}, r"`position` must be a number, text or a date; got \[4\]"),
+        ([[0, 1], [0.2, 0.4]], {"by": ["a", "b"]}, "`by` must be given at all looks or at none; this look has some"),
+        ([[0, 1], [0.2, 0.4]], {"sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
+        ([[0, 1], [0.2, 0.4]], {"largest_cluster": 2}, "`largest_cluster` is for sums"),
+        ([[0, 1], [0.2, 1.4]], {}, "`y_prob` must lie in"),
+        ([{}], {}, "`y_true` must hold the sums of at least one segment"),
+        ([{"a": 3}], {}, "`y_true` must be rows, sums or a dict of sums; got int"),
+        ([[0, 1], [0.2, 0.4]], {"time": "day"}, "`time` needs the result of `scan_groups`"),
+        ([[0, 1], [0.2, 0.4]], {"before": 3}, "`before` needs `time`"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(arguments, options, message):
+    watch = tn.Watch()
+    watch.update([0, 1], [0.2, 0.4], position=3)
+    before = watch.to_json()
+    with pytest.raises(tn.InputError, match=message):
+        watch.update(*arguments, **options)
+    assert watch.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 1.5}, "`alpha` must"),
+        ({"alternatives": []}, "`alternatives` must hold at least one pair"),
+        ({"alternatives": [(0, 1)]}, "`alternatives` must be finite shifts and positive slopes"),
+        ({"alternatives": [0.3]}, "`alternatives` must be pairs"),
+        ({"segments": ["a", "a"]}, "`segments` must be a list of different names"),
+        ({"eps": 0.7}, "`eps` must be below 1/2"),
+    ],
+)
+def test_bad_settings(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.Watch(**options)
+
+
+def test_numbers_that_are_measurements_are_no_segments():
+    watch = tn.Watch()
+    with pytest.raises(tn.InputError, match="`by` must hold categories; 'by' has many numbers"):
+        watch.update([0, 1] * 20, [0.5] * 40, by=np.linspace(0, 1, 40))
+
+
+def test_damaged_and_foreign_states_are_refused(tmp_path):
+    watch = tn.Watch()
+    watch.update([0, 1], [0.2, 0.4], position=date(2025, 1, 2))
+    text = watch.to_json()
+    state = json.loads(text)
+    for other, message in (
+        (text[:-5], "must be the text that `to_json` gave"),
+        ("[]", "must be the state of a watch"),
+        (json.dumps({**state, "schema": 2}), "must have format 1; got 2"),
+        (text.replace('"alarm": false', '"alarm": true'), "its checksum differs"),
+        (json.dumps({**state, "alpha": 0.01}), "its checksum differs"),
+    ):
+        with pytest.raises(tn.InputError, match=message):
+            tn.Watch.from_json(other)
+    (tmp_path / "x.json").write_text(text[:-5])
+    with pytest.raises(tn.InputError, match=r"File '.*x.json'"):
+        tn.Watch.load(tmp_path / "x.json")
+    assert watch.position == "2025-01-02"
+
+
+LAWS = {
+    "uniform": lambda rng, n: rng.uniform(size=n),
+    "rare": lambda rng, n: rng.beta(1, 60, n),
+    "very rare": lambda rng, n: rng.beta(0.5, 200, n),
+    "confident": lambda rng, n: rng.beta(0.3, 0.3, n),
+    "sure": lambda rng, n: rng.beta(20, 1, n),
+    "middle": lambda rng, n: rng.beta(30, 30, n),
+    "few values": lambda rng, n: rng.choice([0.1, 0.5, 0.7], n),
+    "one value": lambda _, n: np.full(n, 0.3),
+    "bimodal": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, rng.beta(2, 20, n), rng.beta(20, 2, n)),
+    "skewed": lambda rng, n: rng.beta(2, 8, n),
+    "rounded": lambda rng, n: rng.uniform(size=n).round(1).clip(0.05, 0.95),
+    "changing": lambda rng, n: rng.beta(*rng.uniform(0.5, 5, 2), n),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("form", ["rows", "bins"])
+@pytest.mark.parametrize("law", LAWS)
+def test_calibrated_streams_ring_in_at_most_alpha_over_all_looks(law, form):
+    rng, rung, runs = np.random.default_rng(13), 0, 40
+    for _ in range(runs):
+        watch = tn.Watch(alpha=0.2)
+        for y, p in stream(rng, 150, 40, law=LAWS[law]):
+            watch.update(*((y, p) if form == "rows" else (tn.binned(y, p, bins=5),)))
+            if watch.alarm:
+                break
+        rung += watch.alarm
+    assert rung <= 0.2 * runs + 2 * math.sqrt(runs * 0.2 * 0.8)
+
+
+@pytest.mark.slow
+def test_clusters_of_five_ring_in_at_most_alpha():
+    rng, rung, runs = np.random.default_rng(14), 0, 60
+    for _ in range(runs):
+        watch = tn.Watch(alpha=0.2)
+        for _ in range(100):
+            p = rng.uniform(0.1, 0.9, 8)
+            y = rng.uniform(size=8) < p
+            watch.update(np.repeat(y, 5), np.repeat(p, 5), cluster=np.repeat(np.arange(8), 5))
+        rung += watch.alarm
+    assert rung <= 0.2 * runs + 2 * math.sqrt(runs * 0.2 * 0.8)
+
+
+@pytest.mark.slow
+def test_few_of_the_listed_segments_are_calibrated():
+    # 40 segments, ten of them wrong and some arriving late; the false share at the last look.
+    rng, shares, found = np.random.default_rng(15), [], []
+    for _ in range(20):
+        watch = tn.Watch(alpha=0.2)
+        for t in range(25):
+            there = np.arange(40) < 20 + t
+            code = np.repeat(np.flatnonzero(there), 30)
+            p = rng.uniform(size=code.size)
+            y = rng.uniform(size=code.size) < expit(logit(p) + 1.0 * (code % 4 == 0))
+            watch.update(y, p, by=code.astype(str))
+        named = [int(name) for name in watch.alarms]
+        shares.append(np.mean([code % 4 != 0 for code in named]) if named else 0.0)
+        found.append(len(named))
+    assert np.mean(shares) <= 0.1 + 2 * np.std(shares) / math.sqrt(20)
+    assert np.mean(found) > 5
