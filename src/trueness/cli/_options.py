@@ -18,13 +18,13 @@ _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
 _HEADINGS = {
-    "Columns": ("label", "probs", "matrices", "weight", "by", "cluster", "grades"),
+    "Columns": ("label", "prob", "probs", "matrices", "weight", "by", "time", "cluster", "grades"),
     "Analysis": (),
     "Labels and scores": (
         *("pos_label", "labels", "missing", "from_logits", "percent", "clip_tolerance", "sum_tolerance", "rounded_to"),
     ),
     "Files": ("demo", "rows", "input_format", "separator", "decimal", "stream", "each", "groups"),
-    "Output": ("form", "output", "title", "name", "debug", "help"),
+    "Output": ("form", "output", "title", "name", "page", "debug", "help"),
 }
 """Headings of help, and the options below each; the others are the analysis."""
 

@@ -147,6 +147,7 @@ def _read_sums(sums: Any, divisor: int) -> _Sums:
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
         raise InputError("y_true", "must be rows, sums or a dict of sums", f"got {type(sums).__name__}", remedy=remedy)
     evidence = Evidence.of_sums(sums)
+    evidence.memory["one class"] = True  # small looks are expected
     evidence.require_one("a watch")
     (part,) = evidence.cells_at_means
     if not part.whole:

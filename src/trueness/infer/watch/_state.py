@@ -28,6 +28,7 @@ def to_json(watch: Any) -> str:
         "what": _WHAT,
         "schema": SCHEMA,
         **{name: getattr(watch, name) for name in _SETTINGS},
+        "about": watch.about,
         "position": watch.position,
         "alarm": watch.alarm,
         "segmented": watch._segmented,
@@ -56,7 +57,7 @@ def from_json(cls: Any, text: str) -> Any:
         raise InputError("state", "must be as it was written", "its checksum differs: it is damaged or was changed")
     settings = {name: state[name] for name in _SETTINGS}
     watch = cls(settings.pop("alpha"), **{**settings, "segments": settings["segments"] or None})
-    watch.position, watch.alarm = state["position"], state["alarm"]
+    watch.about, watch.position, watch.alarm = state["about"], state["position"], state["alarm"]
     watch._segmented, watch._first, watch._looks = state["segmented"], state["first"], state["looks"]
     watch._names = {name: i + 1 for i, name in enumerate(state["names"])}
     watch._sums = np.array(state["sums"], dtype=np.float64)

@@ -113,6 +113,8 @@ class Watch:
         if self.eps is not None and self.eps >= 0.5:
             raise InputError("eps", "must be below 1/2", f"got {self.eps}")
         self.name = str(name)
+        self.about: dict[str, Any] = {}
+        """Anything for JSON that is to be kept beside the state, such as the names of columns."""
         self.position: Position | None = None
         self._begin()
 

@@ -1,0 +1,120 @@
+"""``trueness watch``: every row counts once, and the exit code is the alarm."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import trueness as tn
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Ten days of rows, wrong in one region from the fifth on; a file of each."""
+    rng, frames = np.random.default_rng(1), []
+    for day in range(1, 11):
+        p = rng.uniform(0.1, 0.6, 300).round(3)
+        region = np.where(np.arange(300) % 2, "north", "south")
+        y = rng.uniform(size=300) < np.where((region == "north") & (day > 4), 1.5 * p, p)
+        frame = pl.DataFrame({"y": y.astype(int), "p": p, "region": region, "day": f"2025-01-{day:02}"})
+        frame.write_csv(tmp_path / f"day{day:02}.csv")
+        frames.append(frame)
+    pl.concat(frames).write_parquet(tmp_path / "all.parquet")
+    return frames
+
+
+COLUMNS = ["--label", "y", "--prob", "p"]
+
+
+def expected(frames, by=False):
+    watch = tn.Watch()
+    for frame in frames:
+        watch.update(frame["y"], frame["p"], by=frame["region"] if by else None)
+    return watch
+
+
+def test_files_are_looks_and_count_once(call, days, tmp_path):
+    first = call("watch", "s.json", "day01.csv", "day02.csv", *COLUMNS)
+    assert first.exit_code == 0
+    assert first.stdout.startswith("No alarm: ")
+    again = call("watch", "s.json", "day02.csv", "day03.csv")
+    assert "note: day02.csv was counted before and is skipped." in again.stderr
+    state = tn.Watch.load(tmp_path / "s.json")
+    assert state.history[""].n.tolist() == [300] * 3
+    assert state.evidence == pytest.approx(expected(days[:3]).evidence, rel=1e-2)
+    rest = call("watch", "s.json", *(f"day{i:02}.csv" for i in range(4, 11)), "--format", "json")
+    assert rest.exit_code == 1
+    found = json.loads(rest.stdout)
+    assert (found["alarm"], found["position"]) == (True, 10)
+    assert found["segments"][0]["n"] == 3000
+    assert call("watch", "s.json").exit_code == 1
+    assert "trueness_watch_alarm 1.0" in call("watch", "s.json", "--format", "prometheus").stdout
+    assert call("watch", "s.json", "--reset").exit_code == 0
+
+
+def test_a_column_of_dates_and_segments(call, days, tmp_path):
+    result = call("watch", "s.json", "all.parquet", *COLUMNS, "--time", "day", "--by", "region")
+    assert result.exit_code == 1
+    assert "  north: since 2025-01-0" in result.stdout
+    state = tn.Watch.load(tmp_path / "s.json")
+    assert state.alarms == ("north",)
+    assert state.evidence == pytest.approx(expected(days, by=True).evidence, rel=1e-2)
+    weeks = call(
+        "watch", "w.json", "all.parquet", *COLUMNS, "--time", "day", "--every", "week", "--before", "2025-01-06"
+    )
+    assert weeks.exit_code == 0
+    assert tn.Watch.load(tmp_path / "w.json").history[""].position == ("2025-W01",)
+    assert tn.Watch.load(tmp_path / "w.json").history[""].n.tolist() == [1500]
+
+
+def test_sums_are_looks_too(call, days, tmp_path):
+    for day in ("01", "02"):
+        call("tally", f"day{day}.csv", *COLUMNS, "--by", "region", "-o", f"{day}.tally")
+    assert call("watch", "s.json", "01.tally", "02.tally").exit_code == 0
+    state = tn.Watch.load(tmp_path / "s.json")
+    assert state.evidence == pytest.approx(expected(days[:2], by=True).evidence, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["day03.csv", "--prob", "q"], "`--prob` must be 'p', as in s.json; got 'q'"),
+        (["--alpha", "0.01"], "`--alpha` must be 0.05, as in s.json; got 0.01"),
+        (["day03.csv", "--by", "region"], "`--by` must be [], as in s.json; got ['region']"),
+        (["other/day01.csv"], "day01.csv must be as it was when it was counted; its content differs"),
+        (["nothing.csv"], "nothing.csv"),
+    ],
+)
+def test_another_question_is_refused_and_the_state_stays(call, fails, days, tmp_path, words, message):
+    call("watch", "s.json", "day01.csv", *COLUMNS)
+    (tmp_path / "other").mkdir()
+    days[1].write_csv(tmp_path / "other" / "day01.csv")
+    before = (tmp_path / "s.json").read_bytes()
+    assert message in " ".join(fails("watch", "s.json", *words).split())
+    assert (tmp_path / "s.json").read_bytes() == before
+
+
+def test_a_damaged_state_and_no_state(fails, days, tmp_path):
+    (tmp_path / "s.json").write_text('{"what": "trueness.Watch"')
+    assert "must be the text that" in fails("watch", "s.json", "day01.csv", *COLUMNS)
+    assert "Name the columns" in fails("watch", "t.json", "day01.csv")
+    assert "Give a FILE" in fails("watch", "t.json")
+    assert not (tmp_path / "t.json").exists()
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_loses_nothing(days, tmp_path):
+    words = [sys.executable, "-m", "trueness", "watch", "s.json", *(f"day{i:02}.csv" for i in range(1, 11)), *COLUMNS]
+    for wait in np.linspace(0.6, 2.0, 12):
+        process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+    subprocess.run(words, cwd=tmp_path, check=False, capture_output=True)
+    state = tn.Watch.load(tmp_path / "s.json")
+    assert state.history[""].n.tolist() == [300] * 10
+    assert state.evidence == pytest.approx(expected(days).evidence, rel=1e-2)
