@@ -83,7 +83,7 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     raise SystemExit(1 if watch.alarm else 0)
 
 
-def _opened(path: Path, options: dict[str, Any]) -> tn.Watch:
+def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
     """The watch of a state, if the options agree with it, or a new one."""
     asked = {name: options[name] for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")}
     asked["by"] = list(asked["by"])
@@ -109,7 +109,7 @@ def _fingerprint(name: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _enter(watch: tn.Watch, name: str, options: dict[str, Any]) -> None:
+def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
     """Count the rows, or the sums, of one file."""
     about, cluster = watch.about, options["largest_cluster"]
     if name.endswith(".tally"):
@@ -152,7 +152,7 @@ def _period(value: Any, option: str, every: str) -> str:
         raise InputError(option, "must hold dates such as 2025-01-31", f"got {value!r}") from None
 
 
-def _printed(watch: tn.Watch, form: str) -> str:
+def _printed(watch: "tn.Watch", form: str) -> str:
     if form == "prometheus":
         return watch.to_prometheus()
     if form == "json":

@@ -99,11 +99,8 @@ def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, 
     w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
     zero = np.zeros(y.size, dtype=np.int64)
     if codes is None:
-        columns_of = (
-            _moved(cells.score, eps),
-            *(np.asarray(v, dtype=np.float64) for v in (cells.weight, cells.events)),
-        )
-        whole = Look(*columns_of, zero[: cells.size])
+        weight, events = (np.asarray(v, dtype=np.float64) for v in (cells.weight, cells.events))
+        whole = Look(_moved(cells.score, eps), weight, events, zero[: cells.size])
     else:
         whole = _look(y, p, w, codes, zero)
     counts, looks, names = [_totals(y, sample.p, w, zero, 1)], [NOTHING], list[str]()
@@ -117,7 +114,8 @@ def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, 
         names += [v if len(columns) == 1 else f"{column.name} = {v}" for v in column.values]
     if "" in names:
         raise InputError("by", "must not hold empty names", "'' stands for all rows")
-    parts = Look(*(np.concatenate(v) for v in zip(*looks, strict=True)))
+    entries: Any = (np.concatenate(values) for values in zip(*looks, strict=True))
+    parts = Look(*entries)
     return Piece(whole, parts, tuple(names), np.concatenate(counts), False)
 
 
@@ -158,7 +156,7 @@ def _read_sums(sums: Any, divisor: int) -> _Sums:
     return _Sums(np.stack([score, weight / divisor, events / divisor]), totals, isinstance(sums, Binned))
 
 
-def by_time(groups: Any, time: str, before: Any) -> list[tuple[Position, dict[Any, Any]]]:
+def by_time(groups: Any, time: str, before: Any) -> list[tuple[Any, Any]]:
     """The groups of each position, in order."""
     names = getattr(groups, "names", None)
     if not isinstance(groups, Mapping) or names is None:
@@ -179,7 +177,7 @@ def by_time(groups: Any, time: str, before: Any) -> list[tuple[Position, dict[An
             continue
         rest = parts[:k] + parts[k + 1 :]
         looks.setdefault(place, {})[rest] = sums
-    return [(place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)]  # type: ignore[type-var]
+    return [(place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)]
 
 
 def _segment_name(key: Any) -> str:
@@ -214,5 +212,5 @@ def plain_position(given: Any) -> Position:
     if isinstance(given, np.generic):
         given = given.item()
     if isinstance(given, str) or (is_real(given) and not isinstance(given, bool) and math.isfinite(given)):
-        return given  # type: ignore[no-any-return]  # as checked
+        return given
     raise InputError("position", "must be a number, text or a date", f"got {given!r}")

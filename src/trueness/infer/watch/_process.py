@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueness._kernels.grid import GRID_CELLS, cell_of
 from trueness.typing import Bools, Floats, Ints
 
 SHIFTS = (0.1, 0.2, 0.4, 0.8, 1.6)
@@ -17,7 +16,8 @@ _STEP, _END = 0.05, 60
 """The candidates of the shift: multiples of a step, up to this many of them on either side."""
 _BLOCK = 2**13
 _MANY = 2**15
-"""With more entries, neighbouring scores are taken at their mean, in the cells of a sketch: E stays valid."""
+_FINE = 128
+"""With more entries, scores whose log-odds lie in a cell of 1/128 are taken at their mean: E stays valid."""
 
 
 class Look(NamedTuple):
@@ -42,15 +42,17 @@ class Look(NamedTuple):
     @property
     def pooled(self) -> "Look":
         """Many entries of one segment in few."""
-        if self.score.size <= _MANY:
-            return self
         inside = self.inside
-        cell = cell_of(self.score[inside])
-        sums = [np.bincount(cell, v[inside], GRID_CELLS) for v in (self.weight * self.score, self.weight, self.events)]
-        total, weight, events = (v[sums[1] > 0] for v in sums)
-        ends = [v[~inside] for v in (self.score, self.weight, self.events)]
-        columns = [np.concatenate(pair) for pair in zip((total / weight, weight, events), ends, strict=True)]
-        return Look(*columns, np.zeros(columns[0].size, dtype=np.int64))
+        if self.score.size <= _MANY or not inside.any():
+            return self
+        p = self.score[inside]
+        cell = np.floor(_FINE * (np.log(p) - np.log1p(-p))).astype(np.int64)
+        cell -= cell.min()
+        sums = [np.bincount(cell, v[inside]) for v in (self.weight * self.score, self.weight, self.events)]
+        total, weight, events = (np.asarray(v[sums[1] > 0], dtype=np.float64) for v in sums)
+        ends = (self.score[~inside], self.weight[~inside], self.events[~inside])
+        pooled: Any = [np.concatenate(pair) for pair in zip((total / weight, weight, events), ends, strict=True)]
+        return Look(*pooled, np.zeros(pooled[0].size, dtype=np.int64))
 
     def log_ratios(self, shift: Floats, slope: Floats, segments: int) -> Floats:
         r"""Σ y·log(q/p) + (1 − y)·log((1 − q)/(1 − p)) of each segment, for each alternative.
@@ -74,7 +76,7 @@ class Look(NamedTuple):
         return found
 
 
-NOTHING = Look(*(np.empty(0),) * 3, np.empty(0, dtype=np.int64))
+NOTHING = Look(np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))
 
 
 def _blocks(size: int) -> Iterator[slice]:

@@ -95,16 +95,17 @@ def _checksum(state: dict[str, Any]) -> str:
 
 def _plain(values: Any) -> list[Any]:
     """As lists; nothing happened yet, −∞, is null."""
+    found: list[Any] = values.tolist()
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        return _swap(values.tolist(), lambda v: None if v == -math.inf else v)
-    return values.tolist()  # type: ignore[no-any-return]  # of an array
+        return _swap(found, lambda v: None if v == -math.inf else v)
+    return found
 
 
-def _minus_infinity(values: Any) -> Any:
+def _minus_infinity(values: list[Any]) -> list[Any]:
     return _swap(values, lambda v: -math.inf if v is None else v)
 
 
-def _swap(values: Any, change: Callable[[Any], Any]) -> Any:
+def _swap(values: list[Any], change: Callable[[Any], Any]) -> list[Any]:
     return [_swap(one, change) if isinstance(one, list) else change(one) for one in values]
 
 

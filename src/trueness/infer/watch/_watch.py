@@ -179,7 +179,7 @@ class Watch:
         if time is not None:
             if position is not None:
                 raise InputError("position", "must not be given beside `time`", f"got {position!r}")
-            looks = by_time(y_true, time, before)
+            looks: list[tuple[Any, Any]] = by_time(y_true, time, before)
         elif before is not None:
             raise InputError("before", "needs `time`", f"got {before!r}")
         else:
@@ -384,7 +384,8 @@ class Watch:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the result of :meth:`to_json`; other or damaged text is an error."""
-        return _state.from_json(cls, text)
+        found: Self = _state.from_json(cls, text)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file; a failed write leaves the old file."""
@@ -399,7 +400,7 @@ class Watch:
     def to_prometheus(self) -> str:
         """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
         watched = self.watched
-        columns = {
+        columns: dict[str, tuple[str, Mapping[str, float]]] = {
             "evidence": ("E against calibration, by segment.", {one.segment: one.evidence for one in watched}),
             "rows": ("Rows counted, by segment.", {one.segment: one.n for one in watched}),
             "observed": ("Events, by segment.", {one.segment: one.observed for one in watched}),
