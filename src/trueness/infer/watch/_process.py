@@ -52,7 +52,7 @@ class Look(NamedTuple):
         total, weight, events = (np.asarray(v[sums[1] > 0], dtype=np.float64) for v in sums)
         ends = (self.score[~inside], self.weight[~inside], self.events[~inside])
         pooled: Any = [np.concatenate(pair) for pair in zip((total / weight, weight, events), ends, strict=True)]
-        return Look(*pooled, np.zeros(pooled[0].size, dtype=np.int64))
+        return Look(pooled[0], pooled[1], pooled[2], np.zeros(pooled[0].size, dtype=np.int64))
 
     def log_ratios(self, shift: Floats, slope: Floats, segments: int) -> Floats:
         r"""Σ y·log(q/p) + (1 − y)·log((1 − q)/(1 − p)) of each segment, for each alternative.
