@@ -18,15 +18,19 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
     assert far["numbers"]["l2"] == interval["estimate"]
     assert [far["numbers"]["low"], far["numbers"]["high"]] == interval["hull"]
     assert far["numbers"]["chance"] == floor["mean"]
-    assert far["phrase"] == f"Typically {100 * interval['estimate']:.1f} points"
-    assert f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}" in far["detail"]
-    assert f"The average gap is {100 * model['summary']['ece']:.1f}" in far["detail"]
-    # The worst range is flagged, and its score is farthest outside the interval of the rate.
-    where, bins = found["where"]["numbers"], model["bins"]
-    distance = np.maximum(
-        np.subtract(bins["interval_low"], bins["score"]), np.subtract(bins["score"], bins["interval_high"])
+    estimate, low, high = (f"{100 * interval[key]:.1f}" for key in ("estimate", "low", "high"))
+    assert far["phrase"] == f"Typically {estimate} percentage points ({low} to {high})"
+    ece = f"{100 * model['summary']['ece']:.1f}"
+    other = (
+        f"the plain average over ranges (ECE), not corrected for chance, is {ece}, where a perfectly calibrated model"
     )
-    worst = int(np.argmax(np.where(bins["outside"], distance, -1)))
+    assert f"It is a root mean square; {other} would show" in far["detail"]
+    # The range that is named is flagged and contributes most to the error.
+    where, bins = found["where"]["numbers"], model["bins"]
+    damage = np.multiply(bins["weight"], np.abs(bins["gap"]))
+    worst = int(np.argmax(np.where(bins["outside"], damage, -1)))
+    assert where["share"] == pytest.approx(damage[worst] / damage.sum())
+    assert found["where"]["detail"].startswith(f"{100 * where['share']:.0f} % of the average error comes from there. ")
     assert (where["low_edge"], where["n"]) == (bins["low_edge"][worst], bins["n"][worst])
     assert where["flagged"] == sum(bins["outside"])
     assert (where["segment"]["column"], where["segment"]["value"]) == ("region", "True")
@@ -55,7 +59,11 @@ def test_several_models_get_one_sentence_and_one_each(two):
     assert two.to_dict()["verdict"]["code"] == "miscalibrated"
     assert two.verdicts == {"fine": "no-evidence", "off": "miscalibrated"}
     own = entry(two, 1)["verdict"]
-    assert own["headline"].startswith("Not calibrated: the predictions are too")
+    assert own["headline"].startswith("Not calibrated: the predictions are overconfident")
+    # Both models show estimate and limits of one quantity.
+    phrases = [entry(two, i)["answers"]["how_far"]["phrase"] for i in range(2)]
+    shown = re.compile(r"(Typically )?[\d.]+ percentage points \([\d.]+ to [\d.]+\)")
+    assert all(map(shown.fullmatch, phrases))
     assert own["sentence"] == f"“off”: n{own['headline'][1:]} {own['certainty']}"
 
 
@@ -75,9 +83,9 @@ def test_an_error_that_is_left_has_its_limits():
     fixes, action = entry(found)["remedies"], answers(found)["action"]
     best = next(one for one in fixes["after"] if one["name"] == fixes["best"])
     error, left = (100 * one["ece_interval"]["estimate"] for one in (fixes["before"], best))
-    limits = f"{left:.1f} (95 % confidence: above 0, at most {100 * best['ece_interval']['hull'][1]:.1f})"
+    limits = f"{left:.1f} (95 % confidence: above 0 to {100 * best['ece_interval']['hull'][1]:.1f})"
     assert best["name"] == "isotonic regression"  # clearly better than the automatic map, row by row
-    assert f"the typical error goes from {error:.1f} points to {limits}." in action["detail"]
+    assert f"the typical error goes from {error:.1f} percentage points to {limits}." in action["detail"]
 
 
 def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
@@ -86,7 +94,7 @@ def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     assert found["action"]["command"] == ""
     assert found["where"]["phrase"] == "No range stands out"
     assert found["cost"]["phrase"] == "Nothing measurable"
-    assert found["how_far"]["phrase"].startswith("At most ")
+    assert re.fullmatch(r"Typically [\d.]+ percentage points \(0 to [\d.]+\)", found["how_far"]["phrase"])
     gain, words = found["cost"]["numbers"]["gain"], found["cost"]["detail"]
     assert gain < 0
     assert words.startswith(f"No map that was tried lowers the Brier score of {found['cost']['numbers']['brier']:.4f}")
@@ -168,7 +176,7 @@ def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
 
 def test_a_matrix_is_about_confidence(multiclass):
     found = answers(multiclass)
-    assert found["where"]["detail"].startswith("Confidence ")
+    assert " Confidence " in found["where"]["detail"]
     assert "Class 3: predicted" in found["where"]["detail"]
     fitted = "tn.StructuredScaling(structure='vector').fit(y_prob, y_true, labels=labels)"
     assert found["action"]["command"].startswith(f"calibrator = {fitted}\n")
@@ -239,4 +247,54 @@ def test_a_range_at_an_end_is_named_by_its_other_edge(shift, edges, words):
     p = rng.random(4_000).round(2)
     y = (rng.random(p.size) < np.clip(p + shift * ((low <= p) & (p < high)), 0, 1)).astype(int)
     found = tn.report(tn.tally(y, p), bins=edges, intervals=False)
-    assert answers(found)["where"]["phrase"] == f"Worst {words}"
+    assert answers(found)["where"]["phrase"] == f"Mostly {words}"
+
+
+def test_the_range_with_most_of_the_error_is_named_not_the_one_farthest_off():
+    """Nine tenths of the rows lie below 10 % and are off by 4 points, one hundredth above 90 % by 40."""
+    n = np.array([9_000, 900, 100])
+    p, rate = np.array([0.05, 0.5, 0.95]), np.array([0.09, 0.5, 0.55])
+    y = np.concatenate([np.arange(m) < round(m * r) for m, r in zip(n, rate, strict=True)]).astype(int)
+    found = answers(tn.report(tn.tally(y, p.repeat(n)), intervals=False))["where"]
+    assert found["phrase"] == "Mostly below 10 %"
+    assert found["numbers"]["share"] == pytest.approx(9_000 * 0.04 / (9_000 * 0.04 + 100 * 0.4))
+    assert found["detail"].startswith("90 % of the average error comes from there. Predicted 5.0 %, happened 9.0 %")
+
+
+def test_of_rare_events_observed_over_expected_leads():
+    p = np.repeat([0.005, 0.04], [6_000, 2_000])
+    y = (np.arange(8_000) % 4_000 < 30).astype(int)  # 60 events, 110 expected
+    found = answers(tn.report(tn.tally(y, p), intervals=False))
+    ratio = found["how_far"]["numbers"]
+    assert ratio["ratio"] == pytest.approx(60 / 110)
+    limits = f"{ratio['ratio_low']:.2f} to {ratio['ratio_high']:.2f}"
+    assert found["how_far"]["phrase"] == f"0.55 times the predicted events ({limits})"
+    assert "The typical error, a root mean square, is " in found["how_far"]["detail"]
+    assert " times as often." in found["where"]["detail"]
+
+
+def test_scores_of_the_other_label_are_to_be_checked_and_swapped(calibrated):
+    y, p = calibrated[:2]
+    found = tn.report(1 - y, p, intervals=False)
+    action = answers(found)["action"]
+    assert action["phrase"] == "Check the label coding or the class column"
+    assert "(slope −" in action["detail"]
+    assert action["command"] == "tn.report(y_true, y_prob, pos_label=0)"
+    assert tn.verdict(1 - y, p, pos_label=0).code == "no-evidence"
+    assert "Platt scaling would" not in found.to_text()
+    assert answers(found)["cost"]["phrase"] == "Not known before the scores are checked"
+
+
+def test_confidences_of_the_predicted_class_are_asked_about(calibrated):
+    y, p = calibrated[:2]
+    found = tn.report(y, np.maximum(p, 1 - p), intervals=False)
+    assert answers(found)["action"]["phrase"] == "Are these confidences of the predicted class?"
+    assert "predicted class? No score is below 50 %." in found.to_text().replace("\n  ", " ")
+    assert answers(found)["action"]["command"] == "tn.report(y_true == y_predicted, y_prob)"
+
+
+def test_one_score_for_all_rows_is_calibrated_and_no_use():
+    y = np.arange(4_000) % 4 == 0
+    action = answers(tn.report(y, np.full(4_000, 0.25), intervals=False))["action"]
+    assert action["phrase"] == "Look for scores that tell rows apart"
+    assert action["detail"].startswith("Every row has the score 25")

@@ -2,6 +2,8 @@
 
 import ast
 import math
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -16,7 +18,7 @@ from trueness._report.records import (
     Summary,
 )
 from trueness._report.remedies import PRIOR_CORRECTION
-from trueness._text.numbers import level_percent, number, percent, percents, points
+from trueness._text.numbers import level_percent, number, percent, percents, points, span
 from trueness._text.strings import quoted, shorten
 from trueness.infer.group._classes import worst_class
 from trueness.results import PriorShift, Verdict
@@ -33,6 +35,7 @@ _CLAUSES: dict[Code, tuple[str, str]] = {
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
 _MAP = "map.json"
+_POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _LONGEST = 30  # letters of a name
@@ -49,7 +52,7 @@ _ADVICE = {
     ),
 }
 _TYPICAL = "How far predictions are from the true rate: the root of the mean squared difference, corrected for chance "
-_TYPICAL += "(the l2 calibration error)."
+_TYPICAL += "(the l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
 TERMS = {
     "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
     "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
@@ -57,17 +60,17 @@ TERMS = {
     "recalibration": "Replacing each prediction by one that agrees better with how often the event happens.",
     "odds": "p / (1 − p): a probability of 80 % means odds of 4 to 1.",
     **dict.fromkeys(("Typically", "typical error"), _TYPICAL),
-    "smooth error": "Predictions that are too extreme but right on average, with this typical error.",
-    "points": "Percentage points: the difference between 65 % and 41 % is 24 points.",
-    "average gap": "The mean difference between prediction and observed rate over the ranges of the diagram's table "
-    "(ECE). It is above zero even for a perfect model.",
+    "percentage points": "The difference between 65 % and 41 % is 24 percentage points.",
+    "varies smoothly": "Nearby scores have similar errors. Errors that alternate from score to score cannot be seen.",
+    **dict.fromkeys(("overconfident", "too extreme"), "Predictions are too near 0 % and 100 %."),
+    **dict.fromkeys(("underconfident", "too timid"), "Predictions are too near the average."),
     "omnibus test": "Compares the outcomes in several ways at once with outcomes drawn from the predictions. p: how "
     "often such random outcomes differ from the predictions at least as much as the real ones.",
     "slope": "How strongly outcomes follow the predictions: 1 if calibrated, below 1 if predictions are too extreme "
-    "(too near 0 % and 100 %), above 1 if they are too moderate.",
+    "(too near 0 % and 100 %), above 1 if they are too moderate, below 0 if they are the wrong way round.",
     "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
     "top label": "The class with the largest score.",
-    "by chance": "The noise floor: the average gap that chance alone produces in this many rows.",
+    "by chance": "The noise floor: the ECE that chance alone produces in this many rows.",
     "l2 calibration error": "The root of the mean squared difference between prediction and true rate.",
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
@@ -92,29 +95,42 @@ def answer_questions(model: Model, provenance: Provenance, *, top_label: bool) -
 
 
 def _how_far(model: Model) -> Answer:
-    s = model.summary
-    found, chance = s.ece_interval, _chance(s)
+    """The typical error with its limits, the same for every model; of rare events, observed/expected leads."""
+    s, question = model.summary, "How far off?"
+    found, chance, ratio = s.ece_interval, _chance(s), s.estimates.get("observed_expected")
     numbers: dict[str, Any] = {"ece": s.ece, "chance": chance[0], "chance_high": chance[1]}
     numbers |= {"l2": math.nan, "low": math.nan, "high": math.nan, "level": math.nan}
-    (error,), gap = points(s.ece), "."
+    (error,), by_chance = points(s.ece), ""
     if math.isfinite(chance[0]):
-        error, by_chance = points(s.ece, chance[0])
-        gap = f"; a perfectly calibrated model would show about {by_chance} by chance."
-    gap = f"The average gap is {error}{gap}"
-    question = "How far off?"
+        error, floor = points(s.ece, chance[0])
+        by_chance = f"a perfectly calibrated model would show about {floor} by chance"
     if found is None:
-        return Answer(question, f"{error} points on average", gap if math.isfinite(chance[0]) else "", numbers)
+        return Answer(question, f"{error} percentage points on average (ECE)", _sentence(by_chance), numbers)
+    other = f"the plain average over ranges (ECE), not corrected for chance, is {error}"
+    other += f", where {by_chance}" if by_chance else ""
     if model.verdict.code == "too-good":
-        return Answer(question, "These rows cannot show it", f"Less than chance allows. {gap}", numbers)
+        return Answer(question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers)
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
-    level = level_percent(found.level)
-    if found.includes_zero:
-        return Answer(question, f"At most {points(high)[0]} points", f"At {level} confidence. {gap}", numbers)
-    estimate, *limits = points(found.estimate, low, high)
-    if float(estimate) == 0:
-        return Answer(question, f"Above 0, at most {limits[1]} points", f"At {level} confidence. {gap}", numbers)
-    return Answer(question, f"Typically {estimate} points", f"{level} confidence: {_limits(*limits)}. {gap}", numbers)
+    estimate, *ends = points(found.estimate, low, high)
+    limits, level = "0 to " + ends[1] if found.includes_zero else _limits(*ends), level_percent(found.level)
+    typical = f"{estimate} percentage points ({limits})"
+    if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
+        phrase = f"Typically {typical}" if float(estimate) > 0 else typical
+        if float(estimate) == 0 and not found.includes_zero:
+            phrase = f"Above 0, at most {ends[1]} percentage points"
+        return Answer(question, phrase, f"{level} confidence in brackets. It is a root mean square; {other}.", numbers)
+    numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
+    one = number(ratio.value, 2)
+    phrase = f"{one} times the predicted events ({span(ratio.low, ratio.high, lambda v: number(v, 2))})"
+    detail = (
+        f"Events are rare, so ratios lead; {level} confidence in brackets. The typical error, a root mean square, is "
+    )
+    return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _chance(s: Summary) -> tuple[float, float]:
@@ -127,7 +143,7 @@ def _chance(s: Summary) -> tuple[float, float]:
 
 def _limits(low: str, high: str) -> str:
     """The limits of an error above zero; a lower one that rounds to 0 is not shown as 0."""
-    return f"{low} to {high}" if float(low) > 0 else f"above 0, at most {high}"
+    return f"{low} to {high}" if float(low) > 0 else f"above 0 to {high}"
 
 
 def _where(model: Model, top_label: bool) -> Answer:
@@ -148,17 +164,19 @@ def _where(model: Model, top_label: bool) -> Answer:
     low, high = model.picture.interval_low[at], model.picture.interval_high[at]
     edges = float(b.low_edge[at]), float(b.high_edge[at])
     numbers |= {"low_edge": edges[0], "high_edge": edges[1], "score": score, "rate": rate}
-    numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at])}
+    numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at]), "share": model.picture.share(at)}
     predicted, happened, *limits = percents(score, rate, low, high)
     said, occurred = ("Confidence", "correct") if top_label else ("Predicted", "happened")
-    detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %)."
+    times = f", {number(rate / score, 2)} times as often" if model.verdict.rare and score > 0 else ""
+    detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %){times}."
+    share = f"{percent(model.picture.share(at), 0)} of the average error comes from there"
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
     where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
     if model.verdict.code in ("no-evidence", "too-few-rows"):
         phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
     else:
-        phrase = f"Worst {where}"
+        phrase, detail = f"{'Mostly' if model.picture.share(at) > 0.5 else 'Most of all'} {where}", f"{share}. {detail}"
     return Answer("Where?", phrase, f"{detail} {group}".strip(), numbers)
 
 
@@ -212,6 +230,8 @@ def _cost(model: Model) -> Answer:
     best = _best(fixes)
     if fixes is None or best is None:
         return _cost_of_sums(model.summary, model.verdict.code)
+    if model.verdict.doubt in ("inverted", "confidence"):
+        return Answer(question, "Not known before the scores are checked", "", {})
     before, code = fixes.before.brier, model.verdict.code
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
@@ -282,6 +302,8 @@ def _best(fixes: Remedies | None) -> Remedy | None:
 def _action(model: Model, provenance: Provenance) -> Answer:
     question, code, best = "What to do?", model.verdict.code, _best(model.remedies)
     power = model.summary.power
+    if model.verdict.doubt:
+        return Answer(question, *_doubt(model, provenance))
     if code == "too-few-rows" and power is not None and power.rows_needed is not None:
         more = max(0, power.rows_needed - model.summary.n)
         detail = f"{_round(more)} more, to notice an error that matters. Until then, leave the scores as they are."
@@ -337,6 +359,32 @@ def in_ten(chance: float) -> str:
     return "more than 9 of 10" if chance > 0.95 else f"about {10 * chance:.0f} of 10"
 
 
+def _doubt(model: Model, origin: Provenance) -> tuple[str, str, dict[str, Any], str]:
+    """What to check before anything else: phrase, detail, numbers and the command that shows it."""
+    doubt, fit, scores = model.verdict.doubt, origin.commands.get(model.name), origin.arguments.split(",")[0]
+    if doubt == "constant":
+        detail = (
+            f"Every row has the score {percent(model.summary.mean_score)}: right on average, and no use for ranking."
+        )
+        return "Look for scores that tell rows apart", detail, {"auc": 0.5, "discrimination": 0.0}, ""
+    if doubt == "confidence":
+        detail = (
+            "No score is below 50 %. If they are confidences of the predicted class, judge them against whether that "
+        )
+        detail += "class was right; otherwise pass the column of the event's class."
+        command = "" if fit is not None else f"tn.report(y_true == y_predicted, {scores})"
+        return "Are these confidences of the predicted class?", detail, {}, command
+    slope = model.summary.estimates["slope"].value
+    detail = f"Higher scores go with fewer events (slope {number(slope, 2)}), as if they predicted the other label. "
+    detail += "With the labels swapped, the report judges the scores again; a map would only hide the mistake."
+    swapped = "" if fit is not None else f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
+    if fit:
+        swapped = f"{_POS_LABEL.sub('', fit.replace('trueness fit', 'trueness report', 1))} --pos-label "
+        swapped += shlex.quote(str(origin.other))
+    command = "" if origin.other is None else swapped
+    return "Check the label coding or the class column", detail, {"slope": slope}, command
+
+
 def _odds_advice(shift: PriorShift) -> str:
     """What undoes a prior shift, with the digits of its factor in the verdict."""
     more = shift.weight > 1
@@ -354,14 +402,14 @@ def _change(before: Remedy, after: Remedy) -> str:
     """The error before and after: its limits rather than an estimate of zero, which would promise too much."""
     first, second = before.ece_interval, after.ece_interval
     if first is None or second is None:
-        return "average gap goes from {} to {} points".format(*points(before.ece, after.ece))
+        return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
     error, left, *limits = points(first.estimate, second.estimate, *second.hull)
     if second.includes_zero:
-        return f"typical error of {error} points is then no longer distinguishable from chance"
+        return f"typical error of {error} percentage points is then no longer distinguishable from chance"
     level = level_percent(second.level)
     if float(left) == 0:
-        return f"typical error goes from {error} points to between 0 and {limits[1]} ({level} confidence)"
-    return f"typical error goes from {error} points to {left} ({level} confidence: {_limits(*limits)})"
+        return f"typical error goes from {error} percentage points to between 0 and {limits[1]} ({level} confidence)"
+    return f"typical error goes from {error} percentage points to {left} ({level} confidence: {_limits(*limits)})"
 
 
 def _command(calibrator: str, origin: Provenance, model: str) -> str:
@@ -410,7 +458,8 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     """The verdict in words, which begin with the name of the model if there are several."""
     headline, certainty = verdict.headline, verdict.certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
-    return Conclusion(verdict.code, headline, certainty, f"{opening} {certainty}".rstrip())
+    sentence = f"{opening} {certainty}".rstrip()
+    return Conclusion(verdict.code, headline, certainty, sentence, verdict.rare, verdict.doubt)
 
 
 def overall_conclusion(models: Sequence[Model]) -> Conclusion:

@@ -121,7 +121,15 @@ def _outline(contents: Contents) -> Iterator[Piece]:
 
 def _answers(model: Model) -> Iterator[Piece]:
     answers = tuple(model.answers.values())
-    yield Items(tuple((one.question.removesuffix("?"), f"{one.phrase}. {one.detail}".strip()) for one in answers))
+    yield Items(
+        tuple(
+            (
+                one.question.removesuffix("?"),
+                f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip(),
+            )
+            for one in answers
+        )
+    )
     yield from (Code(one.command) for one in answers if one.command)
 
 
@@ -156,7 +164,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables, fixes = model_tables(model, contents), model.remedies
     before: dict[str, tuple[str, ...]] = {
         "bins": (worst_sentence(model, tables["bins"]),),
-        "remedies": () if fixes is None else (prior_shift_sentence(model.summary), remedies_sentence(fixes)),
+        "remedies": () if fixes is None else (prior_shift_sentence(model.summary), remedies_sentence(model)),
     }
     after: dict[str, tuple[str, ...]] = {
         "summary": model.notes,
@@ -211,8 +219,13 @@ def prior_shift_sentence(summary: Summary) -> str:
     )
 
 
-def remedies_sentence(remedies: Remedies) -> str:
-    """The conclusion from the comparison of calibrators."""
+def remedies_sentence(model: Model) -> str:
+    """The conclusion from the comparison of calibrators; empty if there is none."""
+    remedies = model.remedies
+    if remedies is None:
+        return ""
+    if model.verdict.doubt in ("inverted", "confidence"):
+        return "Check first whether these are the scores that were meant: a map would only hide a mistake."
     best = next((one for one in remedies.after if one.name == remedies.best), None)
     if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
         return "The table compares calibrators on held-out data."

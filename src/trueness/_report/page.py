@@ -129,7 +129,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "segments_chart": Markup(segments_chart(model)),
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
         "shift": prior_shift_sentence(model.summary),
-        "fix": "" if fixes is None else remedies_sentence(fixes),
+        "fix": remedies_sentence(model),
         "guarantee": "" if fixes is None else guarantee_sentence(fixes),
     }
 

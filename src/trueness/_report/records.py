@@ -91,6 +91,8 @@ class Provenance:
     """What a calibrator takes to be fitted on the rows, as Python."""
     cluster: str = ""
     """The further argument, or option of the command, for a map that takes clusters."""
+    other: Any = None
+    """The label that the scores do not predict, if there are two."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,10 @@ class Conclusion:
     """How certain it is: the p-value, and the limits of the error."""
     sentence: str
     """Both; of one of several models, with its name."""
+    rare: bool = False
+    """Whether events are so rare that ratios lead."""
+    doubt: str = ""
+    """Why these may not be the scores that were meant: 'inverted', 'confidence' or 'constant'; mostly empty."""
 
 
 @dataclass(frozen=True)
@@ -310,11 +316,19 @@ class Picture:
 
     @property
     def worst(self) -> int | None:
-        """The bin whose score is farthest outside the interval of its rate, among the flagged; None if none is."""
+        """The flagged bin that contributes most to the error; None if none is flagged."""
         b, low, high = self.bins, np.array(self.interval_low), np.array(self.interval_high)
         outside = np.nan_to_num(np.fmax(low - b.score, b.score - high))  # empty bins have neither score nor rate
         candidates = b.outside & (b.n > 0) if b.band else outside > 0
-        return int(np.argmax(np.where(candidates, outside, -np.inf))) if candidates.any() else None
+        return int(np.argmax(np.where(candidates, self._damage, -np.inf))) if candidates.any() else None
+
+    def share(self, at: int) -> float:
+        """The share of the ECE that comes from one bin."""
+        return float(self._damage[at] / max(self._damage.sum(), 1e-300))
+
+    @property
+    def _damage(self) -> Any:
+        return np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
 
 
 @dataclass(frozen=True)
@@ -413,7 +427,7 @@ class Contents:
 def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
-    for name in ("commands", "arguments", "cluster"):  # the answers have them, with the name of the map
+    for name in ("commands", "arguments", "cluster", "other"):  # the answers have them, with the name of the map
         del data["provenance"][name]
     data["models"] = [_model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)]
     return data

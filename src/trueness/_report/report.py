@@ -231,7 +231,7 @@ def report_rows(
     assert subject.kept is not None
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
-    origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own)
+    origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
     return Report(compute_contents(subject, read_by(by, y_true, subject.kept, crossed), *asked, origin))
 
 

@@ -42,6 +42,8 @@ class Subject:
     notes: tuple[str, ...] = ()
     event: Any = None
     """The label that the scores predict; None for sums and for several classes."""
+    other: Any = None
+    """The other label, if it occurs."""
 
     @property
     def first(self) -> Evidence:
@@ -129,7 +131,10 @@ def read_rows(
     counts = RowCounts(kept.size, n, first.dropped, first.weight, given.weights, classes)
     event = _event(y_true, rows) if classes is None and not first.two_columns else first.event
     models = dict(zip(models, found.values(), strict=True))
-    return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event)
+    values = column(y_true, "y_true").values
+    other = next((one for one in values[kept] if one != event), None) if classes is None else None
+    other = other.item() if isinstance(other, np.generic) else other
+    return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other)
 
 
 def _event(y_true: Any, rows: RowOptions) -> Any:

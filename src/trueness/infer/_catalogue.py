@@ -177,7 +177,7 @@ _TABLE = (
             of.calibration_intercept, of_line(intercept_limits), ideal=0, unit="number", better="", short="intercept",
             shown="rows events line"),
     Measure("slope", "slope", "Slope of the logistic regression of labels on the logits of the scores.",
-            "below 1: too extreme; above 1: not extreme enough", "< 1: extreme",
+            "below 1: overconfident; above 1: underconfident; below 0: the wrong way round", "0–1: too extreme",
             of.calibration_slope, of_line(slope_limits), ideal=1, unit="number", better="",
             shown="rows events line"),
     Measure("free_intercept", "intercept (free slope)",

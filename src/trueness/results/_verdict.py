@@ -22,6 +22,8 @@ SMOOTH = "if it varies smoothly with the score"
 """What every limit on an error of any shape presumes: errors that alternate from score to score are not seen."""
 NOTICED = 0.9
 """The power of what these rows are said to notice."""
+RARE = 0.05
+"""Below this event rate ratios say more than differences."""
 _UNRELATED = 0.2
 _STRENGTHS = ((0.0001, "overwhelming"), (0.001, "very strong"), (0.01, "strong"), (0.05, "clear, but not strong"))
 """Words for the evidence, by the largest p-value that they are used for."""
@@ -138,6 +140,8 @@ class Verdict(Record):
     """One factor on the odds of all scores."""
     power: DetectionPower | None = None
     """Power to detect a miscalibration that matters, unless one was found."""
+    scores: tuple[float, float] = (math.nan, math.nan)
+    """The smallest and the largest score; nan if they are not known."""
     n_certain: float = 0
     """Rows with a score of exactly 0 or 1."""
     n_certain_wrong: float = 0
@@ -152,6 +156,28 @@ class Verdict(Record):
     """Whether the scores are the largest of several classes."""
     clustered: bool = False
     """Whether rows of one cluster may depend on each other."""
+
+    @property
+    def rare(self) -> bool:
+        """Whether events are so rare that ratios lead."""
+        return not self.top_label and self.rate < RARE
+
+    @property
+    def doubt(self) -> Literal["", "inverted", "confidence", "constant"]:
+        """Why these may not be the scores that were meant, if something looks like it.
+
+        'inverted': higher scores go with fewer events; 'confidence': no score is below 1/2, and events do not follow
+        the scores or are the rarer label; 'constant': all rows have the same score, and nothing else is wrong.
+        """
+        least, most = self.scores
+        if self.top_label or self.n < 2:
+            return ""
+        if not self.rejected:
+            return "constant" if least == most and self.code == "no-evidence" else ""
+        low, high = (math.nan, math.nan) if self.slope is None else (self.slope.low, self.slope.high)
+        if 0.5 <= least < most and self.rate > 0 and (self.rate < 0.5 or low <= 0):
+            return "confidence"
+        return "inverted" if high < 0 else ""
 
     @property
     def headline(self) -> str:
@@ -193,15 +219,19 @@ class Verdict(Record):
 def _headline(v: Verdict) -> str:
     what = "confidences of the top label" if v.top_label else "predictions"
     rows = "One row is" if v.n == 1 else f"{v.n:,} rows are"
-    kinds = [words for words, _ in _kinds_of_error(v)]
+    kinds, doubt = [words for words, _ in _kinds_of_error(v)], v.doubt
     errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
+    if doubt == "confidence":
+        errors = ["no score is below 50 %, as if they were confidences of the predicted class"]
+    apart = ", but one score for all rows tells none of them apart (AUC 0.5, discrimination 0)"
+    apart = apart if doubt == "constant" else ""
     if _impossible(v):
         errors.insert(0, f"{_wrong_certainties(v)} (impossible if calibrated)")
     how = f": {', and '.join(errors)}" if errors else ""
     return {
         "miscalibrated": f"Not calibrated{how or ': predicted and observed rates differ'}",
         "slightly-miscalibrated": f"Slightly miscalibrated{how}",
-        "no-evidence": f"No sign of miscalibration{' of the top label or of any class' if v.top_label else ''}",
+        "no-evidence": f"No sign of miscalibration{' of the top label or of any class' if v.top_label else ''}{apart}",
         "too-few-rows": f"{rows} too few to tell whether the {what} are calibrated",
         "too-good": f"Too good to be true for new rows: the labels agree with the {what} better than chance allows",
         "undetermined": "Calibration could not be tested",
@@ -230,18 +260,21 @@ def _strength(pvalue: float, by: str) -> str:
 def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
     """The kinds of error whose own confidence interval shows them, in words and as a number with its limits.
 
-    The slope comes first, unless the factor of observed/expected is further from 1: that explains more of the error.
+    The slope comes first, unless the factor of observed/expected is further from 1, which explains more of the error,
+    or events are rare.
     """
     found, slope, ratio = [], v.slope, v.observed_expected
     if slope is not None and not math.isnan(slope.low) and not slope.low <= 1 <= slope.high:
         limits = _with_limits(slope)
         limits = f"below {number(slope.high, 2)}" if slope.low == -math.inf else limits
         limits = f"above {number(slope.low, 2)}" if slope.high == math.inf else limits
-        found.append((_slope_in_words(slope.low, slope.high), f"slope {limits}"))
+        found.append((_slope_in_words(slope.low, slope.high, v.top_label), f"slope {limits}"))
     if ratio is not None and math.isfinite(ratio.value) and not ratio.low <= 1 <= ratio.high:
         side = "too high on average" if ratio.value < 1 else "too low on average"
+        if v.top_label:
+            side = f"{side} ({'over' if ratio.value < 1 else 'under'}confident)"
         distance = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
-        first = slope is not None and slope.value > 0 and distance > abs(math.log(slope.value))
+        first = v.rare or (slope is not None and slope.value > 0 and distance > abs(math.log(slope.value)))
         found.insert(0 if first else len(found), (side, f"observed/expected {_with_limits(ratio)}"))
     return found
 
@@ -257,14 +290,15 @@ def _with_limits(found: Estimate) -> str:
     return f"{one} ({' to '.join(limits)})"
 
 
-def _slope_in_words(low: float, high: float) -> str:
+def _slope_in_words(low: float, high: float, top_label: bool) -> str:
+    """The spread of the scores; of a top label the mean, not the spread, is what overconfident means."""
     if low > 1:
-        return "too timid"
+        return "too timid" if top_label else "underconfident (too timid)"
     if high < 0:
         return "the wrong way round"
     if low <= 0 and high < _UNRELATED:
         return "unrelated to the labels" if low > -_UNRELATED else "unrelated to the labels or the wrong way round"
-    return "too extreme"
+    return "too extreme" if top_label else "overconfident (too extreme)"
 
 
 def _rarer_label(v: Verdict) -> str:

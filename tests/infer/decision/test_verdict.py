@@ -45,7 +45,7 @@ def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
     found = tn.verdict(drawn(0.5 + 0.5 * (scores - 0.5), scores), scores)
     assert found.code == "miscalibrated"
     assert found.sentence.startswith(
-        "Not calibrated: the predictions are too extreme. "
+        "Not calibrated: the predictions are overconfident (too extreme). "
         "The evidence is overwhelming (p < 0.0001, omnibus test); slope 0."
     )
 
@@ -66,7 +66,7 @@ def test_naive_bayes_on_breast_cancer_is_miscalibrated():
     p = GaussianNB().fit(train, known).predict_proba(test)[:, 1]
     found = tn.verdict(label, p)
     assert found.code == "miscalibrated"
-    assert found.headline.startswith("Not calibrated: the predictions are too extreme")
+    assert found.headline.startswith("Not calibrated: the predictions are overconfident (too extreme)")
     assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
 
 
@@ -286,14 +286,17 @@ def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(base):
         found = replace(
             base, slope=limits(base.slope, 0.4, low, high), observed_expected=limits(base.slope, 0.7, low, high)
         )
-        assert ("too extreme and too high on average" in found.headline) is words
+        assert ("overconfident (too extreme) and too high on average" in found.headline) is words
         assert ("slope 0.40 (0.10 to 0.90); observed/expected 0.70 (0.10 to 0.90)" in found.certainty) is words
         assert found.headline.startswith("Not calibrated: ")
 
 
 def test_the_larger_error_is_named_first(base):
     slope, ratio = limits(base.slope, 0.96, 0.93, 0.99), limits(base.slope, 0.12, 0.11, 0.13)
-    assert "too high on average and too extreme" in replace(base, slope=slope, observed_expected=ratio).headline
+    assert (
+        "too high on average and overconfident (too extreme)"
+        in replace(base, slope=slope, observed_expected=ratio).headline
+    )
 
 
 @pytest.mark.parametrize(
@@ -307,10 +310,52 @@ def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
 
 @pytest.mark.parametrize(
     ("low", "high", "words"),
-    [(-0.1, 0.1, "unrelated to the labels"), (-0.4, -0.1, "the wrong way round"), (1.2, 2, "too timid")],
+    [
+        (-0.1, 0.1, "unrelated to the labels"),
+        (-0.4, -0.1, "the wrong way round"),
+        (1.2, 2, "underconfident (too timid)"),
+    ],
 )
 def test_the_slope_is_put_into_words(base, low, high, words):
     assert words in replace(base, slope=limits(base.slope, (low + high) / 2, low, high)).headline
+
+
+def test_the_mean_of_a_top_label_is_over_or_underconfident(base):
+    top = replace(base, top_label=True, slope=limits(base.slope, 0.8, 0.7, 0.9))
+    for value, words in ((0.8, "too high on average (overconfident)"), (1.2, "too low on average (underconfident)")):
+        found = replace(top, observed_expected=limits(base.slope, value, value - 0.1, value + 0.1))
+        assert found.headline.startswith("Not calibrated: the confidences of the top label are ")
+        assert words in found.headline
+        assert " too extreme" in found.headline
+
+
+def test_scores_that_may_not_be_meant_are_doubted(base, scores):
+    """Scores of the other label, confidences of the predicted class, and one score for all rows."""
+    y = drawn(scores, scores)
+    assert tn.verdict(1 - y, scores).doubt == "inverted"
+    found = tn.verdict(y, np.maximum(scores, 1 - scores))
+    assert found.doubt == "confidence"
+    assert found.scores == (np.maximum(scores, 1 - scores).min(), np.maximum(scores, 1 - scores).max())
+    assert found.headline == (
+        "Not calibrated: no score is below 50 %, as if they were confidences of the predicted class."
+    )
+    found = tn.verdict(y, np.full(y.size, y.mean()))
+    assert found.doubt == "constant"
+    assert found.headline == (
+        "No sign of miscalibration, but one score for all rows tells none of them apart (AUC 0.5, discrimination 0)."
+    )
+    high = 0.5 + scores / 2
+    for p, truth in ((scores, scores), (high, high), (high, high - 0.1)):
+        assert tn.verdict(drawn(truth, p), p).doubt == ""  # calibrated, or overconfident about frequent events
+    assert base.doubt == ""
+
+
+def test_ratios_lead_if_events_are_rare(base):
+    slope, ratio = limits(base.slope, 0.5, 0.4, 0.6), limits(base.slope, 0.9, 0.8, 0.95)
+    for rate, first in ((0.049, "observed/expected"), (0.05, "slope")):
+        found = replace(base, rate=rate, slope=slope, observed_expected=ratio)
+        assert found.rare is (rate < 0.05)
+        assert found.certainty.split("; ")[1].startswith(first)
 
 
 def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):

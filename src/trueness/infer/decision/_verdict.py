@@ -94,7 +94,7 @@ def verdict(
     >>> data = tn.simulate.demo()
     >>> found = tn.verdict(data.y_true, data.y_prob)
     >>> found.code, found.headline
-    ('miscalibrated', 'Not calibrated: the predictions are too extreme and too high on average.')
+    ('miscalibrated', 'Not calibrated: the predictions are overconfident (too extreme) and too high on average.')
     """
     level = checked_level(level)
     check_drawn_level(level, "a verdict")
@@ -161,7 +161,8 @@ def judge(
     # Fractional weights in clusters have no test, but a set that zero is tested for.
     rejected = test.pvalue <= alpha if test is not None else interval is not None and not interval.includes_zero
     flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
-    inside = None if evidence.tally is None else inside_cells(evidence.tally.parts[0])
+    part = None if evidence.tally is None else evidence.tally.parts[0]
+    inside = None if part is None else inside_cells(part)
     score, rate, _ = evidence.means
     return Verdict(
         code=_code(test, interval, evidence.sums.n, rate, alpha, power, rejected=rejected, flagged=bool(flags)),
@@ -178,6 +179,7 @@ def judge(
         observed_expected=estimates.get("observed_expected"),
         prior_shift=prior_shift,
         power=power,
+        scores=(math.nan, math.nan) if part is None else (float(part.score[0]), float(part.score[-1])),
         n_certain=0 if inside is None else inside.certain,
         n_certain_wrong=0 if inside is None else inside.wrong,
         flags=flags,
