@@ -18,11 +18,15 @@ from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
     StratifiedGroupKFold,
+    TimeSeriesSplit,
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.metadata_routing import MetadataRouter
 from toy_calibrators import Shares
@@ -91,6 +95,43 @@ def test_out_of_fold_probabilities_come_from_other_folds_alone(ensemble):
     for rest, test in KFold(4).split(X):
         wanted = Shares(4).fit(scores[rest], Y[rest]).predict(scores[test])
         assert fitted.oof_proba_[test, 1].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_a_time_series_is_scored_by_classifiers_of_the_past(ensemble):
+    w = RNG.uniform(0.5, 2, N)
+    cv = TimeSeriesSplit(3)  # 100 rows each; the first are in no test part
+    fitted = CalibratedClassifier(GaussianNB(), Shares(2), cv=cv, ensemble=ensemble).fit(X, Y, w)
+    scores, maps = np.full(N, np.nan), []
+    for train, test in cv.split(X):
+        scores[test] = GaussianNB().fit(X[train], Y[train], w[train]).predict_proba(X[test])[:, 1]
+        maps.append(Shares(2).fit(scores[test], Y[test], w[test]))
+    every = maps if ensemble else [Shares(2).fit(scores[100:], Y[100:], w[100:])]
+    assert [one.shares_.tolist() for one in fitted.calibrators_] == [one.shares_.tolist() for one in every]
+    assert np.array_equal(fitted.oof_uncalibrated_[:, 1], scores, equal_nan=True)
+    others = np.r_[100:200, 300:400]
+    wanted = Shares(2).fit(scores[others], Y[others], w[others]).predict(scores[200:300])
+    assert fitted.oof_proba_[200:300, 1].tolist() == wanted.tolist()
+    assert np.isnan(fitted.oof_proba_).sum(axis=0).tolist() == [100, 100]
+
+
+def test_a_frozen_classifier_and_a_time_series_calibrate_every_row():
+    model = GaussianNB().fit(NEW, np.arange(50) % 2)
+    fitted = CalibratedClassifier(FrozenEstimator(model), Shares(4), cv=TimeSeriesSplit(3)).fit(X, Y)
+    scores = model.predict_proba(X)[:, 1]
+    assert fitted.calibrators_[0].shares_.tolist() == Shares(4).fit(scores, Y).shares_.tolist()
+    assert not np.isnan(fitted.oof_uncalibrated_).any()
+    assert np.isnan(fitted.oof_proba_[:, 1]).sum() == 100
+
+
+def test_moved_scores_are_told_once_per_fit():
+    trees = DecisionTreeClassifier(max_depth=3, random_state=0)  # leaves of one class
+    inner = CalibratedClassifier(trees, recalibrate.TemperatureScaling(from_logits=True))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make_pipeline(StandardScaler(), CalibratedClassifier(inner)).fit(X, Y)
+        tn.validate(inner, X, Y, floor=False)
+    assert [one.category for one in caught] == [MovedScoresWarning] * 2
 
 
 def test_the_label_of_a_row_has_no_part_in_its_own_calibration():
@@ -244,12 +285,13 @@ class OddProba(Odd):
         (CalibratedClassifier(cv=2.5), Y, "`cv` must be a whole number ≥ 2.*; got 2.5"),
         (CalibratedClassifier(cv="prefit"), Y, r"got 'prefit'. Pass a fitted classifier as `FrozenEstimator\(cl"),
         (CalibratedClassifier(cv=N + 1), Y, f"`cv` must split the {N} rows into folds; it cannot: "),
-        (CalibratedClassifier(cv=[]), Y, "at least two folds .*; its 0 test parts hold 0 rows"),
-        (CalibratedClassifier(cv=[(1, 2), (2, 1)]), Y, "its 2 test parts hold 2 rows, 2 of them different, of 400"),
+        (CalibratedClassifier(cv=[]), Y, "`cv` must have at least two folds; it has 0"),
+        (CalibratedClassifier(cv=[(1, 2), (2, 400)]), Y, "`cv` must have row numbers from 0 to 399; got 2 to 400"),
+        (CalibratedClassifier(cv=[(1, 2), ([2, 1], 1)]), Y, "test rows out of the training part; fold 1 does not"),
         (CalibratedClassifier(LinearRegression()), Y, "`estimator` must be .*; LinearRegression is a regressor. Use"),
         (CalibratedClassifier(GaussianNB), Y, r"got the class GaussianNB. `GaussianNB\(\)` makes an instance"),
         (CalibratedClassifier("forest"), Y, r"`estimator` must be a classifier such as .*, or None; got 'forest'"),
-        (CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)), Y, "every row into exactly one test part"),
+        (CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)), Y, "`cv` must put no row into two test parts"),
         (CalibratedClassifier(GaussianNB(), Shares()), np.arange(N) == 3, "must have the classes False, True once fit"),
         (CalibratedClassifier(Odd(), Shares()), Y, "must have `predict_proba` or `decision_function`; it has neither"),
         (CalibratedClassifier(OddProba(3), Shares()), Y, r"`estimator.predict_proba` must return shape \(80, 2\)"),

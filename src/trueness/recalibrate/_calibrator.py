@@ -328,6 +328,30 @@ def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:
         raise InputError(name, "must take a single score, such as `PlattScaling()`", got)
 
 
+@contextmanager
+def _collected() -> Iterator[list[warnings.WarningMessage]]:
+    """A list that holds the library's warnings given inside, afterwards; those of other libraries are passed on."""
+    own: list[warnings.WarningMessage] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TruenessWarning)
+        yield own
+    for one in caught:
+        if issubclass(one.category, TruenessWarning):
+            own.append(one)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+@contextmanager
+def warn_once() -> Iterator[None]:
+    """Of the library's warnings given inside, by the fits of many models, give the last of each class."""
+    with _collected() as caught:
+        yield
+    last = {one.category if one.category is not TruenessWarning else str(one.message): one for one in caught}
+    for one in last.values():
+        warn(str(one.message), one.category)
+
+
 class WarningsByName:
     """The warnings of many fits, given once per category with the names of the fits they come from."""
 
@@ -337,15 +361,11 @@ class WarningsByName:
 
     @contextmanager
     def of(self, name: Any) -> Iterator[None]:
-        """Keep the warnings given inside under `name`; those of other libraries are passed on."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", TruenessWarning)
+        """Keep the warnings given inside under `name`."""
+        with _collected() as caught:
             yield
         for warning in caught:
-            if issubclass(warning.category, TruenessWarning):
-                self._messages.setdefault(warning.category, {}).setdefault(repr(name), str(warning.message))
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            self._messages.setdefault(warning.category, {}).setdefault(repr(name), str(warning.message))
 
     def give(self) -> None:
         """Give the warnings."""

@@ -25,7 +25,14 @@ from trueness._input.sample import check_weights, row_weights
 from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, remedies, warn
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, WarningsByName, check_flag, inner_calibrator, with_parameters
+from trueness.recalibrate._calibrator import (
+    Calibrator,
+    WarningsByName,
+    check_flag,
+    inner_calibrator,
+    warn_once,
+    with_parameters,
+)
 from trueness.recalibrate._multiclass import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -51,9 +58,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         :class:`OneVsRest`. A calibrator of probabilities gets `predict_proba`, or else `decision_function` as log-odds;
         a calibrator of logits gets `decision_function`, or else the logarithm of `predict_proba`.
     cv : int, splitter or iterable of (train, test), default 5
-        Folds; every row must be in exactly one test part. An int (None: 5) means stratified folds in row order. A
-        splitter that needs groups, such as ``GroupKFold(5)``, gets them from `fit` if metadata routing is enabled;
-        otherwise pass ``list(GroupKFold(5).split(X, y, groups))``.
+        Folds; no row may be in two test parts. The calibrator is fitted on the rows that are in one, which with
+        ``TimeSeriesSplit`` are all but the first. An int (None: 5) means stratified folds in row order. A splitter that
+        needs groups, such as ``GroupKFold(5)``, gets them from `fit` if metadata routing is enabled; otherwise pass
+        ``list(GroupKFold(5).split(X, y, groups))``.
     ensemble : bool, default False
         False: one calibrator is fitted on the scores of all folds, and the classifier is refitted on all rows. True:
         each fold's classifier has its own calibrator, fitted on that fold, and the probabilities of the pairs are
@@ -70,7 +78,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     calibrators_ : list of Calibrator
         The calibrators of `estimators_`. Each can be saved as JSON.
     oof_proba_ : array of shape (n, K)
-        Out-of-fold calibrated probabilities of the rows passed to `fit`: use these to evaluate calibration.
+        Out-of-fold calibrated probabilities of the rows passed to `fit`: use these to evaluate calibration. Rows in no
+        test part have nan.
     oof_uncalibrated_ : array of shape (n, K)
         Out-of-fold probabilities of the classifier, before calibration.
 
@@ -125,20 +134,32 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         check_jobs(self.n_jobs)
         estimator = self._estimator()
         X, y = self._check(X, y, estimator)
-        arguments = _fit_arguments(self, estimator, checked_weights(sample_weight, y.size), params)
-        codes = self._codes(y)
-        folds = self._folds(X, codes, arguments.splitter)
-        scores = self._fold_scores(estimator, X, y, arguments.estimator, folds)
-        rows = CalibrationSet(scores, codes, arguments.weights, None)
-        self._fit_calibrators(rows, folds)
-        if not self.ensemble:
-            self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
-        self.oof_uncalibrated_ = _as_probabilities(scores, self._new_calibrator()._scale)
-        self.oof_proba_ = self._cross_fit(rows, folds)
+        with warn_once():
+            arguments = _fit_arguments(self, estimator, checked_weights(sample_weight, y.size), params)
+            self._fit(estimator, X, y, arguments)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
         return self
+
+    def _fit(self, estimator: Any, X: Any, y: NDArray[Any], arguments: "_FitArguments") -> None:
+        codes = self._codes(y)
+        folds = self._folds(X, codes, arguments.splitter)
+        scored = np.sort(np.concatenate([test for _, test in folds]))
+        scores = self._fold_scores(estimator, X, y, arguments.estimator, folds)
+        if self._frozen:
+            scored = np.arange(y.size)
+        rows = CalibrationSet(scores, codes, arguments.weights, None)
+        tests = [np.searchsorted(scored, test) for _, test in folds]
+        if scored.size < y.size:
+            w = arguments.weights
+            rows = rows._replace(y=codes[scored], w=None if w is None else w[scored])
+        self._fit_calibrators(rows, tests)
+        if not self.ensemble:
+            self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
+        self.oof_uncalibrated_, self.oof_proba_ = np.full((2, y.size, self.classes_.size), np.nan)
+        self.oof_uncalibrated_[scored] = _as_probabilities(scores, self._new_calibrator()._scale)
+        self.oof_proba_[scored] = self._cross_fit(rows, tests)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What classifier, calibrator and splitter request in `fit`."""
@@ -209,17 +230,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
         return np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
 
-    def _folds(self, X: Any, codes: Ints, arguments: dict[str, Any]) -> list[Ints]:
-        """The test parts; every row is in exactly one of them."""
+    def _folds(self, X: Any, codes: Ints, arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so a fold without some class does no harm
                 warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            folds = [test for _, test in split_rows(self.cv, X, codes, arguments)]
-        every = np.concatenate([np.ravel(test) for test in folds]) if folds else np.empty(0)
-        if len(folds) < 2 or not np.array_equal(np.sort(every), np.arange(codes.size)):
-            demand = "must have at least two folds and put every row into exactly one test part"
-            different = f"{every.size:,} rows, {np.unique(every).size:,} of them different, of {codes.size:,}"
-            raise InputError("cv", demand, f"its {len(folds):,} test parts hold {different}")
+            folds = split_rows(self.cv, X, codes, arguments)
+        if len(folds) < 2:
+            raise InputError("cv", "must have at least two folds", f"it has {len(folds)}")
         return folds
 
     def _new_calibrator(self) -> Calibrator:
@@ -234,21 +251,20 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return base_scores(estimator, X, self.classes_, calibrator._scale, matrix=matrix)
 
     def _fold_scores(
-        self, estimator: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any], folds: list[Ints]
+        self, estimator: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any], folds: list[tuple[Ints, Ints]]
     ) -> Floats:
-        """The score of each row from a classifier that was not fitted on it."""
+        """Scores of the rows in test parts, in row order, from classifiers that were not fitted on them."""
         if self._frozen:
             return self._scores(estimator, X)
 
-        def fit_and_score(test: Ints) -> tuple[Any, Floats]:
-            train = np.setdiff1d(np.arange(y.size), test)
+        def fit_and_score(train: Ints, test: Ints) -> tuple[Any, Floats]:
             fitted = clone(estimator).fit(_safe_indexing(X, train), y[train], **_of_rows(arguments, train, y.size))
             return fitted, self._scores(fitted, _safe_indexing(X, test))
 
-        pairs = Parallel(n_jobs=self.n_jobs)(delayed(fit_and_score)(test) for test in folds)
+        pairs = Parallel(n_jobs=self.n_jobs)(delayed(fit_and_score)(*fold) for fold in folds)
         self.estimators_ = [fitted for fitted, _ in pairs]
         scores = np.concatenate([score for _, score in pairs])
-        return np.asarray(scores[np.argsort(np.concatenate(folds), kind="stable")])
+        return np.asarray(scores[np.argsort(np.concatenate([test for _, test in folds]))])
 
     def _fit_calibrators(self, rows: CalibrationSet, folds: list[Ints]) -> None:
         if not self.ensemble:
@@ -268,7 +284,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return calibrator.fit(rows.p, self.classes_[rows.y], rows.w, labels=self.classes_.tolist())
 
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
-        p = np.empty((rows.y.size, self.classes_.size))
+        p = np.full((rows.y.size, self.classes_.size), np.nan)  # a frozen classifier scores rows in no test part, too
         with warnings.catch_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.
             warnings.simplefilter("ignore", TruenessWarning)
@@ -311,14 +327,26 @@ def takes_groups(cv: Any) -> bool:
 
 
 def split_rows(cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
-    """Row numbers of the training and the test part of each fold."""
+    """Row numbers of the training and the test part of each fold; no row is in two test parts, or in both of one."""
     try:
         splits = as_splitter(cv, y, classifier=True).split(X, y, **arguments)
         folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
     except (TypeError, ValueError) as reason:
         got = f"it cannot: {str(reason).rstrip('.')}"
         raise InputError("cv", f"must split the {y.size:,} rows into folds", got) from reason
-    return [tuple(np.flatnonzero(part) if part.dtype == np.bool_ else part for part in fold) for fold in folds]  # type: ignore[misc]
+    folds = [tuple(np.flatnonzero(p) if p.dtype == np.bool_ else np.ravel(p) for p in fold) for fold in folds]  # type: ignore[misc]
+    every = np.concatenate([np.empty(0, np.int64), *(test for _, test in folds)])
+    for part in (every, *(train for train, _ in folds)):
+        if part.size and not (part.dtype.kind in "iu" and part.min() >= 0 and part.max() < y.size):
+            got = f"got {part.min()!s} to {part.max()!s}"
+            raise InputError("cv", f"must have row numbers from 0 to {y.size - 1:,}", got)
+    repeated = every.size - np.unique(every).size
+    if repeated:
+        raise InputError("cv", "must put no row into two test parts", f"{repeated:,} rows are repeated")
+    for number, (train, test) in enumerate(folds):
+        if np.intersect1d(train, test).size:
+            raise InputError("cv", "must keep test rows out of the training part", f"fold {number} does not")
+    return folds
 
 
 def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
