@@ -25,6 +25,7 @@ def written(monkeypatch):
         # Set here: pytest puts its own stream back between the fixtures and the test.
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setattr(_progress, "_PATIENCE", patience)
+        monkeypatch.setattr(_progress, "_STARTED", time.monotonic())
         with _progress.progress_bar("Reading [bold]\x1b[31mx") as report:
             for done in range(5):
                 report(done, 5)

@@ -18,6 +18,8 @@ Progress: TypeAlias = Report | bool
 
 _PATIENCE = 0.5
 _PAUSE = 0.1
+_STARTED = time.monotonic()
+"""About when the command was started: libraries are imported before the first bar, and that counts as waiting."""
 _WIDTH = 30
 _LABEL = 40
 
@@ -40,7 +42,7 @@ def progress_bar(label: str) -> Iterator[Report]:
     from threading import Timer  # only on a terminal
 
     bar = _Bar(label)
-    timer = Timer(_PATIENCE, bar.draw)  # the first step may take long
+    timer = Timer(max(0.0, _STARTED + _PATIENCE - time.monotonic()), bar.draw)  # the first step may take long
     timer.daemon = True
     timer.start()
     try:

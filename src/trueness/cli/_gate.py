@@ -11,6 +11,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Model, Request, group_columns, model_column
@@ -253,7 +254,8 @@ def _deliver(
     subjects: Sequence[Subject], bounds: Bounds, about: dict[str, Any], notes: Sequence[str], target: Target
 ) -> None:
     """Judge, print the findings, and exit with 1 unless all pass."""
-    found = bounds.judge(subjects)
+    with progress_bar("Judging"):
+        found = bounds.judge(subjects)
     groups = {one.names: one.group for one in subjects}
     by = group_columns(one.by for one in groups.values())
     columns = [

@@ -54,8 +54,11 @@ def warning(*texts: str, about: str = "") -> None:
 
 def print_paragraph(text: str) -> None:
     """Print a paragraph on standard error, wrapped on a terminal only: a log keeps it in one line."""
-    on_terminal = sys.stderr.isatty()
-    click.echo(wrap(text, shutil.get_terminal_size().columns) if on_terminal else visible(text), err=True)
+    if sys.stderr.isatty():  # where a progress bar may stand
+        text = f"\r\x1b[K{wrap(text, shutil.get_terminal_size().columns)}"
+        click.echo(text, err=True)
+    else:
+        click.echo(visible(text), err=True)
 
 
 @contextmanager

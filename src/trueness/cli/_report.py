@@ -117,15 +117,15 @@ def _write(report: "Report", target: Target) -> None:
 
 
 def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
-    from trueness._report.records import Provenance
-    from trueness._report.report import report_rows, today
-
     require_rows(rows.source, len(rows))
     rows.check_shapes()
-    commands = {model.name: _fit_command(rows, model) for model in rows.choice.models}
-    cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
-    origin = Provenance(rows.source, rows.choice.label, None, today(), commands, cluster=cluster)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
+        from trueness._report.records import Provenance
+        from trueness._report.report import report_rows, today
+
+        commands = {model.name: _fit_command(rows, model) for model in rows.choice.models}
+        cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
+        origin = Provenance(rows.source, rows.choice.label, None, today(), commands, cluster=cluster)
         scores, one = rows.model_scores()
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         result = report_rows(

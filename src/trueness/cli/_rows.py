@@ -9,6 +9,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
+from trueness._progress import progress_bar
 from trueness.cli._columns import Choice, Group, Model, Request, choose
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, Wording
@@ -229,7 +230,8 @@ class Dataset:
 
     def rows(self) -> Rows:
         """All rows at once."""
-        columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
+        with progress_bar(f"Reading {self.source.name}"):
+            columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
         return Rows(columns, self.choice, self.source, self.request)
 

@@ -7,6 +7,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._progress import progress_bar
 from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns, model_column
@@ -94,7 +95,8 @@ def command(**options: Any) -> None:
         if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
     rows = read_rows(Request.pop_from(options))
-    results = list(_results(rows, settings, equivalence))
+    with progress_bar("Testing"):
+        results = list(_results(rows, settings, equivalence))
     _adjust(results)
     top = kind in (None, "confidence") and options["k"] in (None, 1) and rows.is_matrix(rows.choice.models[0])
     if kind is None and options["k"] is None:
