@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import re
 import reprlib
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
 # Libraries whose containers narwhals reads. The type of a container names its library, so that none is imported here.
 _FRAME_LIBRARIES = frozenset({"pandas", "polars", "pyarrow", "modin", "cudf", "duckdb", "dask", "ibis", "pyspark"})
 _TEXT = str | bytes | bytearray
+_SINGULAR = {"do": "does", "are": "is", "have": "has"}
 _EXACT = 2.0**53  # whole numbers up to here are floats
 
 
@@ -212,14 +214,25 @@ def is_decimal(entry: Any) -> bool:
 
 def refuse_missing(name: str, missing: Bools) -> NoReturn:
     """Raise for rows with missing values."""
-    count = int(missing.sum())
-    raise InputError(
-        name,
-        "must not have missing values",
-        f"{count:,} of {missing.size:,} rows {('have' if count > 1 else 'has')} one, the first",
-        place=first_place(missing),
-        remedy=DROP_MISSING,
-    )
+    refuse_bad(name, "must not have missing values", missing, "rows have one, the first", remedy=DROP_MISSING)
+
+
+def refuse_bad(
+    name: str, demand: str, bad: Bools, words: str, rows: Ints | None = None, remedy: Remedy | str = ""
+) -> NoReturn:
+    """Raise for bad values: how many there are, and where the first is; `rows` are the user's row numbers."""
+    raise InputError(name, demand, some(int(bad.sum()), bad.size, words), place=first_place(bad, rows), remedy=remedy)
+
+
+def some(count: int, total: int, words: str) -> str:
+    """How many of how many, with a verb that agrees.
+
+    >>> some(2, 3, "values do not"), some(1, 3, "values do not")
+    ('2 of 3 values do not', '1 of 3 values does not')
+    """
+    if count == 1:
+        words = re.sub(r"\b(do|are|have)\b", lambda verb: _SINGULAR[verb[0]], words, count=1)
+    return f"{count:,} of {total:,} {words}"
 
 
 def numbers_of(objects: NDArray[Any], name: str) -> Column:
@@ -260,11 +273,6 @@ def first_place(bad: Bools, rows: Ints | None = None) -> Place:
     """Where the first bad value is; `rows` are the user's row numbers, if some rows were dropped."""
     row, *column = np.unravel_index(int(np.argmax(bad)), bad.shape)
     return Place(int(row) if rows is None else int(rows[row]), *map(int, column))
-
-
-def is_or_are(count: int) -> str:
-    """The verb that agrees with a count."""
-    return "are" if count > 1 else "is"
 
 
 def _a(noun: str) -> str:

@@ -3,12 +3,12 @@
 import numbers
 import reprlib
 from collections.abc import Hashable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Categories, Column, column, first_place, is_missing, is_or_are, refuse_missing
+from trueness._input.columns import Categories, Column, column, is_missing, refuse_bad, refuse_missing
 from trueness._input.scores import format_value
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Ints
@@ -173,13 +173,9 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
         fits = len(found) == n_classes
         hint = f"`labels=[{_list_labels(found)}]`" if fits else "`labels=` with their names"
         text = f"Other labels are named in column order: {hint}."
-        raise InputError(
-            NAME,
-            f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`",
-            _first_bad_label(values, bad),
-            place=first_place(bad, rows),
-            remedy=Remedy("labels-order", text, found if fits else None),
-        )
+        remedy = Remedy("labels-order", text, found if fits else None)
+        demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
+        _refuse_labels(demand, values, bad, rows, remedy)
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
 
 
@@ -202,12 +198,14 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     elif len(found) == 1:
         text = f"Say what it means: `pos_label={found[0]}`, or `labels=[…]` with the event last."
         remedy = Remedy("pos-label", text, found[0])
-    raise InputError(NAME, "must be 0 or 1", _first_bad_label(y, bad), place=first_place(bad, rows), remedy=remedy)
+    _refuse_labels("must be 0 or 1", y, bad, rows, remedy)
 
 
-def _first_bad_label(y: NDArray[Any], bad: Bools) -> str:
-    count = int(bad.sum())
-    return f"{count:,} of {y.size:,} labels {is_or_are(count)} not, the first is {_format_label(y[np.argmax(bad)])}"
+def _refuse_labels(demand: str, y: NDArray[Any], bad: Bools, rows: Ints | None, remedy: Remedy | str = "") -> NoReturn:
+    first = y[np.argmax(bad)]
+    value = first.item() if isinstance(first, np.generic) else first  # 2, not np.int64(2)
+    shown = format_value(value) if isinstance(value, float) else reprlib.repr(value)
+    refuse_bad(NAME, demand, bad, f"labels are not, the first is {shown}", rows, remedy)
 
 
 def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
@@ -275,21 +273,13 @@ def _positions(values: NDArray[Any], order: list[Any], rows: Ints | None, source
         codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[inverse.ravel()]
     bad = codes < 0
     if bad.any():
-        demand = f"must hold values named in {source} ({_list_labels(order)})"
-        raise InputError(NAME, demand, _first_bad_label(values, bad), place=first_place(bad, rows))
+        _refuse_labels(f"must hold values named in {source} ({_list_labels(order)})", values, bad, rows)
     return np.asarray(codes)
 
 
 def _kind_of(values: NDArray[Any]) -> str:
     kinds = {type(v) for v in values} if values.dtype.kind == "O" else {values.dtype.type}
     return next((name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects")
-
-
-def _format_label(value: Any) -> str:
-    """A label as the user would write it: 2, not np.int64(2)."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return format_value(value) if isinstance(value, float) else reprlib.repr(value)
 
 
 def _list_labels(found: Sequence[Any]) -> str:

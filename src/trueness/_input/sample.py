@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
-from trueness._input.columns import Column, by_row, categories_of, column, first_place, is_or_are, refuse_missing
+from trueness._input.columns import Column, by_row, categories_of, column, first_place, refuse_bad, refuse_missing
 from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
 from trueness._input.scores import (
     clip_scores,
@@ -163,13 +163,8 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         refuse_nan(w, "sample_weight", rows)
     bad = ~((w >= 0) & (w < np.inf))
     if bad.any():
-        count = int(bad.sum())
-        raise InputError(
-            "sample_weight",
-            "must be finite and at least 0",
-            f"{count:,} of {w.size:,} weights {is_or_are(count)} not, the first is {format_value(w[np.argmax(bad)])}",
-            place=first_place(bad, rows),
-        )
+        words = f"weights are not, the first is {format_value(w[np.argmax(bad)])}"
+        refuse_bad("sample_weight", "must be finite and at least 0", bad, words, rows)
     if high == 0 and allow_zeros:
         return
     if high == 0:

@@ -5,9 +5,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import DROP_MISSING, Column, first_place, is_or_are, numbers_of
+from trueness._input.arguments import is_real
+from trueness._input.columns import DROP_MISSING, Column, numbers_of, refuse_bad
 from trueness.errors import InputError, Remedy
-from trueness.typing import Bools, Floats, Ints
+from trueness.typing import Floats, Ints
 
 _SHOWN = 6  # significant digits of a value in a message, unless it would round to 0 or 1
 _SLIP = 1e-3  # an excess up to this much may be rounding, and the message says how to allow it
@@ -40,16 +41,16 @@ def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
     """How far from one a row of probabilities may sum."""
     if tolerance is None:
         return 2e-3 if dtype.kind == "f" and dtype.itemsize == 2 else 1e-6  # of either byte order
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 1:
-        raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
-    return float(tolerance)
+    return _checked_tolerance(tolerance, "sum_tolerance", 1)
 
 
 def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     """Scores with those within `tolerance` of [0, 1] moved to its ends; the others are refused later."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not 0 <= tolerance <= 0.1:
-        raise InputError("clip_tolerance", "must be a number between 0 and 0.1", f"got {tolerance!r}")
-    if tolerance == 0 or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
+    if (
+        _checked_tolerance(tolerance, "clip_tolerance", 0.1) == 0
+        or values.dtype.kind != "f"
+        or not ((values < 0) | (values > 1)).any()
+    ):
         return values
     wide = values.astype(np.float64)
     wide[(wide < 0) & (wide >= -tolerance)] = 0.0
@@ -57,13 +58,18 @@ def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     return wide
 
 
+def _checked_tolerance(tolerance: Any, name: str, most: float) -> float:
+    if not is_real(tolerance) or not 0 <= tolerance <= most:
+        raise InputError(name, f"must be a number between 0 and {most:g}", f"got {tolerance!r}")
+    return float(tolerance)
+
+
 def fractions(percentages: NDArray[Any], name: str, rows: Ints | None = None) -> Floats:
     """Percentages as fractions."""
     outside = (percentages < 0) | (percentages > 100)
     if outside.any():
-        count, first = int(outside.sum()), format_value(percentages[outside][0])
-        got = f"{count:,} of {percentages.size:,} values {'do' if count > 1 else 'does'} not, the first is {first}"
-        raise InputError(name, "as percentages must lie in [0, 100]", got, place=first_place(outside, rows))
+        words = f"values do not, the first is {format_value(percentages[outside][0])}"
+        refuse_bad(name, "as percentages must lie in [0, 100]", outside, words, rows)
     return np.asarray(percentages / 100.0, dtype=np.float64)
 
 
@@ -84,14 +90,10 @@ def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) ->
         refuse_nan(logits, name, rows)
     bad = np.isposinf(logits)
     if bad.any():
-        count = int(bad.sum())
-        got = f"{count:,} of {logits.size:,} {is_or_are(count)} not, the first"
-        raise InputError(name, "as logits must be below +inf", got, place=first_place(bad, rows))
+        refuse_bad(name, "as logits must be below +inf", bad, "are not, the first", rows)
     none = np.isneginf(logits.max(axis=1))
     if none.any():
-        count = int(none.sum())
-        got = f"{count:,} of {none.size:,} rows {'have' if count > 1 else 'has'} none, the first"
-        raise InputError(name, "as logits must have a finite entry in every row", got, place=first_place(none, rows))
+        refuse_bad(name, "as logits must have a finite entry in every row", none, "rows have none, the first", rows)
 
 
 def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) -> None:
@@ -100,31 +102,13 @@ def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) ->
         refuse_nan(values, name, rows)
     outside = (values < 0) | (values > 1)
     if outside.any():
-        _refuse_range(values, outside, name, rows)
+        words = f"values do not, the first is {format_value(values[outside][0])}"
+        refuse_bad(name, "must lie in [0, 1]", outside, words, rows, _suggestion(values))
 
 
 def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoReturn:
     """Raise for values of which some are nan."""
-    bad = np.isnan(values)
-    count = int(bad.sum())
-    raise InputError(
-        name,
-        "must not have missing values",
-        f"{count:,} of {values.size:,} {is_or_are(count)} nan, the first",
-        place=first_place(bad, rows),
-        remedy=DROP_MISSING,
-    )
-
-
-def _refuse_range(values: NDArray[Any], outside: Bools, name: str, rows: Ints | None) -> NoReturn:
-    count, first = int(outside.sum()), format_value(values[outside][0])
-    raise InputError(
-        name,
-        "must lie in [0, 1]",
-        f"{count:,} of {values.size:,} values {('do' if count > 1 else 'does')} not, the first is {first}",
-        place=first_place(outside, rows),
-        remedy=_suggestion(values),
-    )
+    refuse_bad(name, "must not have missing values", np.isnan(values), "are nan, the first", rows, DROP_MISSING)
 
 
 def _suggestion(values: NDArray[Any]) -> Remedy | str:
@@ -166,19 +150,14 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
     bad = off > tolerance
     if not bad.any():  # the pass adds in another order, and this row is right at the limit
         bad = off == off.max()
-    count, largest, first = int(bad.sum()), float(off.max()), format_value(total[bad][0])
+    largest = float(off.max())
     remedy = Remedy("divide-rows", "Divide each row by its sum if its entries are shares of the whole.")
     if largest <= 10 * _SLIP:
         enough = _round_up(max(largest, 1e-15))
         text = f"The largest difference is {largest:.3g}; `sum_tolerance={enough}` allows it."
         remedy = Remedy("sum-tolerance", text, enough)
-    raise InputError(
-        "",
-        f"Rows of `{name}` must sum to 1 within {tolerance:g}",
-        f"{count:,} of {bad.size:,} {'do' if count > 1 else 'does'} not, the first sums to {first}",
-        place=first_place(bad, rows),
-        remedy=remedy,
-    )
+    words = f"do not, the first sums to {format_value(total[bad][0])}"
+    refuse_bad("", f"Rows of `{name}` must sum to 1 within {tolerance:g}", bad, words, rows, remedy)
 
 
 def format_value(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from trueness._input.columns import column, first_place, is_missing, is_or_are
+from trueness._input.columns import column, is_missing, refuse_bad
 from trueness.errors import InputError
 from trueness.typing import Bools, Ints
 
@@ -74,10 +74,8 @@ def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
 
 def _refuse_missing(missing: Bools | None) -> None:
     if missing is not None and missing.any():
-        count = int(missing.sum())
-        got = f"{count:,} of {missing.size:,} {is_or_are(count)}, the first"
         remedy = "Leave such rows out, or give their group a name."
-        raise InputError("group", "must not have missing values", got, place=first_place(missing), remedy=remedy)
+        refuse_bad("group", "must not have missing values", missing, "are, the first", remedy=remedy)
 
 
 def refuse_other_type(known: Group, new: Group) -> None:

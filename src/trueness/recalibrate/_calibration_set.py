@@ -7,7 +7,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import column, first_place, is_or_are, refuse_missing
+from trueness._input.columns import column, refuse_bad, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, read_sample, refuse_shuffled_index
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
@@ -201,10 +201,8 @@ def _refuse_large(values: NDArray[Any]) -> None:
     if np.isnan(values).any():
         refuse_nan(values, NAME)
     bad = ~(np.abs(values) <= _LARGEST)
-    count = int(bad.sum())
     demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
-    got = f"{count:,} of {values.size:,} {is_or_are(count)} not, the first is {values[bad][0]:g}"
-    raise InputError(NAME, f"as logits must be {demand}", got, place=first_place(bad))
+    refuse_bad(NAME, f"as logits must be {demand}", bad, f"are not, the first is {values[bad][0]:g}")
 
 
 def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import MOST_ITERATIONS, checked_whole
-from trueness._input.columns import first_place
+from trueness._input.columns import refuse_bad
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
-from trueness.errors import InputError, SeparableWarning, warn
+from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, Logs, PythonOnly, Softmax
@@ -67,12 +67,10 @@ class _Multinomial(LogitMap):
 
     def _check_logits(self, logits: NDArray[Any]) -> None:
         bad = np.abs(logits) > _LARGEST if self._takes_logits else np.zeros(1, np.bool_)
-        count = int(bad.sum())
-        if count:
+        if bad.any():
             demand = f"as logits must lie within ±{_LARGEST:g} for this calibrator"
-            got = f"{count:,} of {logits.size:,} {'do' if count > 1 else 'does'} not, the first is {logits[bad][0]:g}"
             remedy = "Use `TemperatureScaling`, which has no such limit."
-            raise InputError("y_prob", demand, got, place=first_place(bad), remedy=remedy)
+            refuse_bad("y_prob", demand, bad, f"do not, the first is {logits[bad][0]:g}", remedy=remedy)
 
     def _softmax(self, matrix: Floats) -> Softmax:
         return Softmax(self._logs(normalized=self._normalized, largest=_LARGEST), Linear(matrix, self.intercept_))

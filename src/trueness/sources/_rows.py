@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 
-from trueness._input.columns import Categories, categories_of, is_or_are
+from trueness._input.columns import Categories, categories_of, some
 from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
@@ -330,14 +330,14 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
     if found["outside"]:
         _refuse_range(found, question)
     if found["unsummed"]:
-        n, largest = found["unsummed"], max(abs(found["most"] - 1), abs(found["fewest"] - 1))
+        largest = max(abs(found["most"] - 1), abs(found["fewest"] - 1))
         demand = f"Rows of the `prob` columns must sum to 1 within {question.tolerance:g}"
-        got = f"{n:,} of {found['rows']:,} {_do(n)} not, the largest difference is {largest:.3g}"
+        got = some(found["unsummed"], found["rows"], f"do not, the largest difference is {largest:.3g}")
         raise InputError("", demand, got, remedy="`sum_tolerance=` allows more.")
     if found["mislabelled"]:
         _refuse_labels(found, question)
     if found["misweighed"]:
-        got = f"{found['misweighed']:,} of {found['rows']:,} weights {is_or_are(found['misweighed'])} not"
+        got = some(found["misweighed"], found["rows"], "weights are not")
         raise column_error("weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got)
     if found["incomplete"] == found["rows"]:
         raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} have a missing value")
@@ -425,8 +425,9 @@ def _refuse_missing(found: dict[str, Any], question: Question) -> None:
         count = found.get(f"no_{argument}", 0)
         if count:
             demand = f"`{argument}` {_which(names)} must not have missing values"
-            got = f"{count:,} of {found['rows']:,} rows {'have' if count > 1 else 'has'} one"
-            raise InputError("", demand, got, remedy='`missing="drop"` leaves such rows out.')
+            raise InputError(
+                "", demand, some(count, found["rows"], "rows have one"), remedy='`missing="drop"` leaves such rows out.'
+            )
 
 
 def _which(names: tuple[str, ...]) -> str:
@@ -434,7 +435,7 @@ def _which(names: tuple[str, ...]) -> str:
 
 
 def _refuse_range(found: dict[str, Any], question: Question) -> None:
-    low, high, count = found["lowest"], found["highest"], found["outside"]
+    low, high = found["lowest"], found["highest"]
     ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
     ends += [f"the largest is {format_value(high)}"] if high > 1 else []
     remedy = ""
@@ -442,12 +443,12 @@ def _refuse_range(found: dict[str, Any], question: Question) -> None:
         remedy = "If they are logits, turn them into probabilities first."
     elif 1.5 < high <= 100:
         remedy = "If they are percentages, divide them by 100."
-    got = f"{count:,} of {found['rows']:,} rows {_do(count)} not, {' and '.join(ends)}"
+    got = some(found["outside"], found["rows"], f"rows do not, {' and '.join(ends)}")
     raise InputError("", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
 
 
 def _refuse_labels(found: dict[str, Any], question: Question) -> None:
-    count, remedy = found["mislabelled"], ""
+    remedy = ""
     if question.labels is not None or question.pos_label is not None:
         demand = f"must hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"
     elif question.binary:
@@ -455,9 +456,5 @@ def _refuse_labels(found: dict[str, Any], question: Question) -> None:
     else:
         demand = f"must hold class codes 0 to {len(question.scores) - 1} or names of the `prob` columns"
         remedy = "Name other labels in column order: `labels=`."
-    got = f"{count:,} of {found['rows']:,} labels {is_or_are(count)} not"
+    got = some(found["mislabelled"], found["rows"], "labels are not")
     raise column_error("label", question.label, demand, got, remedy)
-
-
-def _do(count: int) -> str:
-    return "do" if count > 1 else "does"
