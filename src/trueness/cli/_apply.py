@@ -13,12 +13,12 @@ from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import as_fractions, missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
-from trueness.errors import InputError, TruenessError
+from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueness.sources._table import ParquetFile, Table
+    from trueness.sources._table import Table
 
 
 @opt.command("apply")
@@ -35,8 +35,8 @@ def command(
     """Add calibrated scores to a file.
 
     Writes the rows of FILE with one more column, in the format of the input. Without --prob, the scores are taken from
-    the column that the map was fitted on. Without -o, text goes to standard output. Parquet and Arrow files are
-    processed in batches.
+    the column that the map was fitted on. Without -o, text goes to standard output. Of Parquet and Arrow files only the
+    scores are held in memory.
 
     \b
       trueness apply new.csv --calibrator map.json -o better.csv
@@ -136,27 +136,10 @@ class _Application:
     percent: bool
 
     def write(self, file: BinaryIO, names: list[str]) -> None:
-        """Write all rows with the new columns; Parquet and Arrow files without holding them all."""
-        from trueness.sources._table import ParquetFile  # imports NumPy, which help does not need
-
-        if isinstance(self.source, ParquetFile):
-            return self._stream(self.source, file, names)
+        """Write all rows with the new columns."""
         scores = self._all_scores()
         columns = [scores] if len(names) == 1 else scores.T
-        return self.source.write(file, dict(zip(names, columns, strict=True)))
-
-    def _stream(self, source: "ParquetFile", file: BinaryIO, names: list[str]) -> None:
-        rows = source.rows
-        require_rows(source.name, rows)
-        try:
-            if rows == self.calibrator.n_rows_:  # only all of them together are recognised as the rows of the fit
-                self._all_scores()
-            with self._messages() as warned:
-                source.write_mapped(file, self.model.columns, names, self._scores)
-        except TruenessError:
-            self._all_scores()  # raises with numbers and places of the whole file
-            raise
-        warning(*warned)
+        self.source.write(file, dict(zip(names, columns, strict=True)))
 
     def _all_scores(self) -> "NDArray[Any]":
         import numpy as np

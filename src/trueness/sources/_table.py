@@ -1,7 +1,7 @@
 """Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -216,36 +216,17 @@ class ParquetFile(PolarsTable):
     def _renamed(self, columns: Sequence[tuple[str, str]]) -> list[Any]:
         return [self._polars.nth(self.names.index(name)).alias(new) for new, name in columns]
 
-    def write_mapped(
-        self, file: BinaryIO, columns: Sequence[str], new: Sequence[str], function: Callable[[Any], NDArray[Any]]
-    ) -> None:
-        """Write all rows with new columns, some rows at a time: a function of columns of numbers, row by row.
-
-        An error of the function stops the writing and is raised.
-        """
-        polars, errors = self._polars, list[Exception]()
-
-        def mapped(struct: Any) -> Any:
-            try:
-                numbers = list(self._columns(struct.struct.unnest()).numbers.values())
-                found = function(numbers[0] if len(numbers) == 1 else np.column_stack(numbers))
-            except Exception as error:
-                errors.append(error)
-                raise
-            series = [polars.Series(name, column) for name, column in zip(new, np.atleast_2d(found.T), strict=True)]
-            return polars.DataFrame([one.fill_nan(None) for one in series]).to_struct()
-
-        free = max(self.names, key=len) + "_"  # no other column is called so
-        types = polars.Struct(dict.fromkeys(new, polars.Float64))
-        scores = polars.struct(self._renamed(prefixed(((), columns))))
-        column = scores.map_batches(mapped, return_dtype=types, is_elementwise=True).alias(free)
+    def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all rows, some at a time, with the new columns."""
+        added = self._polars.DataFrame(dict(new)).fill_nan(None).lazy()
+        both = self._polars.concat([self._scan(), added], how="horizontal")
         try:
-            self._sink(self._scan().with_columns(column).unnest(free), file)
+            self._sink(both, file)
         except OSError:
             raise  # the disk is full, or the reader has closed the pipe
         except Exception as reason:
             with self._reading():
-                raise errors[0] if errors else reason from reason
+                raise reason
 
     def _scan(self) -> Any:
         return self._polars.scan_parquet(self.path, glob=False)
