@@ -1,7 +1,7 @@
 """``trueness compare``."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import trueness as tn
@@ -58,7 +58,8 @@ def command(**options: Any) -> None:
     target = Target.pop_from(options)
     bins = opt.bin_rule(options["bins"])
     settings = {
-        **_measure(measure, bins),
+        "measure": measure.replace("-", "_"),
+        "bins": bins,
         "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
         **{name: options[name] for name in ("level", "resamples", "seed")},
     }
@@ -84,22 +85,6 @@ class _Compared(NamedTuple):
     comparison: "tn.Comparison"
     estimates: "Mapping[str, tn.Estimate]"
     """The measure of each model with its limits, unless only the differences are needed."""
-
-
-def _measure(name: str, bins: Any) -> dict[str, Any]:
-    """The measure as the library takes it, with its bins."""
-    key, fixed = name.replace("-", "_"), {} if bins is None else {"bins": bins}
-    if name in _KNOWN:
-        return {"measure": key, **fixed}
-    if fixed and name not in ("ece", "ace"):
-        raise InputError("--bins", "is only for squared-ece, ece and ace", f"{name} has no such bins")
-    function: Callable[..., float] = getattr(tn, key)
-
-    def measure(tally: Any) -> float:
-        return function(tally, **fixed)
-
-    measure.__name__ = key
-    return {"measure": measure}
 
 
 def _comparison(part: Rows, group: Group, settings: dict[str, Any]) -> "tn.Comparison":
@@ -150,6 +135,7 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     notes = [
         f"{rows.choice.in_words(rows.source)}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
+        *(": ".join(filter(None, [str(one.group), one.comparison.sentence])) for one in results),
     ]
     notes += limits_notes([(first.measure, one) for each in results for one in each.estimates.values()])
     data = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any
 
-from trueness._text.numbers import level_percent, p_value
+from trueness._text.numbers import count, level_percent, p_value
 from trueness._text.strings import align, visible
 from trueness.errors import InputError
 from trueness.results._record import Record
@@ -75,6 +75,7 @@ class Comparison(Record):
     pair   difference       90 % interval      p
     a − b     -0.0120  -0.0202 to -0.0038  0.017
     One comparison.
+    'a' has the lower brier (p = 0.017).
     >>> comparison["b", "a"].difference
     0.012
     """
@@ -101,6 +102,10 @@ class Comparison(Record):
     """The correction for the number of comparisons, in words."""
     assumptions: str
     """The assumptions behind intervals and p-values, in words."""
+    name: str = ""
+    """The measure in words; empty if only its key is known."""
+    better: str = "less"
+    """Whether 'less' or 'more' is better; empty if neither is."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -119,9 +124,38 @@ class Comparison(Record):
         raise InputError("", f"There is no pair {names!r}", f"the models are {', '.join(map(repr, self.models))}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The pairs as columns, then the fields that describe the whole comparison."""
+        """The pairs as columns, then the fields that describe the whole comparison, and its sentence."""
         rest = {name: value for name, value in super().to_dict().items() if name not in ("pairs", "estimates")}
-        return self.columns() | {"estimates": dict(self.estimates)} | rest
+        return self.columns() | {"estimates": dict(self.estimates)} | rest | {"sentence": self.sentence}
+
+    @property
+    def _ahead(self) -> tuple[str, str, float]:
+        """The model with the best estimate, and the one that it is least sure to beat, with the adjusted p-value."""
+        best = (max if self.better == "more" else min)(self.estimates, key=lambda name: self.estimates[name])
+        rivals = {name: self[best, name].adjusted_pvalue for name in self.estimates if name != best}
+        rival = max(rivals, key=lambda name: rivals[name])
+        return best, rival, rivals[rival]
+
+    @property
+    def winner(self) -> str | None:
+        """The model that is better than every other by adjusted p-values of at most 1 − level; None without one."""
+        best, _, pvalue = self._ahead
+        return best if self.better and pvalue <= round(1 - self.level, 12) else None
+
+    @property
+    def sentence(self) -> str:
+        """Which model is the best, or that none is."""
+        name, (best, rival, pvalue) = self.name or self.measure, self._ahead
+        several, more = len(self.pairs) > 1, self.better == "more"
+        if not self.better:
+            differ = sum(pair.adjusted_pvalue <= round(1 - self.level, 12) for pair in self.pairs)
+            pairs = f"{differ} of {count(len(self.pairs), 'pair')}"
+            return f"No winner: {pairs} differ in {name}, of which neither less nor more is better."
+        degree = ("highest" if more else "lowest") if several else "higher" if more else "lower"
+        p = ("adjusted " if several else "") + p_value(pvalue)
+        if self.winner is not None:
+            return f"{best!r} has the {degree} {name} ({p})."
+        return f"No winner: {best!r} has the {degree} {name}, but it may be chance (against {rival!r}: {p})."
 
     def __str__(self) -> str:
         how = [self.method, f"n = {self.n:,}"]
@@ -131,7 +165,8 @@ class Comparison(Record):
         models = [["model", "estimate"], *([name, f"{value:.{digits}f}"] for name, value in self.estimates.items())]
         lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", align(models, [False, True])]
         pairs = self._table(digits)
-        return "\n".join([*lines, align(pairs, [i > 0 for i in range(len(pairs[0]))]), self.multiplicity])
+        table = align(pairs, [i > 0 for i in range(len(pairs[0]))])
+        return "\n".join([*lines, table, self.multiplicity, self.sentence])
 
     def _caption(self) -> str:
         return str(self).partition("\n")[0]

@@ -312,6 +312,58 @@ def test_a_comparison_can_be_read_and_stored():
     assert str(found["b", "a"]).startswith("b − a: ")
 
 
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_every_measure_of_the_catalogue_can_be_compared():
+    two = {"a": A, "b": B}
+    for measure in ("ece", "ece_l2", "tce", "smooth_ece", "slope", "observed_expected", "auc", "ici", "discrimination"):
+        found = compare(Y, two, measure=measure, resamples=39, seed=0)
+        assert found.method == "bootstrap"
+        for name, p in two.items():
+            expected = tn.estimate(measure, Y, p, floor=False).value
+            assert found.estimates[name] == pytest.approx(expected, rel=1e-9), measure
+    bins = compare(Y, two, measure="ece", bins=5, resamples=39, seed=0)
+    assert bins.estimates == {name: tn.ece(Y, p, bins=5) for name, p in two.items()}
+    squared, root = (
+        compare(Y, two, measure=m, method="bootstrap", resamples=39, seed=0) for m in ("squared_ece", "l2")
+    )
+    assert root.estimates == {name: max(0.0, value) ** 0.5 for name, value in squared.estimates.items()}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_of_a_frame_are_models(library):
+    frame = pytest.importorskip(library)
+    make = frame.table if library == "pyarrow" else frame.DataFrame
+    assert compare(Y, make(THREE), measure="brier") == compare(Y, THREE, measure="brier")
+
+
+def test_the_sentence_names_the_winner_or_says_that_there_is_none():
+    def pair(first, second, difference, p):
+        return tn.Difference(first, second, difference, 0.1, -1, 1, p, p, -1, 1)
+
+    def found(estimates, *pairs, **options):
+        return tn.Comparison("brier", pairs, estimates, 0.95, "influence", 9, None, "", "", "", **options)
+
+    two = {"a": 0.2, "b": 0.1}
+    clear = found(two, pair("a", "b", 0.1, 0.05), name="Brier score")
+    assert (clear.winner, clear.sentence) == ("b", "'b' has the lower Brier score (p = 0.05).")
+    assert str(clear).endswith(clear.sentence)
+    assert clear.to_dict()["sentence"] == clear.sentence
+    close = found(two, pair("a", "b", 0.1, 0.06))
+    assert close.winner is None
+    assert close.sentence == "No winner: 'b' has the lower brier, but it may be chance (against 'a': p = 0.06)."
+    assert found(two, pair("a", "b", 0.1, 0.01), better="more").winner == "a"
+    assert found(two, pair("a", "b", 0.1, 0.01), better="").sentence == (
+        "No winner: 1 of 1 pair differ in brier, of which neither less nor more is better."
+    )
+    three = {"a": 0.2, "b": 0.1, "c": 0.15}
+    pairs = pair("a", "b", 0.1, 0.01), pair("a", "c", 0.05, 0.3), pair("b", "c", -0.05, 0.04)
+    assert found(three, *pairs).sentence == "'b' has the lowest brier (adjusted p = 0.04)."
+    pairs = pair("a", "b", 0.1, 0.01), pair("a", "c", 0.05, 0.3), pair("b", "c", -0.05, 0.2)
+    assert found(three, *pairs).sentence == (
+        "No winner: 'b' has the lowest brier, but it may be chance (against 'c': adjusted p = 0.20)."
+    )
+
+
 def test_small_numbers_are_shown_with_enough_digits():
     found = compare(Y, {"a": A, "b": A + 1e-6}, measure="brier")
     assert f"{found.estimates['a']:.4f}" == f"{found.estimates['b']:.4f}"
@@ -458,13 +510,19 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B[:-1]}, {}, "Model 'b': `y_true` and `y_prob` must have one entry per row"),
         ({"a": A, "b": np.where(A > 0.9, np.nan, A)}, {}, "Model 'b': `y_prob` must not have missing values"),
         ({"a": A, "b": np.column_stack([1 - B, B])}, {}, "'a' is a vector and 'b' is a matrix of 2 columns"),
-        ({"a": A, "b": B}, {"measure": "ece"}, "`measure` must be 'squared_ece', 'brier', 'log_loss' or a function"),
-        ({"a": A, "b": B}, {"measure": tn.ece}, "`method` must be 'bootstrap' for a measure of your own"),
-        ({"a": A, "b": B}, {"method": "delta"}, "`method` must be 'influence' or 'bootstrap'; got 'delta'"),
+        ({"a": A, "b": B}, {"measure": "eceX"}, "`measure` must be a function of a Tally, .*; got 'eceX'. .* 'ece'"),
+        ({"a": A, "b": B}, {"measure": 3}, "`measure` must be a function of a Tally, or one of prevalence, .*; got 3"),
+        (
+            {"a": A, "b": B},
+            {"measure": tn.ece, "method": "influence"},
+            "`method` must be 'bootstrap' for a measure of your own",
+        ),
+        ({"a": A, "b": B}, {"measure": "ece", "method": "influence"}, "`method` must be 'bootstrap' for 'ece', whose"),
+        ({"a": A, "b": B}, {"method": "delta"}, "`method` must be 'auto', 'influence' or 'bootstrap'; got 'delta'"),
         (
             {"a": A, "b": B},
             {"measure": "brier", "bins": 5},
-            "`bins` is only for `measure='squared_ece'`; 'brier' has none",
+            "`bins` needs a measure in bins, by its name, such as 'ece'; Brier score has none",
         ),
         ({"a": A, "b": B}, {"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"a": Q, "b": B}, {"bins": tn.Distinct()}, "Model 'a': No bin holds two rows"),

@@ -19,6 +19,7 @@ from trueness._input.arguments import (
     checked_word,
     generator,
 )
+from trueness._input.columns import column
 from trueness._progress import Progress, reporter
 from trueness._tally.binned_scores import default_rule
 from trueness._tally.evidence import Evidence, bin_numbers, warn_few_rows
@@ -27,7 +28,8 @@ from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
-from trueness.errors import InputError, Place
+from trueness.errors import InputError, Place, did_you_mean
+from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.comparison._paired_bootstrap import (
     ResampledTally,
     ResampledValue,
@@ -36,22 +38,23 @@ from trueness.infer.comparison._paired_bootstrap import (
 )
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
+from trueness.infer.limits._limits import biased
 from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
-Method: TypeAlias = Literal["influence", "bootstrap"]
-Named: TypeAlias = Literal["squared_ece", "brier", "log_loss"]
-_NAMED = ("squared_ece", "brier", "log_loss")
+Method: TypeAlias = Literal["auto", "influence", "bootstrap"]
+_WITH_INFLUENCES = ("squared_ece", "brier", "log_loss")
+_IN_CELLS = ("squared_ece", "l2")
 
 
 @partial(takes_rows, kind=None)  # type: ignore[arg-type]  # the default view depends on the measure
 def compare(
     y_true: ArrayLike | Mapping[str, ArrayLike],
-    models: Mapping[str, ArrayLike],
+    models: Mapping[str, ArrayLike] | Any,
     *,
-    measure: Named | TallyMeasure = "squared_ece",
-    method: Method = "influence",
+    measure: str | TallyMeasure = "squared_ece",
+    method: Method = "auto",
     bins: BinsLike | None = None,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
@@ -72,19 +75,20 @@ def compare(
     y_true : array-like of shape (n,), or dict of them
         Labels. A dict has the labels of each model, by the names of `models`: for instance, whether each language
         model's own answer to a question was right. Rows remain paired: row i is the same question for all.
-    models : dict of array-like of shape (n,) or (n, K)
-        Scores by model name, for the same rows in the same order.
-    measure : {'squared_ece', 'brier', 'log_loss'} or callable, default 'squared_ece'
-        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix; two columns are
-        the binary problem of the second unless `kind` is given. 'brier' and 'log_loss': proper scores, over all
-        classes for a matrix; they reward more than calibration. Or any function of a :class:`Tally` that returns one
-        number, which needs ``method="bootstrap"``.
-    method : {'influence', 'bootstrap'}, default 'influence'
-        'influence': the influence of each row on the difference; not random. 'bootstrap': rows, or clusters, are
-        drawn with replacement, the same for all models.
+    models : dict of array-like of shape (n,) or (n, K), or frame
+        Scores by model name, for the same rows in the same order; of a frame, every column is a model.
+    measure : str or callable, default 'squared_ece'
+        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix. 'brier' and 'log_loss':
+        proper scores, over all classes for a matrix; they reward more than calibration. Or any measure that
+        :func:`trueness.estimate` knows by name, such as 'ece' or 'auc'; or any function of a :class:`Tally` that
+        returns one number. Two columns are the binary problem of the second unless `kind='confidence'` is given.
+    method : {'auto', 'influence', 'bootstrap'}, default 'auto'
+        'influence', the default for 'squared_ece', 'brier' and 'log_loss': the influence of each row on the difference;
+        not random. 'bootstrap', the default for others: rows, or clusters, are drawn with replacement, the same for all
+        models.
     bins : int, sequence of edges or bin rule, optional
-        For 'squared_ece', applied to the scores of each model; by default those of :func:`squared_ece`. Rules that
-        depend on the labels are refused. Resamples keep the bins of the whole sample.
+        For measures in bins, applied to the scores of each model; by default those of the measure. Rules that depend on
+        the labels are refused. For 'squared_ece' and 'l2' resamples keep the bins of the whole sample.
     level : float, default 0.95
         Level of the intervals.
     cluster : array-like of shape (n,), optional
@@ -102,14 +106,15 @@ def compare(
         For 'bootstrap': show a progress bar on a terminal if it takes long, or call this function with (done, total).
     **rows
         As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
-        missing. The default `kind` of a matrix of three or more columns is 'confidence' for 'squared_ece' and
-        'classwise' for other measures.
+        missing. The default `kind` of a matrix of three or more columns is that of :func:`trueness.estimate`:
+        'confidence' for 'squared_ece', 'classwise' for most others.
 
     Returns
     -------
     Comparison
         For every pair of models the difference (first − second), its standard error, interval and p-value; with more
-        than two models also p-values adjusted by Holm's method and simultaneous intervals by Bonferroni's.
+        than two models also p-values adjusted by Holm's method and simultaneous intervals by Bonferroni's; and a
+        `sentence` that names the winner, or says that there is none.
 
     Notes
     -----
@@ -156,22 +161,21 @@ def compare(
     >>> comparison = compare([0, 0, 1, 1], models, measure="brier")
     >>> round(comparison["sharp", "flat"].difference, 6)
     -0.225
-    >>> comparison["sharp", "flat"].high < 0
-    True
+    >>> print(comparison.sentence)
+    'sharp' has the lower Brier score (p = 0.00013).
     """
-    _check_measure(measure, method, bins)
+    asked, method = _asked(measure, bins), _checked_method(method, measure)
     level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
     workers, rng, report = checked_whole(workers, "workers", MOST_WORKERS), generator(seed), reporter(progress)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if weight_type == "importance" and method != "influence":
         raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
-    check_models(models)
     evidence = Evidence.several(
         y_true,
-        models,
+        _named_models(models),
         rows,
-        kind="confidence" if measure == "squared_ece" else "classwise",
-        two_columns="binary" if measure == "squared_ece" else "keep",
+        kind=asked.view,
+        two_columns="keep" if callable(measure) or asked.key == "accuracy" else "binary",
         cluster=cluster,
         weight_type=weight_type,
     )
@@ -189,9 +193,9 @@ def compare(
 
 def compare_of(
     models: Mapping[str, Evidence],
-    measure: Named | TallyMeasure = "squared_ece",
+    measure: str | TallyMeasure = "squared_ece",
     *,
-    method: Method = "influence",
+    method: Method = "auto",
     bins: BinsLike | None = None,
     level: float = 0.95,
     resamples: int = 999,
@@ -200,6 +204,7 @@ def compare_of(
     report: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005  # a caller's names
 ) -> Comparison:
     """The comparison of models whose rows were read together, as :func:`compare`."""
+    asked, method = _asked(measure, bins), _checked_method(method, measure)
     models = {name: one.expanded for name, one in models.items()}
     first = next(iter(models.values()))
     n = first.units if first.cluster is None else first.cluster.size
@@ -212,14 +217,19 @@ def compare_of(
     estimates = {}
     for name, one in models.items():
         with model_context(name):
-            estimates[name] = _estimate(one, measure, rule)
+            if isinstance(measure, str) and asked.key in _IN_CELLS:
+                estimates[name] = _squared_error(one, rule, root=asked.key == "l2")
+            elif method == "influence" or (isinstance(measure, str) and asked.key in _WITH_INFLUENCES):
+                estimates[name] = _mean_loss(one, asked.key)
+            else:
+                estimates[name] = _own_measure(one, partial(asked.function, **asked.preset))
     contrast: _Contrast = _InfluenceContrast(estimates, first.cluster, first.need_rows("").w)
     if method == "bootstrap":
         _check_resamples(resamples, len(estimates), level)
         values = [each.resampled for each in estimates.values()]
         contrast = _BootstrapContrast(estimates, paired_resamples(values, first.units, resamples, rng, workers, report))
     return Comparison(
-        measure=measure if isinstance(measure, str) else measure_name(measure),
+        measure=asked.key if isinstance(measure, str) else measure_name(measure),
         pairs=_differences(contrast, level),
         estimates={name: each.value for name, each in estimates.items()},
         level=level,
@@ -229,15 +239,19 @@ def compare_of(
         bins=", ".join(dict.fromkeys(each.bins for each in estimates.values() if each.bins)),
         multiplicity=_multiplicity(len(estimates), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
+        name=asked.name,
+        better=asked.better,
     )
 
 
-def check_models(models: Any) -> None:
-    """Raise unless there are two models or more, by name, with their scores."""
+def _named_models(models: Any) -> Mapping[str, Any]:
+    """Two models or more, by name, with their scores."""
     if not isinstance(models, Mapping):
-        frame = "Use `{name: frame[name] for name in frame.columns}`." if hasattr(models, "columns") else ""
-        demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}"
-        raise InputError("models", demand, f"got {type(models).__name__}", remedy=frame)
+        names = column(models, "models").names if hasattr(models, "columns") else None
+        if names is None:
+            demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}, or a frame"
+            raise InputError("models", demand, f"got {type(models).__name__}")
+        models = {name: models[name] for name in names}
     if len(models) < 2:
         raise InputError("models", "must hold at least 2 models to compare", f"got {len(models)}")
     for name, scores in models.items():
@@ -246,26 +260,37 @@ def check_models(models: Any) -> None:
         if isinstance(scores, Parts):
             got = f"{name!r} is a {type(scores).__name__}, which holds only sums of rows"
             raise InputError("models", "must hold the scores of every row", got)
+    return models
 
 
-def _check_measure(measure: Any, method: Any, bins: Any) -> None:
-    if not (callable(measure) or (isinstance(measure, str) and measure in _NAMED)):
-        raise InputError(
-            "measure",
-            f"must be {', '.join(map(repr, _NAMED))} or a function of a Tally, such as `tn.ece`",
-            f"got {measure!r}",
-        )
-    checked_word(method, "method", ("influence", "bootstrap"))
-    if callable(measure) and method != "bootstrap":
-        raise InputError(
-            "method",
-            "must be 'bootstrap' for a measure of your own, whose influences are unknown",
-            f"got {method!r}",
-            remedy="'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap.",
-        )
-    if bins is not None and measure != "squared_ece":
-        name = repr(measure) if isinstance(measure, str) else f"{measure_name(measure)}, as a function of a Tally,"
-        raise InputError("bins", "is only for `measure='squared_ece'`", f"{name} has none")
+def _asked(measure: Any, bins: BinsLike | None) -> Measure:
+    """The measure in the catalogue, in these bins; a function of the user has no key."""
+    if callable(measure):
+        known = next((one for one in MEASURES.values() if one.function is measure), None)
+        name, better = (measure_name(measure), "") if known is None else (known.name, known.better)
+        found = Measure("", name, "", "", "", measure, biased, better=better)  # type: ignore[arg-type]  # as there
+    else:
+        key = ALIASES.get(measure, measure) if isinstance(measure, str) else ""
+        if key not in MEASURES:
+            demand = f"must be a function of a Tally, or one of {', '.join(MEASURES)}"
+            raise InputError("measure", demand, f"got {measure!r}", remedy=did_you_mean(measure, tuple(MEASURES)))
+        found = MEASURES[key]
+    if bins is None or found.key in _IN_CELLS:
+        return found
+    if not found.bins:
+        raise InputError("bins", "needs a measure in bins, by its name, such as 'ece'", f"{found.name} has none")
+    return found._replace(preset=found.asked(as_rule(bins)).keywords)  # type: ignore[union-attr]  # it has bins
+
+
+def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstrap"]:
+    known = isinstance(measure, str) and measure in _WITH_INFLUENCES
+    if checked_word(method, "method", ("auto", "influence", "bootstrap")) == "auto":
+        return "influence" if known else "bootstrap"
+    if method == "influence" and not known:
+        what = repr(measure) if isinstance(measure, str) else "a measure of your own"
+        remedy = "'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap."
+        raise InputError("method", f"must be 'bootstrap' for {what}, whose influences are unknown", remedy=remedy)
+    return cast(Literal["influence", "bootstrap"], method)
 
 
 def _check_resamples(resamples: int, models: int, level: float) -> None:
@@ -291,13 +316,7 @@ class _Estimate:
     bins: str = ""
 
 
-def _estimate(one: Evidence, measure: Named | TallyMeasure, rule: BinRule | None) -> _Estimate:
-    if measure == "squared_ece":
-        return _squared_error(one, rule)
-    return _mean_loss(one, measure) if isinstance(measure, str) else _own_measure(one, measure)
-
-
-def _squared_error(one: Evidence, rule: BinRule | None) -> _Estimate:
+def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
     one.require_one("the squared error of a matrix")
     top = one.sample
     rule = rule or default_rule(cells_of_rows(top), top.y.size)
@@ -306,6 +325,9 @@ def _squared_error(one: Evidence, rule: BinRule | None) -> _Estimate:
     unit = np.arange(u.size) if one.cluster is None and top.w is not None else one.cluster
     residuals = BinnedResiduals(u, bin_numbers(top, rule), unit, top.w)
     residuals.check()
+    if root:
+        value = max(0.0, residuals.estimate) ** 0.5
+        return _Estimate(value, lambda count: max(0.0, residuals.resampled(count)) ** 0.5, bins=repr(rule))
     return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals, repr(rule))
 
 
