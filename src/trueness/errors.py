@@ -205,16 +205,9 @@ class InputError(TruenessError, ValueError):
     def __str__(self) -> str:
         return self.render(_OWN)
 
-    def __reduce__(self) -> Any:
-        return _rebuilt, (type(self), (self.argument, self.demand, self.got), self._details())
-
-    def _details(self) -> dict[str, Any]:
-        return {"place": self.place, "remedy": self.remedy, "context": self.context}
-
     def but(self, **fields: Any) -> "InputError":
         """The same error with some fields changed."""
-        own = {"argument": self.argument, "demand": self.demand, "got": self.got, **self._details()}
-        return type(self)(**{**own, **fields})
+        return type(self)(**{**vars(self), **fields})
 
     def within(self, context: str) -> "InputError":
         """The same error, with the file, model or group it is about."""
@@ -251,10 +244,6 @@ def remedies(instead: Mapping[str, Remedy]) -> Iterator[None]:
             raise
         new = instead[old.name]
         raise error.but(remedy=Remedy(new.name, new.text.format(value=old.value), old.value)) from None
-
-
-def _rebuilt(kind: type[InputError], fields: tuple[str, str, str], details: dict[str, Any]) -> InputError:
-    return kind(*fields, **details)
 
 
 class MissingLibraryError(TruenessError, ImportError):

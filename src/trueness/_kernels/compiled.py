@@ -222,37 +222,20 @@ class _Grid:
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
     key_type = np.uint32 if p.dtype == np.float32 else np.uint64
 
-    memory: Array = np.empty(0)
-
     def sorted_keys(low: int, high: int, room: int) -> tuple[int, Array]:
-        nonlocal memory
-        memory = np.empty((3, room + 1), key_type)
-        return _pack_and_sort(p, y, memory, low, high)
+        return _pack_and_sort(p, y, np.empty((2, room + 1), key_type), low, high)
 
     status, pieces = _sorted_pieces(p, sorted_keys)
     if status:
         return status | reference.faults(p, y), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
     firsts = _first_cells(pieces)
-    n_cells = firsts[-1]
-    if len(pieces) == 1 and key_type is np.uint64 and 2 * n_cells > p.size:
-        # Few ties: each score takes the place of a key that was read before. Fresh memory costs more than the loop.
-        score, count, events = _cells_in(memory, pieces[0], n_cells)
-    else:
-        score = np.empty(n_cells)
-        count, events = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64)
+    score, (count, events) = np.empty(firsts[-1]), np.empty((2, firsts[-1]), np.int64)
 
     def collect(i: int) -> None:
         call(_collect_cells, (pieces[i], score, count, events), len(pieces[i]), firsts[i])
 
     in_threads(collect, len(pieces))
     return status, score, count, events
-
-
-def _cells_in(memory: Array, keys: Array, n_cells: int) -> tuple[Floats, Ints, Ints]:
-    """Columns of cells in the memory of the sort: scores over the sorted keys, which are one of its first two rows."""
-    over = int(not np.may_share_memory(keys, memory[0]))
-    counts = memory.view(np.int64)[:, :n_cells]
-    return memory[over].view(np.float64)[:n_cells], counts[1 - over], counts[2]
 
 
 def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
@@ -366,8 +349,8 @@ def _sort(function: Any, items: Array, spare: Array) -> Array:
 
 
 def _pack_and_sort(p: Scores, y: Labels, memory: Array, low: int, high: int) -> tuple[int, Array]:
-    """Sorted keys of the rows in grid cells low .. high-1, in one of the first two rows of the memory."""
-    keys, spare = memory[:2]
+    """Sorted keys of the rows in grid cells low .. high-1, in one of the two rows of the memory."""
+    keys, spare = memory
     n = c_int64()
     status = int(call(_pack_keys, (p, y, keys), low, high, byref(n)))
     return status, keys[:0] if status else _sort(_sort_keys, keys[: n.value], spare)

@@ -267,19 +267,8 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
 def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
     r"""The largest probability of each row, where it stands, and whether it was right.
 
-    Parameters
-    ----------
-    P : array of float32 or float64, shape (n, K)
-        Probabilities.
-    y : array of int64, shape (n,)
-        Class codes 0 .. K−1.
-    tolerance : float
-        How far a row's float64 sum may be from one.
-
-    Returns
-    -------
-    status, confidence, predicted, correct
-        BAD_SCORE, BAD_LABEL, BAD_SUM; the row's maximum; the smallest index that attains it; whether that is y.
+    `y` holds class codes 0 .. K−1; `tolerance` is how far a row's float64 sum may be from one. Returns the status
+    (BAD_SCORE, BAD_LABEL, BAD_SUM), the row's maximum, the smallest index that attains it, and whether that is y.
     """
     n, n_classes = P.shape
     confidence = np.zeros(n, P.dtype)

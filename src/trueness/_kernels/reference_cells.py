@@ -44,15 +44,9 @@ def float_sums(table: Ints) -> Floats:
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
     r"""Sum columns, times powers of where a score lies in its cell, over the scores of each cell of a grid.
 
-    Parameters
-    ----------
-    p : array of float64, shape (m,)
-        Scores in [0, 1], in any order.
-    columns : array of float64, shape (c, m)
-        What each score has.
-    table : array of float64, shape (c, n + 1, 4)
-        Added to: [column, cell, power 0 .. 3]. Cell j holds the scores whose position :math:`x = n p + 1/2` has the
-        whole part j; the rest of it is what is raised to powers. The compiled sums may differ from these by rounding.
+    Scores are in any order; `columns`, of shape (c, m), are what each score has. The sums are added to `table`, of
+    shape (c, n + 1, 4): [column, cell, power 0 .. 3]. Cell j holds the scores whose position :math:`x = n p + 1/2` has
+    the whole part j; the rest of it is what is raised to powers. The compiled sums may differ from these by rounding.
     """
     position = p * (table.shape[1] - 1) + 0.5
     cell = position.astype(np.int64)

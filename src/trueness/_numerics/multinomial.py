@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -23,24 +23,11 @@ _BLOCK = 4096
 _RESIDUAL = 1e-2
 
 
-class LinearMap(Protocol):
-    """Log-odds of n rows and K classes that are linear in parameters; a row of parameters per class."""
-
-    def __call__(self, theta: Floats) -> Floats:
-        """Log-odds (n, K)."""
-        ...
-
-    def transpose(self, R: Floats) -> Floats:
-        """The transposed map: from (n, K) numbers to one number per parameter."""
-        ...
-
-    def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
-        """The inverse of the second derivatives, or an approximation."""
-        ...
-
-
 class FullMap:
-    """Every class has a coefficient for each column of X and an intercept: parameters (K, m + 1)."""
+    """Log-odds of n rows and K classes that are linear in parameters, a row of parameters per class.
+
+    Every class has a coefficient for each column of X and an intercept: parameters (K, m + 1).
+    """
 
     def __init__(self, X: Floats) -> None:
         self._X = np.column_stack([X, np.ones(X.shape[0])])
@@ -49,9 +36,11 @@ class FullMap:
         return np.asarray(self._X @ theta.T)
 
     def transpose(self, R: Floats) -> Floats:
+        """The transposed map: from (n, K) numbers to one number per parameter."""
         return np.asarray(R.T @ self._X)
 
     def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+        """The inverse of the second derivatives, or an approximation."""
         if ridge.size <= _MOST_EXACT:
             return self._by_full_hessian(P, w, ridge)
         return self._by_blocks(P, w, ridge) if ridge.shape[0] <= _MOST_BLOCKS else self._by_mean_curvature(P, w, ridge)
@@ -127,6 +116,9 @@ class DiagonalMap:
         return lambda G: np.column_stack(
             [(one * G[:, 0] - cross * G[:, 1]) / determinant, (two * G[:, 1] - cross * G[:, 0]) / determinant]
         )
+
+
+LinearMap: TypeAlias = FullMap | DiagonalMap
 
 
 class Regression(NamedTuple):

@@ -205,9 +205,13 @@ class UnsortedRows(NamedTuple):
     """The score of each row, float32 or float64."""
     events: NDArray[Any]
     """The label of each row."""
-    totals: Totals
-    """Rows, weight and events, as of :class:`~trueness._tally.cells.Cells`."""
+    n_events: int
     weight: None = None  # each row weighs 1, and no array says so
+
+    @property
+    def totals(self) -> Totals:
+        """Rows, weight and events, as of :class:`~trueness._tally.cells.Cells`."""
+        return Totals(self.score.size, self.score.size, self.n_events)
 
     @property
     def size(self) -> int:
@@ -217,19 +221,15 @@ class UnsortedRows(NamedTuple):
     def at(self, kept: Bools) -> "UnsortedRows":
         """Some of the rows."""
         label = self.events[kept]
-        return _unsorted(self.score[kept], label, int(np.count_nonzero(label)))
+        return UnsortedRows(self.score[kept], label, int(np.count_nonzero(label)))
 
 
 def unsorted_rows(sample: Sample) -> UnsortedRows:
     """The rows of a sample without weights; every value is checked here."""
     events = events_of_rows(sample)
-    return _unsorted(*native_rows(sample), events)
+    return UnsortedRows(*native_rows(sample), events)
 
 
 def no_rows() -> UnsortedRows:
     """What :func:`unsorted_rows` would return for no rows."""
-    return _unsorted(np.zeros(0), np.zeros(0, np.int64), 0)
-
-
-def _unsorted(score: NDArray[Any], label: NDArray[Any], events: int) -> UnsortedRows:
-    return UnsortedRows(score, label, Totals(score.size, score.size, events))
+    return UnsortedRows(np.zeros(0), np.zeros(0, np.int64), 0)

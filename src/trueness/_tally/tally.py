@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells, Totals
+from trueness._tally.cells import Cells
 from trueness._tally.multiclass import View
 from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness.errors import InputError
@@ -19,17 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class _Problem(Protocol):
-    """The rows of one binary problem, or their sums; those of a `Tally` and of `Binned` can be added."""
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def totals(self) -> Totals: ...
-
-
-Part = TypeVar("Part", bound=_Problem)
+Part = TypeVar("Part", bound=Any)  # rows of one binary problem, or their sums: they have a `size` and `totals`
 AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
 
@@ -57,8 +47,6 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @property
     def n(self) -> int:
         """Rows of positive weight."""
-        if len(self.parts) == 1:
-            return self.parts[0].totals.rows
         return sum(part.totals.rows for part in self._disjoint_parts())
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 import numpy as np
 
 from trueness._input.arguments import check_seed, checked_whole, generator
-from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.cells import pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Tally
@@ -321,7 +321,7 @@ def from_problem(
         return Reliability(**fields, band=None, floor=None, interval=None, note="no rows")
     width = 0.0 if known.curve.bandwidth is None else known.curve.bandwidth[0]
     if cells.size > _MANY:
-        cells = _pool(cells, _POOLS, rule if method == "binned" else None)
+        cells = pool_cells(cells, _POOLS, rule.group(cells).start if method == "binned" else None)
     few = Tally("binary", (cells,))
     return Reliability(
         **fields,
@@ -330,20 +330,8 @@ def from_problem(
     )
 
 
-def _pool(cells: Cells, most: int, rule: BinRule | None) -> Cells:
-    """Pools of neighbouring scores, none of which crosses a bin's edge."""
-    return pool_cells(cells, most, None if rule is None else rule.group(cells).start)
-
-
 def from_band(
-    few: Tally,
-    method: Any,
-    rule: BinRule | None,
-    band: Band | None,
-    level: float,
-    width: float,
-    resamples: int,
-    seed: Any,
+    few: Tally, method: Any, rule: BinRule, band: Band | None, level: float, width: float, resamples: int, seed: Any
 ) -> Any:
     """The band, if any."""
     if band is None:
@@ -360,7 +348,8 @@ def from_band(
         from trueness.infer import reliability_bands
 
         if few.n > _MANY:  # the exact distribution of many rows is slow, and fewer cells suffice
-            few = Tally("binary", (_pool(few.parts[0], _BAND_POOLS, rule),))
+            cells = few.parts[0]
+            few = Tally("binary", (pool_cells(cells, _BAND_POOLS, rule.group(cells).start),))
         return reliability_bands(few, bins=rule, band=band, level=level)
     from trueness.infer.band._reliability_bands import consistency_of_curve
 

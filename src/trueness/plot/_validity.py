@@ -16,7 +16,6 @@ from trueness.plot._problems import FromEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
     from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -49,12 +48,6 @@ class ValidityDisplay(FromEstimator):
     Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
     2021, Figures 1 and 3 to 6.
     """
-
-    line_: Line2D
-    lines_: list[Line2D]
-    ax_: Axes
-    axes_: list[Axes]
-    figure_: Any
 
     def __init__(self, curves: Mapping[str, Any], *, level: float = 0.9, theory: Any = None) -> None:
         if not curves:
