@@ -45,17 +45,6 @@ def test_a_table_as_a_frame(library):
     assert np.asarray(frame["n"]).tolist() == [2, 0, 0, 3]
 
 
-def test_an_unknown_frame_library_is_an_error():
-    with pytest.raises(tn.InputError, match="'pandas', 'polars' or 'pyarrow'; got 'excel'"):
-        tn.bin_table(Y, P, bins=2).to_frame("excel")
-
-
-def test_a_frame_library_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    with pytest.raises(tn.MissingLibraryError, match="pip install polars"):
-        tn.bin_table(Y, P, bins=2).to_frame("polars")
-
-
 def test_the_table_of_a_matrix_names_the_classes():
     table = tn.bin_table(["a", "b", "a"], [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], bins=2)
     assert table.label == ("a", "a", "b", "b")

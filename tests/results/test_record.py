@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
 from dataclasses import dataclass, fields, is_dataclass
 from html.parser import HTMLParser
@@ -208,6 +209,25 @@ def test_a_frame_of_pairs_has_a_row_per_pair_and_one_of_a_number_one_row():
     found = tn.compare(Y, {"a": P, "b": [0.5] * 5, "c": [0.4] * 5}, measure="brier")
     assert found.to_frame()["first"].tolist() == ["a", "a", "b"]
     assert tn.corp(Y, P).to_frame().shape == (1, 6)
+
+
+def test_without_pandas_a_frame_is_of_polars_and_without_both_it_says_so(monkeypatch):
+    record = tn.corp(Y, P)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    frame = record.to_frame()
+    assert type(frame).__module__.startswith("polars")
+    assert frame.shape == (1, 6)
+    with pytest.raises(
+        tn.MissingLibraryError, match=r"`Decomposition.to_frame\('pandas'\)` needs pandas: `pip install"
+    ):
+        record.to_frame("pandas")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(
+        tn.MissingLibraryError, match=r"`Decomposition.to_frame\(\)` needs pandas or polars: `pip install"
+    ):
+        record.to_frame()
+    with pytest.raises(tn.InputError, match="`library` must be 'pandas', 'polars' or 'pyarrow'; got 'dask'"):
+        record.to_frame("dask")
 
 
 def test_a_notebook_shows_whole_numbers_as_such_and_long_captions_in_a_readable_width():

@@ -12,6 +12,7 @@ from trueness._text.strings import shorten, visible, visible_lines
 from trueness.errors import InputError, MissingLibraryError
 
 FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+_FRAMES: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
 
 # Rows of a table, entries of an array and letters of a text that a notebook shows.
 _ONE_LINE = 60  # letters of a caption that need no more than the width of most tables
@@ -50,15 +51,27 @@ class Record:
         columns = self.columns()
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """The :meth:`columns` as a frame.
 
         Parameters
         ----------
-        library : {'pandas', 'polars', 'pyarrow'}, default 'pandas'
-            The library of the frame, which must be installed.
+        library : {'pandas', 'polars', 'pyarrow'}, optional
+            The library of the frame, which must be installed. By default pandas, or Polars where there is no pandas.
         """
-        return frame_of(self.columns(), library, type(self).__name__)
+        if library not in (None, *_FRAMES):
+            raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
+        import narwhals.stable.v2 as nw
+
+        for name in _FRAMES[:2] if library is None else (library,):
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                continue
+            return nw.from_dict(self.columns(), backend=name).to_native()
+        call, names = type(self).__name__, " or ".join(_FRAMES[:2] if library is None else (library,))
+        text = f"`{call}.to_frame({'' if library is None else repr(library)})` needs {names}"
+        raise MissingLibraryError(f"{text}: `pip install {library or _FRAMES[0]}`.")
 
     def _caption(self) -> str:
         """The record in one line: its text, unless that is a table."""
@@ -153,18 +166,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-def frame_of(columns: Mapping[str, Any], library: FrameLibrary, record: str) -> Any:
-    """Columns as a pandas, Polars or PyArrow frame; `record` names the table in messages."""
-    if library not in ("pandas", "polars", "pyarrow"):
-        raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
-    import narwhals.stable.v2 as nw
-
-    try:
-        importlib.import_module(library)
-    except ImportError as reason:
-        raise MissingLibraryError(
-            f"`{record}.to_frame({library!r})` needs {library}: `pip install {library}`."
-        ) from reason
-    return nw.from_dict(columns, backend=library).to_native()
