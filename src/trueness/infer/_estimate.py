@@ -73,8 +73,8 @@ def estimate(
     ----------
     measure : callable or str
         A function of the library (``tn.ece``, ``functools.partial(tn.ece, bins=15)``), its name (``"ece"``), a part of
-        :func:`corp` (``"miscalibration"``, ``"discrimination"``, ``"uncertainty"``), ``"l2"``,
-        ``"free_intercept"``, ``"prevalence"``, ``"accuracy"``, or your own function of a :class:`Tally` that returns one number.
+        :func:`corp` (``"miscalibration"``, ``"discrimination"``, ``"uncertainty"``), ``"l2"``, ``"free_intercept"``,
+        ``"prevalence"``, ``"accuracy"``, or your own function of a :class:`Tally` that returns one number.
     y_true, y_prob
         As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a measure that it does
         not determine is nan, and `note` says why.

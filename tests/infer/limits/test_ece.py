@@ -87,6 +87,38 @@ def test_either_limit_fails_in_one_of_twenty_at_most(scores, n):
         assert beyond.max() <= 0.05 * runs + 3.5 * np.sqrt(0.05 * 0.95 * runs)
 
 
+OPPOSITE = {
+    "0.98 in 30 %, truth 1/2": (0.3, (0.02, 0.98), (0.5, 0.5)),
+    "0.98 in 10 %, truth 1/2": (0.1, (0.02, 0.98), (0.5, 0.5)),
+    "0.9 in 50 %, truth 0.5 and 0.7": (0.5, (0.1, 0.9), (0.5, 0.7)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 1_000])
+@pytest.mark.parametrize("setting", OPPOSITE)
+def test_limits_hold_where_errors_cancel_within_a_bin(setting, n):
+    """The limits covered 0.81, 0.95 and 0.85 while errors that cancel were left out of the variance."""
+    share, scores, rates = OPPOSITE[setting]
+    rng, runs, upper = np.random.default_rng(n), 600, np.arange(n) < share * n
+    p, q = np.where(upper, scores[1], scores[0]), np.where(upper, rates[1], rates[0])
+    truth = abs((q - p).mean())
+    covered = 0
+    for _ in range(runs):
+        found = limits((rng.random(n) < q).astype(int), p, bins=1, level=0.975)
+        covered += found.low <= truth <= found.high
+    assert covered >= 0.93 * runs
+
+
+def test_errors_that_cancel_within_a_bin_count_in_the_variance_of_the_labels():
+    """100 rows of each of two scores, 40 and 60 of them events: around this line the variance is 0.24."""
+    p, y = np.repeat([0.02, 0.78], 100), np.repeat([0, 1, 0, 1], [60, 40, 40, 60])
+    variance, noise = 0.24 / 0.99, np.sqrt((0.02 * 0.98 + 0.78 * 0.22) / 2 / 200)
+    expected = upper_by_hand(0.1, noise, lambda t: np.sqrt(variance / 200), stats.norm.isf(0.05))
+    rows, sums = limits(y, p, bins=1), limits(tn.binned(y, p, bins=1), bins=1)
+    assert (rows.value, rows.high, sums.high) == pytest.approx((0.1, expected, expected), rel=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [0.0, 0.1])
 def test_limits_of_clusters_hold(error):
@@ -116,6 +148,13 @@ class ByHand:
         self.spread = np.array([sum(w[i] * p[i] * (1 - p[i]) for i in rows) for rows in of_bin]) / total / self.share
         self.gap = self.share * (self.rate - self.score)
         self.ece = np.abs(self.gap).sum()
+        self.residual = 0.0
+        for rows, share in zip(of_bin, self.share, strict=True):
+            if self.n * share > 3:
+                x = np.column_stack([np.ones(len(rows)), p[rows]]) * np.sqrt(w[rows])[:, None]
+                z = y[rows] * np.sqrt(w[rows])
+                left = z - x @ np.linalg.lstsq(x, z, rcond=None)[0]
+                self.residual += left @ left / total / (1 - 2 / (self.n * share))
 
     def normal_upper(self, alpha):
         least = np.minimum(self.spread, self.rate * (1 - self.rate))
@@ -123,7 +162,10 @@ class ByHand:
         noise = sum(s * np.sqrt(v / k) for s, v, k in zip(self.share, least, rows, strict=True) if v * k >= 5)
         mean, most = self.share @ self.spread, np.abs(1 - 2 * self.score).max()
         return upper_by_hand(
-            self.ece, noise, lambda t: np.sqrt(max(mean + t * most - t * t, 0) / self.n), stats.norm.isf(alpha)
+            self.ece,
+            noise,
+            lambda t: np.sqrt(max(mean + t * most - t * t, self.residual) / self.n),
+            stats.norm.isf(alpha),
         )
 
     def exact_upper(self, alpha):
@@ -176,7 +218,8 @@ def test_the_upper_limit_of_an_ece_of_0_is_that_of_its_noise_floor(n):
     """With 20 rows the variance of the sum is 5, from which on a bin counts."""
     y, p = np.tile([0, 1], n // 2), np.full(n, 0.5)
     floor = np.sqrt(0.25 / n)
-    expected = upper_by_hand(0.0, floor, lambda t: np.sqrt(max(0.25 - t * t, 0) / n), stats.norm.isf(0.05))
+    variance = 0.25 / (1 - 2 / n)  # around a line on the scores, at least
+    expected = upper_by_hand(0.0, floor, lambda _: np.sqrt(variance / n), stats.norm.isf(0.05))
     assert limits(y, p, bins=1).high == pytest.approx(expected, rel=1e-9)
 
 

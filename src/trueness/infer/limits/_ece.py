@@ -4,7 +4,9 @@ Let :math:`d_b` be the sum of y − p over the rows of bin b divided by the numb
 :math:`\sum_b |d_b|`, and :math:`\delta_b` its mean, so that the true ECE is :math:`\theta = \sum_b |\delta_b|`.
 
 **Upper limit.** With the true signs :math:`s_b`, :math:`\sum |d_b| \ge \sum s_b d_b`, whose mean is θ and whose
-variance is at most :math:`V(\theta)/n` with :math:`V = \overline{p(1 - p)} + \theta \max |1 - 2p| - \theta^2`. So the
+variance is at most :math:`V(\theta)/n` with :math:`V = \overline{p(1 - p)} + \theta \max |1 - 2p| - \theta^2` if all
+errors of a bin have the same sign. Errors that cancel within a bin do not count in θ, but in the variance; so V is at
+least the variance of the labels around their regression line on the scores of each bin, which no curve exceeds. The
 limit is that of a single mean, however many bins there are. Absolute values also raise the mean of the ECE, by at least
 as much as for one gap of size θ with the summed spread of all bins (Jensen); the limit allows for that. If either label
 is expected in fewer than ten rows, the limit is the largest exact (Clopper–Pearson) one over all signs, which holds for
@@ -111,6 +113,8 @@ class _Gaps(NamedTuple):
     score: Floats
     rate: Floats
     variance: Floats
+    residual: Floats
+    """Variance of the labels around their line on the scores."""
 
     @classmethod
     def of_bins(cls, bins: Bins) -> "_Gaps":
@@ -119,8 +123,19 @@ class _Gaps(NamedTuple):
         weight = bins.weight[filled].astype(np.float64)
         score, rate = bins.score[filled], bins.rate[filled]
         square = bins.sum_square[filled] / weight if bins.moments else score**2
+        product = bins.sum_event_score[filled] / weight if bins.moments else score * rate
         n = float(weight.sum() ** 2 / bins.squares.sum())
-        return cls(n, weight / weight.sum(), score, rate, np.clip(score - square, 0, None))
+        return cls.of_means(n, weight / weight.sum(), score, rate, square, product)
+
+    @classmethod
+    def of_means(cls, n: float, share: Floats, score: Floats, rate: Floats, square: Floats, product: Floats) -> "_Gaps":
+        """From the means of p, y, p² and py in each bin."""
+        spread, common = square - score**2, product - score * rate
+        line = np.divide(common**2, spread, out=np.zeros(share.size), where=spread > 1e-12)
+        # Two degrees of freedom are lost to the line; where few rows are left, the scores alone must do.
+        freedom = np.where(n * share > 3, 1 - 2 / (n * share), np.inf)
+        residual = np.clip(rate * (1 - rate) - line, 0, None) / freedom
+        return cls(n, share, score, rate, np.clip(score - square, 0, None), residual)
 
     @property
     def ece(self) -> float:
@@ -132,10 +147,10 @@ class _Gaps(NamedTuple):
         if expected < _FEW_EVENTS:
             return self._exact_upper(alpha)
         most = float(np.abs(1 - 2 * self.score).max())
-        mean, n = float(self.share @ self.variance), self.n
+        mean, least, n = float(self.share @ self.variance), float(self.share @ self.residual), self.n
 
         def spread(theta: float) -> float:
-            return math.sqrt(max(mean + theta * most - theta * theta, 0) / n)
+            return math.sqrt(max(mean + theta * most - theta * theta, least) / n)
 
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n
@@ -199,14 +214,14 @@ class ClusteredGaps:
         scale = np.where(own > 0, own, 1)
         worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
         share = np.bincount(bin_of, weight, n_bins) / total
-        score = np.bincount(bin_of, weight * rows.p, n_bins) / total / share
-        variance = np.bincount(bin_of, weight * rows.p * (1 - rows.p), n_bins) / total / share
+        p, y = rows.p, rows.u + rows.p
+        score, square, product = (np.bincount(bin_of, weight * x, n_bins) / total / share for x in (p, p * p, p * y))
         rate = np.clip(score + gap / share, 0, 1)
         self.n = rows.n
         self._gap, self._own, self._covariance = gap, own, covariance
         self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
-        self._alone = _Gaps(float(total**2 / (weight @ weight)), share, score, rate, variance)
+        self._alone = _Gaps.of_means(float(total**2 / (weight @ weight)), share, score, rate, square, product)
 
     @property
     def ece(self) -> float:
