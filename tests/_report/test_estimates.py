@@ -118,6 +118,7 @@ def test_every_measure_is_shown_once_with_an_interval_or_its_value_if_calibrated
     assert {"Calibration in the large", "Intercept (free slope)", "ICI", "AUC", "Spiegelhalter's test"} <= lines.keys()
     assert text.count("| Measure | Value | 95 % interval | If calibrated | Meaning |") == 2
     assert ", up to " in lines["TCE"]["If calibrated"]
+    assert re.search(r"MCE: the gap of \d+ of \d+ rows, in the bin from 0", text)
 
 
 def test_a_measure_without_a_value_has_no_floor_beside_it():

@@ -132,7 +132,6 @@ def test_every_measure_has_a_valid_interval_or_a_floor_and_keeps_its_value():
         if one.bounded:
             assert one.value in one, name
         if name in FLOORED:
-            assert one.excess == one.value - one.floor
             assert one.floor <= one.floor_high
 
 
@@ -401,7 +400,9 @@ METHODS = {
     "intercept": ("profile likelihood", "sandwich of clusters, t", "sandwich, t"),
     "free_intercept": ("profile likelihood", "sandwich of clusters, t", "sandwich, t"),
     "observed_expected": (EFFECTIVE, EFFECTIVE, EFFECTIVE),
-    "auc": ("DeLong, on the logit scale",) * 3,
+    "auc": tuple(
+        f"{who} with a pseudo-row per class, on the logit scale" for who in ("DeLong", "Obuchowski", "DeLong")
+    ),
     "prevalence": ("Clopper-Pearson", EFFECTIVE, EFFECTIVE),
     "uncertainty": tuple(f"{how} of the event rate" for how in ("Clopper-Pearson", EFFECTIVE, EFFECTIVE)),
     "discrimination": ("t, lower limit debiased", "", ""),
@@ -612,6 +613,37 @@ def test_the_l2_norm_has_a_name_and_a_definition_of_its_own():
     by_name = {norm: tn.estimate("ece", y, p, norm=norm, floor=False, seed=0) for norm in ("l1", "l2", 2, "max")}
     assert [by_name[norm].measure for norm in by_name] == ["ECE", "ECE, l2", "ECE, l2", "ECE"]
     assert by_name["l2"].definition == "Root mean square over bins of event rate − mean score, biased upwards."
+
+
+def test_an_estimate_names_its_view_and_its_bins():
+    y, p = some_rows(60)
+    labels, P = top_labels()
+    assert str(tn.estimate("ece", y, p, floor=False)).startswith("ECE (10 bins of equal width) 0.")
+    assert "lower bound of the error over all scores" in tn.estimate("ece", y, p, floor=False).definition
+    names = {
+        ("ece", None): "ECE (class-wise, 4 bins of equal width) ",
+        ("ece", "confidence"): "ECE (confidence, 4 bins of equal width) ",
+        ("ace", "top-label"): "ACE (top-label, 4 bins of equal mass) ",
+    }
+    for (name, kind), words in names.items():
+        found = tn.estimate(name, labels, P, bins=4, floor=False, **({"kind": kind} if kind else {}))
+        assert str(found).startswith(words)
+    brier = tn.estimate("brier", labels, P)
+    assert (brier.kind, brier.bins) == ("classwise", "")
+    assert str(tn.estimate("slope", y, p)).startswith("slope 0.")
+
+
+def test_the_largest_gap_says_how_many_rows_it_belongs_to():
+    y, p = [0] * 6 + [1] * 3 + [0] + [1] * 10, [0.1] * 9 + [0.65] + [0.7] * 10
+    found = tn.estimate("mce", y, p, floor=False)
+    assert found.value == 0.65
+    assert found.where == "1 of 20 rows, in the bin from 0.6 to 0.7"
+    assert found.note.startswith(f"The largest gap is that of {found.where}. No valid interval")
+    twice = tn.estimate("mce", y, p, floor=False, sample_weight=np.repeat(2, 20), bins=tn.Edges([0, 0.66, 1]))
+    assert twice.where == "20 of 40 rows, in the bin from 0.66 to 1"
+    halves = tn.estimate("mce", y, p, floor=False, sample_weight=np.repeat(0.5, 20))
+    assert halves.where == "1 of 20 rows, in the bin from 0.6 to 0.7"
+    assert not tn.estimate("mce", *top_labels(), floor=False).where
 
 
 def test_floors_of_clusters_say_that_they_take_rows_as_independent():

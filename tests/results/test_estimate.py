@@ -23,5 +23,5 @@ def test_one_infinite_limit_is_a_limit():
 
 
 def test_an_estimate_is_ready_for_json():
-    one = Estimate("ECE", 0.02, 0.0, 0.04, 0.9, "redrawn labels", 100, "Mean gap.", floor=0.01, excess=0.01)
+    one = Estimate("ECE", 0.02, 0.0, 0.04, 0.9, "redrawn labels", 100, "Mean gap.", floor=0.01)
     assert json.loads(json.dumps(one.to_dict()))["bounded"] is True

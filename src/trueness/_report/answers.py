@@ -266,7 +266,7 @@ def _cost(model: Model) -> Answer:
 def _cost_of_sums(s: Summary, code: str) -> Answer:
     """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
     question, found = "What does it cost?", s.estimates.get("miscalibration")
-    if found is None or not math.isfinite(found.excess):
+    if found is None or not math.isfinite(found.floor):
         return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
     if s.brier == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", {"brier": 0.0})

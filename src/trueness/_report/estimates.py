@@ -1,5 +1,6 @@
 """Limits and noise floors of each measure, with as many draws as a report has time for; the panel and its curve."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -112,10 +113,10 @@ def shown_within(data: Evidence, options: Options) -> float:
 
 def _with_floor(found: Estimate, draws: Floats) -> Estimate:
     known = draws[~np.isnan(draws)]
-    if not known.size:
+    if not known.size or math.isnan(found.value):
         return found
     mean, high = float(known.mean()), float(np.quantile(known, found.level))
-    return replace(found, floor=mean, floor_high=high, excess=found.value - mean)
+    return replace(found, floor=mean, floor_high=high)
 
 
 def miscalibration(tally: Tally) -> float:

@@ -65,6 +65,7 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         floor = f"{floor} {INDEPENDENT_FLOOR}"
     unknown = f"No valid interval is known for {', '.join(unbounded)}: compare with the value if calibrated."
     notes = [floor] * any(_has_floor(s, one.key) for one in shown) + [unknown] * bool(unbounded)
+    notes += [f"{s.estimates[one.key].measure}: the gap of {where}." for one in shown if (where := _where(s, one.key))]
     return Table(columns, rows, notes, name, caption, sortable=False)
 
 
@@ -98,7 +99,7 @@ def _is_limited(found: Estimate) -> bool:
 
 def _floor(found: Estimate, form: Form) -> str:
     """The mean of the measure for a calibrated model, and how large it is at most."""
-    if math.isnan(found.excess):
+    if math.isnan(found.floor):
         return ""
     most = f"up to {form(found.floor_high)}"
     return most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"  # a few draws may decide the mean
@@ -140,8 +141,12 @@ def _set(found: Interval) -> str:
     return span(found.low, found.high) if found.is_interval and found.low_closed else confidence_set(found)
 
 
+def _where(s: Summary, key: str) -> str:
+    return s.estimates[key].where if key in s.estimates else ""
+
+
 def _has_floor(s: Summary, key: str) -> bool:
-    return key in s.estimates and not math.isnan(s.estimates[key].excess)
+    return key in s.estimates and not math.isnan(s.estimates[key].floor)
 
 
 def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:

@@ -314,6 +314,9 @@ def rule_in_words(rule: Any) -> str:
     if name in ("EqualWidth", "EqualMass"):
         n = int(rest.removeprefix("n=").removesuffix(")"))
         return f"{n:,} bin{'' if n == 1 else 's'} of equal {name.removeprefix('Equal').lower()}"
+    if name == "MassAndWidth":
+        mass, width = re.findall(r"\d+", rest)
+        return f"{int(mass):,} bins of equal mass, cut at {int(width):,} of equal width"
     if name == "Edges":
         return _edges_in_words(rule)
     words = {

@@ -51,6 +51,8 @@ def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = F
             reason = _NO_INTERVAL if name in floors else f"{one.note[:1].lower()}{one.note[1:]}"
             without.setdefault(reason, []).append(name)
     reasons = [f"{join_names(names)}: {reason}" for reason, names in without.items() if reason]
+    whose = [(f"{join_names([name])} {number(one.value)}", one.where) for name, one in found if one.where]
+    reasons += dict.fromkeys(f"{which}: the gap of {where}." for which, where in whose)
     from trueness.results._estimate import INDEPENDENT_FLOOR  # not for the start of the command line
 
     explained = f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS

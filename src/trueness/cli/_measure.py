@@ -254,7 +254,7 @@ def _panel_output(panels: Sequence[_ModelPanel], data: dict[str, Any], source: s
         Column("interval", f"{level} interval", "number", "table"),
         Column("floor", "if calibrated", "number"),
         Column("floor_high", f"{level} below", "number"),
-        *(Column(key, key, forms="data") for key in ("standard_error", "excess", "pvalue", "method", "note")),
+        *(Column(key, key, forms="data") for key in ("standard_error", "pvalue", "method", "note")),
     ]
     notes = [source, *(one.title if len(panels) > 1 else f"{one.panel.rows_in_words()}." for one in panels)]
     notes += [_panel_tests(one, alone=len(panels) == 1) for one in panels]

@@ -15,7 +15,7 @@ from trueness._tally.rules import BinRule, EqualMass
 from trueness.errors import InputError
 from trueness.infer.limits._auc import auc_limits
 from trueness.infer.limits._curve_errors import curve_limits
-from trueness.infer.limits._ece import gap_limits, squared_limits
+from trueness.infer.limits._ece import gap_limits, largest_gap, squared_limits
 from trueness.infer.limits._limits import LimitsOf, biased, of_one
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.limits._row_means import (
@@ -117,8 +117,9 @@ _TABLE = (
             _event_rate("accuracy", ("confidence", "top-label"), "the top class of each row",
                         "Pass a matrix with `kind='confidence'`."),
             of_one(rate_limits, bins=True), better="more", scores=False, view="confidence"),
-    Measure("ece", "ECE", "Mean over bins of |event rate − mean score|.", "mean gap between score and rate",
-            "mean gap",
+    Measure("ece", "ECE",
+            "Mean over bins of |event rate − mean score|, a lower bound of the error over all scores.",
+            "mean gap between score and rate", "mean gap",
             of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, shown="rows matrix sums errors"),
     Measure("l2", "l2 error", "Root mean square of event rate − mean score over cells of scores, debiased.",
             "root mean square gap, debiased", "debiased RMS gap",
@@ -129,10 +130,10 @@ _TABLE = (
     Measure("ece_l2", "ECE, l2", "Root mean square over bins of event rate − mean score, biased upwards.",
             "root mean square gap between score and rate", "quadratic mean",
             of.ece, gap_limits("ece"), "gaps", bins="own", scores=False, preset={"norm": "l2"}),
-    Measure("ace", "ACE", "The same over bins of equal mass.", "mean gap in bins of equal mass", "equal-mass bins",
+    Measure("ace", "ACE", "The ECE over bins of equal mass.", "mean gap in bins of equal mass", "equal-mass bins",
             of.ace, gap_limits("ace"), "gaps", bins="mass", shown="rows matrix sums errors"),
     Measure("mce", "MCE", "Largest |event rate − mean score| of a bin.", "largest gap of any bin", "largest gap",
-            of.mce, biased, "gaps", bins="own", scores=False, shown="rows matrix sums errors"),
+            of.mce, largest_gap, "gaps", bins="own", scores=False, shown="rows matrix sums errors"),
     Measure("gce", "GCE", "Power mean over bins of a loss of each bin.", "power mean of the losses of bins",
             "any loss",
             of.gce, gap_limits("gce"), "gaps", bins="own", scores=False),

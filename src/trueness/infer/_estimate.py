@@ -12,6 +12,8 @@ from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word, generator, spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.evidence import Evidence, TwoColumns
+from trueness._tally.rules import BinRule, EqualMass, as_rule
+from trueness._text.numbers import rule_in_words
 from trueness.errors import InputError
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
@@ -42,6 +44,15 @@ class _Question(NamedTuple):
     def several(self) -> bool:
         """Whether several scores of a row are asked about together, which sums per score do not keep."""
         return self.options.get("k") not in (None, 1)
+
+    @property
+    def bins(self) -> str:
+        """The bins in words, if they can be chosen."""
+        if not self.measure.bins:
+            return ""
+        bins = self.options.get("bins", 10)
+        count = self.measure.bins == "mass" and not isinstance(bins, BinRule)
+        return rule_in_words(EqualMass(bins) if count else as_rule(bins))
 
     def value(self, evidence: Evidence) -> float:
         """The measure of rows or sums."""
@@ -97,24 +108,26 @@ def estimate(
     Returns
     -------
     Estimate
-        `value` is what the measure itself returns; `low` ≤ `value` ≤ `high`; `method`; `standard_error`; `floor`,
-        `floor_high` and `excess`; `definition`; `note`.
+        `value` is what the measure itself returns; `low` ≤ `value` ≤ `high`; `method`; `standard_error`; `floor` and
+        `floor_high`; `definition`, `kind` and `bins`; `note`.
 
     Notes
     -----
     How the limits are found:
 
-    - slope, intercepts: profile likelihood (R's ``confint``); observed/expected, prevalence: Clopper-Pearson; AUC:
-      DeLong. Clusters and weights that are not whole numbers: the sandwich variance and Student's t.
+    - slope, intercepts: profile likelihood (R's ``confint``); prevalence: Clopper-Pearson; observed/expected: the same
+      with the number of rows that the variance left within strata of the scores is worth; AUC: DeLong with a pseudo-row
+      added per class. Clusters and weights that are not whole numbers: the sandwich variance and Student's t.
     - Brier score and log loss: means of rows, with Student's t corrected for skewness and half a wrong row added;
       scaled Brier score: the delta method; uncertainty: from the limits of the event rate; discrimination: Student's t,
       the lower limit less the gain of fitting.
-    - ECE and ACE: two one-sided limits for the error in the given bins; the l2 error and its square: value and limits
+    - ECE and ACE: two one-sided limits for the error in the given bins, which is at most the mean error over all
+      scores, because errors within a bin can cancel; the l2 error and its square: value and limits
       of :func:`ece_interval`.
     - MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions: no valid interval is known.
       They are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead
-      `floor` is the mean of the measure over labels drawn from the scores, as a calibrated model would have them,
-      `floor_high` its upper quantile, and `excess` is `value` − `floor`.
+      `floor` is the mean of the measure over labels drawn from the scores, as a calibrated model would have them, and
+      `floor_high` its upper quantile.
 
     A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over classes has an
     interval only if it is a mean of rows too (Brier score, log loss). ``docs/evidence/coverage.md`` has the coverage of
@@ -206,10 +219,10 @@ def _answers(
             if not lenient:
                 raise
             values[key], found[key] = math.nan, Limits(note=str(reason))
-    known = {key: one for key, one in questions.items() if floor and not (lenient and math.isnan(values[key]))}
+    known = {key: one for key, one in questions.items() if floor and not math.isnan(values[key])}
     floors = _floors(known, asked)
     return {
-        key: _estimate(one.measure, evidence, level, values[key], found[key], floors.get(key, NO_FLOOR))
+        key: _estimate(one, evidence, level, values[key], found[key], floors.get(key, NO_FLOOR))
         for key, one in questions.items()
     }
 
@@ -283,8 +296,9 @@ def _floors(questions: Mapping[str, _Question], asked: Mapping[str, Asked]) -> d
 
 
 def _estimate(
-    measure: Measure, evidence: Evidence, level: float, value: float, limits: Limits, floor: Floor
+    question: _Question, evidence: Evidence, level: float, value: float, limits: Limits, floor: Floor
 ) -> Estimate:
+    measure = question.measure
     independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
     # The limits may have said of the two columns what the evidence says.
     notes = [limits.note, independent, "" if evidence.note in limits.note else evidence.note]
@@ -301,7 +315,9 @@ def _estimate(
         standard_error=limits.standard_error,
         floor=floor.mean,
         floor_high=floor.high,
-        excess=value - floor.mean,
         note=" ".join(filter(None, notes)),
         ideal=measure.ideal,
+        kind=evidence.view,
+        bins=question.bins,
+        where=limits.where,
     )

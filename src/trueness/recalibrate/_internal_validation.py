@@ -357,5 +357,5 @@ def _moved(key: str, estimate: Estimate, optimism: float) -> Estimate:
     least, most = _RANGES.get(key, (-np.inf, np.inf))
     low, high = (float(np.clip(limit - optimism, least, most)) for limit in (estimate.low, estimate.high))
     method = f"{estimate.method}, moved" if estimate.bounded else ""
-    unknown: dict[str, Any] = dict.fromkeys(("floor", "floor_high", "excess"), float("nan"))
+    unknown: dict[str, Any] = dict.fromkeys(("floor", "floor_high"), float("nan"))
     return replace(estimate, value=estimate.value - optimism, low=low, high=high, method=method, **unknown)

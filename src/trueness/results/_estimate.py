@@ -19,8 +19,8 @@ class Estimate(Record):
     >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400, "Mean of (score − label)²."))
     Brier score 0.1624, 95 % 0.1493 to 0.1755 (t, n = 400)
     >>> nan = float("nan")
-    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25, excess=0.07))
-    MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
+    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest.", floor=0.14, floor_high=0.25, bins="9 bins"))
+    MCE (9 bins) 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
     """
 
     measure: str
@@ -44,13 +44,18 @@ class Estimate(Record):
     floor: float = math.nan
     """Noise floor: mean of the measure for a calibrated model with these scores; nan if the measure has none."""
     floor_high: float = math.nan
-    """Upper `level` quantile of the measure for a calibrated model."""
-    excess: float = math.nan
-    """`value` − `floor`."""
+    """Upper `level` quantile of the measure for a calibrated model. A value above it is more than noise; `value` −
+    `floor` is no estimate of the error, since noise adds less to a wrong model than to a calibrated one."""
     note: str = ""
     """Anything else to know, such as why there is no interval or how many rows were left out."""
     ideal: float = math.nan
     """Value of a calibrated model, if it does not depend on the scores; nan otherwise."""
+    kind: str = "binary"
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    bins: str = ""
+    """The bins in words, if the measure has bins that can be chosen."""
+    where: str = ""
+    """The rows that decide the value, if it is that of a single bin."""
 
     @property
     def bounded(self) -> bool:
@@ -65,7 +70,10 @@ class Estimate(Record):
         return super().to_dict() | {"bounded": self.bounded}
 
     def __str__(self) -> str:
-        name, level, rows = f"{self.measure} {number(self.value)}", level_percent(self.level), f"n = {self.n:,}"
+        view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
+        which = ", ".join(filter(None, [view, self.bins]))
+        name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
+        level, rows = level_percent(self.level), f"n = {self.n:,}"
         if self.bounded:
             return f"{name}, {level} {span(self.low, self.high)} ({self.method}, {rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"

@@ -119,11 +119,6 @@ class NoiseFloor(Record):
     draws: Floats = field(repr=False, compare=False)
     """The simulated values in the order drawn; not part of :meth:`to_dict`."""
 
-    @property
-    def excess(self) -> float | None:
-        """Observed value − mean of the simulated ones; None without an observed value."""
-        return None if self.observed is None else self.observed - self.mean
-
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, without the draws."""
         return {name: value for name, value in super().to_dict().items() if name != "draws"}

@@ -124,7 +124,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per estimate and test."""
-        fields = ("low", "high", "level", "standard_error", "floor", "floor_high", "excess", "ideal", "pvalue")
+        fields = ("low", "high", "level", "standard_error", "floor", "floor_high", "ideal", "pvalue")
         columns: dict[str, list[Any]] = {"key": list(self)}
         columns["measure"] = [*(e.measure for e in self.estimates), *(_test_name(t) for t in self.tests)]
         columns["value"] = [*(e.value for e in self.estimates), *(t.statistic for t in self.tests)]

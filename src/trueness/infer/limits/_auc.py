@@ -53,7 +53,9 @@ def auc_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = 
         _independent_spread(cells, value) if cluster_rows is None else _clustered_spread(cells, value, cluster_rows)
     )
     low, high = _limits(value, spread, level)
-    return Limits(low, high, "DeLong, on the logit scale", math.sqrt(spread.variance), value=value)
+    name = "DeLong" if cluster_rows is None else "Obuchowski"
+    method = f"{name} with a pseudo-row per class, on the logit scale"
+    return Limits(low, high, method, math.sqrt(spread.variance), value=value)
 
 
 class _Spread(NamedTuple):

@@ -43,7 +43,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.interval._residuals import residuals_in
-from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf, Options, biased
+from trueness.infer.limits._limits import BIASED, SEVERAL, Asked, Limits, LimitsOf, Options, biased
 from trueness.measure._binned import checked_norm
 from trueness.measure._squared import default_width, squared_ece, top_k_squared_ece
 from trueness.typing import Floats
@@ -326,6 +326,19 @@ def gap_limits(function: str) -> LimitsOf:
         return biased(asked)
 
     return limits
+
+
+def largest_gap(asked: Asked) -> Limits:
+    """No limits of the largest gap; a note says to which rows it belongs, unless there is one in every class."""
+    data, bins = asked.evidence, asked.options.get("bins", 10)
+    if data.one is None:
+        return biased(asked)
+    (part,) = quietly(data.binned, bins, moments=False).parts
+    worst = int(np.argmax(np.where(part.weight > 0, np.abs(part.gap), -1)))
+    low, high = part.edges[worst : worst + 2]
+    size, total = (part.weight, part.totals.weight) if part.whole else (part.count, part.totals.rows)
+    where = f"{int(size[worst]):,} of {int(total):,} rows, in the bin from {low:.4g} to {high:.4g}"
+    return Limits(note=f"The largest gap is that of {where}. {BIASED}", where=where)
 
 
 def squared_error_of(

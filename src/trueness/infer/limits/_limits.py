@@ -34,6 +34,8 @@ class Limits(NamedTuple):
     """The value, where it comes with the limits."""
     known: bool = False
     """Whether the measure itself need not be asked for its value."""
+    where: str = ""
+    """The rows that decide the value, if it is that of a single bin."""
 
 
 @dataclass(frozen=True)
