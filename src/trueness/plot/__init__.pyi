@@ -6,5 +6,6 @@ from trueness.plot._interval import IntervalDisplay as IntervalDisplay
 from trueness.plot._reliability import ReliabilityDisplay as ReliabilityDisplay
 from trueness.plot._terminal import unicode_diagram as unicode_diagram
 from trueness.plot._validity import ValidityDisplay as ValidityDisplay
+from trueness.plot._watch import WatchDisplay as WatchDisplay
 
 __all__: list[str]

@@ -1,0 +1,124 @@
+"""What a watch has seen: evidence, and observed over expected and slope of each period."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from trueness.errors import InputError
+from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, style_of, wrap_name
+
+if TYPE_CHECKING:
+    from trueness.infer import Watch
+    from trueness.results import WatchHistory
+
+_PERIODS = 24
+"""With more looks, neighbours are drawn as one period."""
+
+
+class WatchDisplay(Display):
+    """The evidence of a watch over its looks, and how far each period was off.
+
+    Parameters
+    ----------
+    watch : Watch
+        The watch.
+    segments : int, default 6
+        The number of segments with a panel of their own, those with the largest evidence.
+
+    Attributes
+    ----------
+    ax_, axes_ : matplotlib Axes, list of them
+        Evidence, observed/expected and slope of all rows; then the evidence of segments.
+    figure_ : matplotlib Figure
+        The figure.
+    """
+
+    def __init__(self, watch: Watch, *, segments: int = 6) -> None:
+        self.history = watch.history
+        if not self.history[""].position:
+            raise InputError("watch", "must have seen a look", "it has seen none")
+        self.watched = [one for one in watch.watched if one.segment in self.history][: 1 + segments]
+        self.alarm_at = (2 if len(watch.evidence) > 1 else 1) / watch.alpha
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on axes (three, and one for each segment) or on a new figure, and return the display."""
+        count = 2 + len(self.watched)
+        self.axes_, _ = axes_for(type(self).__name__, ax, count, size=(4.2, 2.9), columns=min(3, count))
+        self.ax_, self.figure_, self.lines_ = self.axes_[0], self.axes_[0].figure, []
+        whole = self.history[""]
+        places = {place: i for i, place in enumerate(whole.position)}
+        panels = [self.ax_, *self.axes_[3:]]
+        for panel, one in zip(panels, self.watched, strict=True):
+            line = self.alarm_at / one.weight
+            self._draw_evidence(panel, self.history[one.segment], places, line, listed=one.listed)
+            panel.set_title(wrap_name(one.segment, 30) or "all rows", fontsize=10)
+            if one.since is not None:
+                panel.axvline(places[one.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+        self.line_ = self.lines_[0]
+        periods = np.array_split(np.arange(len(places)), min(_PERIODS, len(places)))
+        ratio, slope = self.axes_[1:3]
+        self._draw_periods(ratio, periods, *_ratios(whole, periods))
+        ratio.set(ylabel="observed / expected")
+        self._draw_periods(slope, periods, *_slopes(whole, periods))
+        slope.set(ylabel="slope of the log-odds")
+        for panel in self.axes_:
+            self._name_looks(panel, whole.position)
+            draw_grid(panel)
+        return self
+
+    def _draw_evidence(
+        self, ax: Any, history: WatchHistory, places: dict[Any, int], line: float, *, listed: bool
+    ) -> None:
+        x = [places[place] for place in history.position]
+        colour = SECOND if listed or history.evidence.max() >= line else style_of(0).colour
+        top = np.minimum(history.evidence, 1e30)
+        self.lines_ += ax.plot(x, top, color=colour, linewidth=1.6, marker="o" if len(x) < 2 else "")
+        ax.axhline(line, color=GREY, linewidth=1.0)
+        ax.set(yscale="log", ylabel="evidence", ylim=(min(0.1, top.min() / 2), 3 * max(line, top.max())))
+        ax.text(0.02, line, "alarm", transform=ax.get_yaxis_transform(), va="bottom", fontsize=8, color=GREY)
+
+    @staticmethod
+    def _draw_periods(ax: Any, periods: Any, value: Any, low: Any, high: Any) -> None:
+        x = [float(np.mean(period)) for period in periods]
+        off = (low > 1) | (high < 1)
+        for some, colour in ((off, SECOND), (~off, style_of(0).colour)):
+            at = np.flatnonzero(some & np.isfinite(value))
+            ends = np.array([value[at] - low[at], high[at] - value[at]])
+            if at.size:
+                ax.errorbar(np.array(x)[at], value[at], ends, fmt="o", color=colour, markersize=4, linewidth=1)
+        ax.axhline(1, color=GREY, linewidth=0.8)
+
+    @staticmethod
+    def _name_looks(ax: Any, positions: tuple[Any, ...]) -> None:
+        at = np.unique(np.linspace(0, len(positions) - 1, 4).round().astype(int))
+        ax.set_xticks(at, [str(positions[i]) for i in at], fontsize=8)
+        ax.set_xlim(-0.5, len(positions) - 0.5)
+
+
+def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
+    """Observed over expected events of each period, with limits of 95 %."""
+    n, observed, expected = (
+        np.array([values[at].sum() for at in periods]) for values in (history.n, history.observed, history.expected)
+    )
+    rate = (observed + 2) / (n + 4)  # Agresti and Coull
+    half = 1.96 * np.sqrt(rate * (1 - rate) / (n + 4))
+    low, high = (np.clip((rate + sign * half) * n / expected, 0, None) for sign in (-1, 1))
+    value = observed / expected
+    return value, np.minimum(low, value), np.maximum(high, value)
+
+
+def _slopes(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
+    """The mean slope of each period, by precision, with limits of 95 %."""
+    found = []
+    for at in periods:
+        at = at[np.isfinite(history.slope[at])]
+        precision = (3.92 / (history.slope_high[at] - history.slope_low[at])) ** 2
+        if not at.size or not precision.sum() > 0:
+            found.append((math.nan,) * 3)
+            continue
+        value, half = float(precision @ history.slope[at] / precision.sum()), 1.96 / math.sqrt(precision.sum())
+        found.append((value, value - half, value + half))
+    return tuple(np.array(found).T)
