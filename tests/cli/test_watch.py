@@ -118,3 +118,18 @@ def test_a_kill_at_any_moment_loses_nothing(days, tmp_path):
     state = tn.Watch.load(tmp_path / "s.json")
     assert state.history[""].n.tolist() == [300] * 10
     assert state.evidence == pytest.approx(expected(days).evidence, rel=1e-2)
+
+
+def test_the_page_says_since_when_where_and_what_to_do(call, days, tmp_path):
+    assert call("watch", "s.json", "day01.csv", *COLUMNS, "--by", "region", "--page", "w.html").exit_code == 0
+    assert "Still true, as far as these rows tell: no alarm." in (tmp_path / "w.html").read_text(encoding="utf-8")
+    rest = [f"day{i:02}.csv" for i in range(2, 11)]
+    assert call("watch", "s.json", *rest, "--page", "w.html").exit_code == 1
+    page = (tmp_path / "w.html").read_text(encoding="utf-8")
+    state = tn.Watch.load(tmp_path / "s.json")
+    assert f"{state.direction}, since {state.since}." in page
+    assert page.count("<svg") == 3 + len(state.history) - 1
+    assert "An alarm rings at evidence 40." in page
+    assert f"Fit a map on the rows since {state.since}" in page or f"fit a map on the rows since {state.since}" in page
+    assert "<script" not in page
+    assert "<td" in page.partition("<h2>Segments</h2>")[2]

@@ -13,6 +13,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import json_ready
 from trueness.cli._messages import note
+from trueness.cli._writing import check_writable, write
 from trueness.errors import InputError
 
 _EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
@@ -36,6 +37,7 @@ _EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @opt.choice(
     "--format", ("text", "json", "prometheus"), "text", "A line per alarm, one line of JSON, or metrics.", "form"
 )
+@opt.text("--page", "Write a page, such as watch.html, that shows what was seen.", metavar="FILE")
 @click.option("--debug", is_flag=True, hidden=True)
 def command(state: str, files: tuple[str, ...], form: str, debug: bool, **options: Any) -> None:
     """Watch a model: an alarm that one may look at every day.
@@ -56,6 +58,7 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     from trueness.sources._files import expand_paths
 
     del debug
+    check_writable(options["page"], state, *files)
     path = Path(state)
     watch = _opened(path, options)
     if options["reset"]:
@@ -79,6 +82,10 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
             report(i + 1, len(files))
     if not path.exists():
         raise click.UsageError("Give a FILE: there is no state yet.")
+    if options["page"] is not None:
+        from trueness._report.watch_page import watch_page
+
+        write(options["page"], watch_page(watch))
     click.echo(_printed(watch, form), nl=False)
     raise SystemExit(1 if watch.alarm else 0)
 
@@ -92,6 +99,7 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
         watch.about = {**asked, "files": {}}
         return watch
     watch = tn.Watch.load(path)
+    watch.about = {**asked, "files": {}, **watch.about}  # a state that was made in Python has none
     typed = {name: value for name, value in asked.items() if opt.is_typed(name)}
     typed |= {name: options[name] for name in ("alpha", "name") if opt.is_typed(name)}
     for name, value in typed.items():

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, style_of, wrap_name
+from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, require_matplotlib, style_of, wrap_name
 
 if TYPE_CHECKING:
-    from trueness.infer import Watch
     from trueness.results import WatchHistory
 
 _PERIODS = 24
@@ -36,17 +36,21 @@ class WatchDisplay(Display):
         The figure.
     """
 
-    def __init__(self, watch: Watch, *, segments: int = 6) -> None:
+    def __init__(self, watch: Any, *, segments: int = 6) -> None:
         self.history = watch.history
         if not self.history[""].position:
             raise InputError("watch", "must have seen a look", "it has seen none")
         self.watched = [one for one in watch.watched if one.segment in self.history][: 1 + segments]
         self.alarm_at = (2 if len(watch.evidence) > 1 else 1) / watch.alpha
 
+    @property
+    def panels(self) -> int:
+        """The number of axes: three, and one for each segment."""
+        return 2 + len(self.watched)
+
     def plot(self, ax: Any = None) -> Self:
-        """Draw on axes (three, and one for each segment) or on a new figure, and return the display."""
-        count = 2 + len(self.watched)
-        self.axes_, _ = axes_for(type(self).__name__, ax, count, size=(4.2, 2.9), columns=min(3, count))
+        """Draw on axes, as many as there are panels, or on a new figure, and return the display."""
+        self.axes_, _ = axes_for(type(self).__name__, ax, self.panels, size=(4.2, 2.9), columns=3)
         self.ax_, self.figure_, self.lines_ = self.axes_[0], self.axes_[0].figure, []
         whole = self.history[""]
         places = {place: i for i, place in enumerate(whole.position)}
@@ -68,6 +72,24 @@ class WatchDisplay(Display):
             self._name_looks(panel, whole.position)
             draw_grid(panel)
         return self
+
+    def pictures(self, ink: str) -> list[str]:
+        """Every panel as an SVG without background, with text and frames in one colour."""
+        require_matplotlib(type(self).__name__)
+        import matplotlib.pyplot as plt
+
+        names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+        settings: Any = {"svg.fonttype": "none", **dict.fromkeys(names, ink)}
+        found = []
+        with plt.rc_context(settings):
+            figures = [plt.figure(figsize=(4.2, 2.9), layout="constrained") for _ in range(self.panels)]
+            self.plot([figure.add_subplot() for figure in figures])
+            for figure in figures:
+                file = StringIO()
+                figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+                plt.close(figure)
+                found.append(file.getvalue()[file.getvalue().index("<svg") :])
+        return found
 
     def _draw_evidence(
         self, ax: Any, history: WatchHistory, places: dict[Any, int], line: float, *, listed: bool
