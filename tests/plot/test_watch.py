@@ -19,7 +19,7 @@ def watch():
 
 
 def test_panels_show_the_evidence_and_the_periods(watch):
-    display = WatchDisplay(watch).plot()
+    display = WatchDisplay.from_watch(watch).plot()
     history = watch.history[""]
     assert display.panels == len(display.axes_) == 3 + len(watch.history) - 1
     assert display.line_.get_ydata().tolist() == history.evidence.tolist()
@@ -36,4 +36,4 @@ def test_panels_show_the_evidence_and_the_periods(watch):
 
 def test_a_watch_without_looks_has_no_picture():
     with pytest.raises(tn.InputError, match="`watch` must have seen a look"):
-        WatchDisplay(tn.Watch())
+        WatchDisplay.from_watch(tn.Watch())

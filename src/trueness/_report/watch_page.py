@@ -37,7 +37,7 @@ def watch_page(watch: Any) -> str:
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
     parts += [
         "<h2>Evidence, and how far each period was off</h2>",
-        f'<div class="watch">{"".join(WatchDisplay(watch).pictures(_INK))}</div>',
+        f'<div class="watch">{"".join(WatchDisplay.from_watch(watch).pictures(_INK))}</div>',
     ]
     caption = "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
     caption += "Bars: ordinary 95 % limits of the period alone."

@@ -12,7 +12,9 @@ from trueness.errors import InputError
 from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, require_matplotlib, style_of, wrap_name
 
 if TYPE_CHECKING:
-    from trueness.results import WatchHistory
+    from collections.abc import Sequence
+
+    from trueness.results import WatchedSegment, WatchHistory
 
 _PERIODS = 24
 """With more looks, neighbours are drawn as one period."""
@@ -23,10 +25,12 @@ class WatchDisplay(Display):
 
     Parameters
     ----------
-    watch : Watch
-        The watch.
-    segments : int, default 6
-        The number of segments with a panel of their own, those with the largest evidence.
+    history : dict of WatchHistory
+        The looks of all rows ('') and of segments.
+    watched : sequence of WatchedSegment
+        All rows, then the segments with a panel of their own.
+    alarm_at : float
+        The weighted evidence at which the alarm rings.
 
     Attributes
     ----------
@@ -36,12 +40,17 @@ class WatchDisplay(Display):
         The figure.
     """
 
-    def __init__(self, watch: Any, *, segments: int = 6) -> None:
-        self.history = watch.history
-        if not self.history[""].position:
+    def __init__(self, history: dict[str, WatchHistory], watched: Sequence[WatchedSegment], *, alarm_at: float) -> None:
+        self.history, self.watched, self.alarm_at = history, list(watched), alarm_at
+
+    @classmethod
+    def from_watch(cls, watch: Any, *, segments: int = 6) -> Self:
+        """The display of a :class:`trueness.Watch`, with those of its segments that have the largest evidence."""
+        history = watch.history
+        if not history[""].position:
             raise InputError("watch", "must have seen a look", "it has seen none")
-        self.watched = [one for one in watch.watched if one.segment in self.history][: 1 + segments]
-        self.alarm_at = (2 if len(watch.evidence) > 1 else 1) / watch.alpha
+        watched = [one for one in watch.watched if one.segment in history][: 1 + segments]
+        return cls(history, watched, alarm_at=(2 if len(watch.evidence) > 1 else 1) / watch.alpha)
 
     @property
     def panels(self) -> int:
