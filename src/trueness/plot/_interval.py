@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from trueness.results import Interval
-    from trueness.typing import ArrayLike, Ints, RowOptions
+    from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 
 class IntervalDisplay(FromEstimator):
@@ -130,35 +130,47 @@ class IntervalDisplay(FromEstimator):
         names, sets = list(self.intervals), list(self.intervals.values())
         (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 1.1 + 0.34 * len(names)))
         self.ax_, self.figure_ = panel, panel.figure
-        at = np.arange(len(names))
         estimate, low, high = (np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high"))
-        style = style_of(0)
-        self.line_ = panel.hlines(at, low, high, color=style.colour, linewidth=2.2, zorder=3)
-        panel.scatter(estimate, at, s=34, color=style.colour, zorder=4)
-        zero = np.array([f.includes_zero for f in sets])
-        panel.scatter(
-            np.zeros(zero.sum()), at[zero], s=34, facecolors="none", edgecolors=style.colour, zorder=4, clip_on=False
+        colour = style_of(0).colour
+        texts = (
+            [f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets] if numbers else []
         )
-        panel.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-        panel.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
+        self.line_ = draw_forest(panel, names, estimate, low, high, [colour] * len(names), texts)
+        zero = np.flatnonzero([f.includes_zero for f in sets])
+        panel.scatter(np.zeros(zero.size), zero, s=34, facecolors="none", edgecolors=colour, zorder=4, clip_on=False)
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
-        panel.set(ylim=(len(names) - 0.5, -0.5), xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))
-        draw_grid(panel, "x")
+        panel.set(xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))
         what = "squared l2 calibration error" if sets[0].squared else "l2 calibration error"
         panel.set_xlabel(f"{what}, {level_percent(sets[0].level)} confidence set")
-        if numbers:
-            self._write_numbers(panel, sets)
-        for side in ("top", "right", "left"):
-            panel.spines[side].set_visible(False)
-        panel.tick_params(axis="y", length=0)
         return self
 
-    def _write_numbers(self, ax: Axes, sets: list[Interval]) -> None:
+
+def draw_forest(
+    ax: Axes,
+    names: Sequence[str],
+    estimate: Floats,
+    low: Floats,
+    high: Floats,
+    colours: Sequence[str],
+    texts: Sequence[str] = (),
+    faces: Sequence[str] | None = None,
+) -> Any:
+    """Draw a line and a mark for each name, from the top, with a text on the right; return the lines."""
+    at = np.arange(len(names))
+    lines = ax.hlines(at, low, high, color=colours, linewidth=2.2, zorder=3)
+    ax.scatter(estimate, at, s=34, facecolors=colours if faces is None else faces, edgecolors=colours, zorder=4)
+    ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    ax.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    draw_grid(ax, "x")
+    for i, text in enumerate(texts):
         look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-        for i, interval in enumerate(sets):
-            text = f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}"
-            ax.annotate(text, (1.02, i), fontsize=8, **look)
+        ax.annotate(text, (1.02, i), fontsize=8, **look)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return lines
 
 
 def _comparable(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
