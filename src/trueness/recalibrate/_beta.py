@@ -11,7 +11,7 @@ from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
-from trueness.recalibrate._formula import LogOdds, line
+from trueness.recalibrate._formula import LogOdds, line, log_scores
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
 from trueness.recalibrate._platt import smoothed_events
 from trueness.recalibrate._saving import Field, number
@@ -103,8 +103,7 @@ class BetaCalibration(LogitMap):
     def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights
         design = _DESIGNS[self.parameters]
-        self._decide_eps(rows)
-        logs = np.column_stack([*self._log_columns(p), np.ones(p.size)])
+        logs = log_scores(self._fit_logits(rows))[:, [1, 2, 0]]
         events = w * rows.y
         if self.ridge:
             ridge = self.ridge * np.eye(design.start.size)
@@ -133,12 +132,3 @@ class BetaCalibration(LogitMap):
 
     def _formula(self) -> LogOdds:
         return self._log_odds(line(self.c_, 0.0, self.a_, self.b_))
-
-    def _log_columns(self, p: Floats) -> tuple[Floats, Floats]:
-        """Columns log p and −log(1 − p) of scores moved into [eps, 1 − eps]."""
-        inside = np.clip(p, self.eps_, 1 - self.eps_)
-        # 1 − eps may round to 1: near 1, the logarithms are those of eps.
-        near = 1 - p < self.eps_
-        low, high = math.log(self.eps_), math.log1p(-self.eps_)
-        with np.errstate(divide="ignore"):
-            return np.where(near, high, np.log(inside)), np.where(near, -low, -np.log1p(-inside))

@@ -158,35 +158,29 @@ def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 
 def mean_gain(difference: Floats, weight: Floats, level: float, rows: float) -> Gain:
     """Mean of differences of independent rows, with limits by Student's t; `rows` is how many they are worth."""
-    total = float(weight.sum())
-    mean = float((weight * difference).sum()) / total
-    if rows <= 1:
-        return Gain(mean, -np.inf, np.inf)
-    variance = float((weight * (difference - mean) ** 2).sum()) / total / (rows - 1)
+    mean = float(np.average(difference, weights=weight))
+    variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(rows - 1, 1)
     return _limits(mean, variance, rows - 1, level)
 
 
 def clustered_gain(difference: Floats, weight: Floats, cluster: Ints, level: float) -> Gain:
     """The same for rows in clusters."""
-    total = float(weight.sum())
-    mean = float((weight * difference).sum()) / total
-    sums = np.bincount(cluster, weight * (difference - mean))
-    size = np.bincount(cluster, weight)
-    effective = float(size.sum() ** 2 / (size @ size))
-    if effective <= 1:
-        return Gain(mean, -np.inf, np.inf)
-    variance = float(sums @ sums) / total**2 * sums.size / (sums.size - 1)
-    return _limits(mean, variance, effective - 1, level)
+    mean = float(np.average(difference, weights=weight))
+    sums, size = np.bincount(cluster, weight * (difference - mean)), np.bincount(cluster, weight)
+    variance = float(sums @ sums) / size.sum() ** 2 * sums.size / max(sums.size - 1, 1)
+    return _limits(mean, variance, float(size.sum() ** 2 / (size @ size)) - 1, level)
 
 
 def design_effect(difference: Floats, weight: Floats, cluster: Ints) -> float:
     """How much clusters enlarge the variance of a mean; at least 1."""
-    away = difference - float((weight * difference).sum()) / float(weight.sum())
+    away = difference - np.average(difference, weights=weight)
     alone = float(((weight * away) ** 2).sum())
     together = np.bincount(cluster, weight * away)
     return max(1.0, float(together @ together) / alone) if alone > 0 else 1.0
 
 
 def _limits(mean: float, variance: float, freedom: float, level: float) -> Gain:
+    if freedom <= 0:
+        return Gain(mean, -np.inf, np.inf)
     reach = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
     return Gain(mean, mean - reach, mean + reach)

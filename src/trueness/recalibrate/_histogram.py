@@ -16,8 +16,8 @@ from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
+from trueness.recalibrate._fitted_guarantee import FittedBins, guarantee_of
 from trueness.recalibrate._formula import PythonOnly, Steps
-from trueness.recalibrate._guarantee import FittedBins, guarantee_of
 from trueness.recalibrate._planning import (
     DELTA,
     SCHEMES,
@@ -300,24 +300,19 @@ class HistogramBinning(Calibrator):
         return PythonOnly(self._in_random_order, reason)
 
     def _in_random_order(self, p: NDArray[Any]) -> Floats:
+        """A row with the score of an edge is below it if its random number is smaller than the edge's."""
+        assert self.ties_ is not None
         inner = self.edges_[1:-1]
         place = ranks(inner, p)
-        self._break_ties(p, place, np.flatnonzero((place > 0) & (inner[np.maximum(place, 1) - 1] == p)))
-        return np.asarray(self.values_[place])
-
-    def _break_ties(self, p: NDArray[Any], place: Ints, at_edge: Ints) -> None:
-        """Move a row with the score of an edge below it if its random number is smaller than the edge's."""
-        assert self.ties_ is not None
-        if at_edge.size == 0:
-            return
-        inner, rng = self.edges_[1:-1], _generator(self.seed, _PREDICT)
+        at_edge = np.flatnonzero((place > 0) & (inner[np.maximum(place, 1) - 1] == p))
         # One number for every row, tied or not, so that a row's tie-break depends on its position alone.
-        own = rng.random(p.size)[at_edge]
+        own = _generator(self.seed, _PREDICT).random(p.size)[at_edge]
         first = np.searchsorted(inner, p[at_edge], side="left")
         for start in np.unique(first):
             mine = first == start
             stop = int(place[at_edge[mine][0]])
             place[at_edge[mine]] = start + np.searchsorted(self.ties_[start:stop], own[mine], side="right")
+        return np.asarray(self.values_[place])
 
 
 def _generator(seed: Any, stream: int) -> np.random.Generator:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
+from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number, with_parameters
 from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
@@ -70,17 +70,12 @@ class LogitMap(Calibrator):
         if self.eps is not None:
             check_number("eps", self.eps, "be None or lie strictly between 0 and 0.5", lambda eps: 0 < eps < 0.5)
 
-    def _decide_eps(self, rows: CalibrationSet) -> None:
-        """Decide how near to 0 and 1 scores may be, and warn of moved ones."""
-        self.eps_ = self._least_distance(rows)
-        if not self._takes_logits:
-            _warn_moved(rows.p, self.eps_)
-
     def _fit_logits(self, rows: CalibrationSet) -> NDArray[Any]:
-        """Logits of the rows to learn from, after the decision about `eps_`."""
-        self._decide_eps(rows)
+        """Logits of the rows to learn from, after the decision how near to 0 and 1 scores may be."""
+        self.eps_ = self._least_distance(rows)
         if self._takes_logits:
             return rows.p
+        _warn_moved(rows.p, self.eps_)
         score = rows.p.astype(np.float64)
         with np.errstate(divide="ignore"):
             logits = np.log(score) - np.log1p(-score) if score.ndim == 1 else np.log(score)
@@ -303,12 +298,15 @@ def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
     return LogitCells(mean, weight, events, cell)
 
 
+@with_parameters
 class ShapedMap(LogitMap):
     """A map of log-odds with a shape, fitted with a ridge towards the identity."""
 
-    ridge: float
-    monotone: bool
-    coefficients_: Floats
+    from_logits: bool = False
+    ridge: float = 1.0
+    monotone: bool = True
+    eps: float | None = None
+    limits: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -28,7 +28,12 @@ class _Multinomial(LogitMap):
     """Multinomial regression on logits, with a ridge penalty around the identity map."""
 
     _shape: ClassVar[Shape] = "matrix"
-    _shared_parameters: ClassVar = ABOUT_MATRIX
+    _shared_parameters: ClassVar = {
+        **ABOUT_MATRIX,
+        "from_logits": """    from_logits : bool, default False
+        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
+        added to all logits of a row matters. Logits must lie within ±10⁶.""",
+    }
 
     l2: float
     max_iter: int
@@ -89,9 +94,6 @@ class VectorScaling(_Multinomial):
 
     Parameters
     ----------
-    from_logits : bool, default False
-        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
-        added to all logits of a row matters. Logits must lie within ±10⁶.
     l2 : float, default 1e-6
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss.
@@ -162,9 +164,6 @@ class MatrixScaling(_Multinomial):
 
     Parameters
     ----------
-    from_logits : bool, default False
-        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
-        added to all logits of a row matters. Logits must lie within ±10⁶.
     l2 : float, default 0.01
         Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
         mean log loss. The published map has no penalty and overfits when there are many classes and few rows; the

@@ -11,35 +11,22 @@ from trueness._input.arguments import checked_word
 from trueness._tally.atomic import replace_file
 from trueness._version import __version__
 from trueness.errors import MissingLibraryError
-from trueness.recalibrate._formula import (
-    Curve,
-    Linear,
-    Lines,
-    LogOdds,
-    Map,
-    Mixture,
-    Odds,
-    PerClass,
-    Softmax,
-    Steps,
-    domain,
-    refuse,
-)
+from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
 # Old enough for runtimes of the last years; the operators used have not changed since.
 _OPSET, _IR_VERSION = 17, 8
 
 
-def onnx_of(formula: Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:
+def onnx_of(formula: formulas.Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:
     """The model of a formula, written to `path` if there is one."""
     checked_word(dtype, "dtype", ("float64", "float32"))
     graph = _Graph()
-    scores, (low, high) = graph.input(dtype), domain(formula)
+    scores, (low, high) = graph.input(dtype), formulas.domain(formula)
     valid = graph.add("And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high))
-    if isinstance(formula, PerClass | Mixture | Softmax):
-        read: Any = {PerClass: _per_class, Mixture: _mixture, Softmax: _softmax}[type(formula)]
-        out, valid = read(graph, formula, scores), _all_of_row(graph, valid)
+    of_rows: Any = {formulas.PerClass: _per_class, formulas.Mixture: _mixture, formulas.Softmax: _softmax}
+    if type(formula) in of_rows:
+        out, valid = of_rows[type(formula)](graph, formula, scores), _all_of_row(graph, valid)
     else:
         out = _vector(graph, formula, scores)
     model = graph.model(graph.add("Where", valid, out, np.nan), n_classes, dtype)
@@ -100,17 +87,17 @@ def _all_of_row(graph: _Graph, valid: str) -> str:
     return graph.add("Greater", graph.add("ReduceMin", as_number, axes=[1], keepdims=1), 0.5)
 
 
-def _vector(graph: _Graph, formula: Map, p: str) -> str:
+def _vector(graph: _Graph, formula: formulas.Map, p: str) -> str:
     add = graph.add
-    if isinstance(formula, Steps):
+    if isinstance(formula, formulas.Steps):
         flat = formula.flat()
         return add("Gather", flat.values, _piece(graph, flat.edges, p))
-    if isinstance(formula, Lines):
+    if isinstance(formula, formulas.Lines):
         return _lines(graph, formula, p)
-    if isinstance(formula, Odds):
+    if isinstance(formula, formulas.Odds):
         return add("Div", p, add("Add", p, add("Mul", formula.weight, add("Sub", 1.0, p))))
-    if not isinstance(formula, LogOdds):
-        refuse(formula)
+    if not isinstance(formula, formulas.LogOdds):
+        formulas.refuse(formula)
     out = _expit(graph, _curve(graph, formula.curve, p, formula.from_logits))
     if formula.from_logits:
         return out
@@ -135,7 +122,7 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
     return index
 
 
-def _lines(graph: _Graph, lines: Lines, p: str) -> str:
+def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
     add, index = graph.add, _piece(graph, lines.x, p)
     rise = np.concatenate([[0.0], np.diff(lines.y), [0.0]])
     width = np.concatenate([[1.0], np.diff(lines.x), [1.0]])
@@ -144,7 +131,7 @@ def _lines(graph: _Graph, lines: Lines, p: str) -> str:
     return add("Add", add("Gather", base, index), add("Mul", fraction, add("Gather", rise, index)))
 
 
-def _curve(graph: _Graph, curve: Curve, p: str, from_logits: bool) -> str:
+def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> str:
     add = graph.add
     rest = "" if from_logits else add("Sub", 1.0, p)
     z = p if from_logits else add("Log", add("Div", p, rest))
@@ -171,7 +158,7 @@ def _expit(graph: _Graph, z: str) -> str:
     return graph.add("Div", 1.0, graph.add("Add", 1.0, graph.add("Exp", graph.add("Neg", z))))
 
 
-def _per_class(graph: _Graph, formula: PerClass, scores: str) -> str:
+def _per_class(graph: _Graph, formula: formulas.PerClass, scores: str) -> str:
     add = graph.add
     columns = []
     for k, one in enumerate(formula.columns):
@@ -184,14 +171,14 @@ def _per_class(graph: _Graph, formula: PerClass, scores: str) -> str:
     return add("Where", add("Equal", total, 0.0), 1 / len(columns), add("Div", matrix, total))
 
 
-def _mixture(graph: _Graph, formula: Mixture, scores: str) -> str:
+def _mixture(graph: _Graph, formula: formulas.Mixture, scores: str) -> str:
     total: Any = formula.constant
     for weight, part in zip(formula.weights, formula.parts, strict=True):
         total = graph.add("Add", graph.add("Mul", weight, _softmax(graph, part, scores)), total)
     return str(total)
 
 
-def _softmax(graph: _Graph, formula: Softmax, scores: str) -> str:
+def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
     add, logs, z = graph.add, formula.logs, scores
     if not logs.from_logits:
         z = add("Log", add("Max", scores, logs.eps) if logs.eps else scores)
@@ -202,7 +189,7 @@ def _softmax(graph: _Graph, formula: Softmax, scores: str) -> str:
     return add("Softmax", total, axis=1)
 
 
-def _linear(graph: _Graph, linear: Linear, z: str) -> str:
+def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
     add, total = graph.add, z
     if linear.centred:
         total = add("Sub", z, add("ReduceMean", z, axes=[1], keepdims=1))

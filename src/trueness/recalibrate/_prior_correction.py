@@ -230,15 +230,9 @@ class PriorCorrection(Calibrator):
     rate_deploy: float | ArrayLike | None = None
     level: float = 0.95
 
-    weight_ = property(
-        lambda self: _exp(self.log_weight_), doc="The factor by which odds are divided; for a matrix, one per class."
-    )
-    weight_low_ = property(
-        lambda self: _exp(self.log_weight_low_), doc="Lower confidence limit; None if the weight was given."
-    )
-    weight_high_ = property(
-        lambda self: _exp(self.log_weight_high_), doc="Upper confidence limit; None if the weight was given."
-    )
+    weight_ = property(lambda self: _exp(self.log_weight_), doc="The factor, or factors, by which odds are divided.")
+    weight_low_ = property(lambda self: _exp(self.log_weight_low_), doc="Lower confidence limit, or None.")
+    weight_high_ = property(lambda self: _exp(self.log_weight_high_), doc="Upper confidence limit, or None.")
 
     def _check_parameters(self) -> None:
         _check_choice(self.weight, self.rate_train, self.rate_deploy)

@@ -41,11 +41,6 @@ class QuadraticScaling(ShapedMap):
     }
 
     signed: bool = False
-    from_logits: bool = False
-    ridge: float = 1.0
-    monotone: bool = True
-    eps: float | None = None
-    limits: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

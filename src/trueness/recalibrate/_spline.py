@@ -48,11 +48,6 @@ class SplineCalibration(ShapedMap):
     }
 
     n_knots: int = 5
-    from_logits: bool = False
-    ridge: float = 1.0
-    monotone: bool = True
-    eps: float | None = None
-    limits: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -8,20 +8,7 @@ from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness.errors import InputError
-from trueness.recalibrate._formula import (
-    Curve,
-    Linear,
-    Lines,
-    LogOdds,
-    Map,
-    Mixture,
-    Odds,
-    PerClass,
-    Softmax,
-    Steps,
-    domain,
-    refuse,
-)
+from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
 Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
@@ -71,18 +58,18 @@ _WRITERS: dict[str, _Writer] = {
 }
 
 
-def sql_of(formula: Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
+def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
     """One expression for a formula of one score, else one for each class."""
     writer = _WRITERS[checked_word(dialect, "dialect", tuple(_WRITERS))]
     names = [writer.name(column) for column in columns]
-    low, high = map(writer.number, domain(formula))
+    low, high = map(writer.number, formulas.domain(formula))
     # False for NaN, unknown for NULL: both give NULL.
     valid = " AND ".join(f"{name} >= {low} AND {name} <= {high}" for name in names)
-    if isinstance(formula, PerClass):
+    if isinstance(formula, formulas.PerClass):
         texts = _per_class(writer, formula, names)
-    elif isinstance(formula, Softmax):
+    elif isinstance(formula, formulas.Softmax):
         texts = [_softmax(writer, formula, names, k) for k in range(len(names))]
-    elif isinstance(formula, Mixture):
+    elif isinstance(formula, formulas.Mixture):
         texts = [_mixture(writer, formula, names, k) for k in range(len(names))]
     else:
         texts = [_vector(writer, formula, names[0])]
@@ -106,17 +93,17 @@ def check_columns(column: Any, calibrator: Any) -> list[str]:
     return names
 
 
-def _vector(writer: _Writer, formula: Map, name: str) -> str:
+def _vector(writer: _Writer, formula: formulas.Map, name: str) -> str:
     number = writer.number
-    if isinstance(formula, Steps):
+    if isinstance(formula, formulas.Steps):
         flat = formula.flat()
         return _cases(writer, name, flat.edges, [number(value) for value in flat.values])
-    if isinstance(formula, Lines):
+    if isinstance(formula, formulas.Lines):
         return _lines(writer, name, formula)
-    if isinstance(formula, Odds):
+    if isinstance(formula, formulas.Odds):
         return f"{name} / ({name} + {number(formula.weight)} * ({number(1)} - {name}))"
-    if not isinstance(formula, LogOdds):
-        refuse(formula)
+    if not isinstance(formula, formulas.LogOdds):
+        formulas.refuse(formula)
     text = _expit(writer, _curve(writer, formula.curve, name, formula.from_logits))
     if formula.from_logits:
         return text
@@ -134,7 +121,7 @@ def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
     return f"CASE WHEN {name} < {writer.number(edges[middle - 1])} THEN {low} ELSE {high} END"
 
 
-def _lines(writer: _Writer, name: str, lines: Lines) -> str:
+def _lines(writer: _Writer, name: str, lines: formulas.Lines) -> str:
     number = writer.number
     texts = [number(lines.y[0])]
     for x, width, y, rise in zip(lines.x, np.diff(lines.x), lines.y, np.diff(lines.y), strict=False):
@@ -144,7 +131,7 @@ def _lines(writer: _Writer, name: str, lines: Lines) -> str:
     return _cases(writer, name, lines.x, [*texts, number(lines.y[-1])])
 
 
-def _curve(writer: _Writer, curve: Curve, name: str, from_logits: bool) -> str:
+def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool) -> str:
     number, one = writer.number, writer.number(1)
     z = name if from_logits else f"LN({name} / ({one} - {name}))"
     texts = [_polynomial(writer, z, *piece) for piece in zip(*curve[1:5], strict=True)]
@@ -172,7 +159,7 @@ def _expit(writer: _Writer, text: str) -> str:
     return f"{one} / ({one} + EXP({writer.clamp(f'-({text})')}))"
 
 
-def _per_class(writer: _Writer, formula: PerClass, names: list[str]) -> list[str]:
+def _per_class(writer: _Writer, formula: formulas.PerClass, names: list[str]) -> list[str]:
     texts = [_vector(writer, one, name) for one, name in zip(formula.columns, names, strict=True)]
     if not formula.normalize:
         return texts
@@ -181,19 +168,19 @@ def _per_class(writer: _Writer, formula: PerClass, names: list[str]) -> list[str
     return [f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE ({text}) / ({total}) END" for text in texts]
 
 
-def _mixture(writer: _Writer, formula: Mixture, names: list[str], k: int) -> str:
+def _mixture(writer: _Writer, formula: formulas.Mixture, names: list[str], k: int) -> str:
     texts = [_softmax(writer, part, names, k) for part in formula.parts]
     terms = [f"{writer.number(weight)} * ({text})" for weight, text in zip(formula.weights, texts, strict=True)]
     return " + ".join([writer.number(formula.constant), *terms])
 
 
-def _softmax(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str:
+def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: int) -> str:
     """The reciprocal of the sum over classes of the exponential of how much larger their logits are."""
     number, zero, logs = writer.number, writer.number(0), formula.logs
-    linear = Linear() if formula.linear is None else formula.linear
+    linear = formulas.Linear() if formula.linear is None else formula.linear
     matrix, shift = linear.plain(len(names))
     if logs.normalized and logs.from_logits and np.ptp(matrix.sum(axis=1)) > _ROUNDING * np.abs(matrix).max():
-        refuse(formula, "it normalizes logits first; fit it on probabilities instead")
+        formulas.refuse(formula, "it normalizes logits first; fit it on probabilities instead")
     matrix, shift = matrix / formula.temperature, shift / formula.temperature
     keeps_zeros = not logs.from_logits and not logs.eps
     scores = (
@@ -218,7 +205,7 @@ def _softmax(writer: _Writer, formula: Softmax, names: list[str], k: int) -> str
     return f"CASE WHEN {names[k]} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
 
 
-def _beta(writer: _Writer, formula: Softmax, cab: Floats, scores: list[str], k: int) -> str:
+def _beta(writer: _Writer, formula: formulas.Softmax, cab: Floats, scores: list[str], k: int) -> str:
     """Minus the logarithm of the probability that beta calibration of one class against the others gives it."""
     if formula.logs.from_logits:
         demand = "beta calibration of single classes, a part of this map, is written in SQL for probabilities only"
