@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom, binomtest
+from scipy.optimize import brentq
+from scipy.stats import beta, binom, binomtest, chi2, ncx2, norm
 from scipy.stats import t as student
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -288,6 +289,75 @@ def test_dependent_and_weighted_rows_count_as_fewer():
     found = weighted(y, p, w, bins=None)
     assert found.note == f"Exact binomial limits: one class has {w[-1] / w.mean():.6g} of 80 rows."
     same_numbers(weighted(y, p, 3.7 * w, bins=None), found)
+
+
+# ---- few distinct scores
+
+
+def end_of_squares(p, rows, events, level):
+    """The upper end, if every score is its own cell, from the distribution of the sum of squares."""
+    n, rate, null = rows.sum(), events / rows, p * (1 - p)
+    gap, own = rate - p, rate * (1 - rate) * rows / (rows - 1)
+    bias = (null * rows / (rows - 1)).sum() / n
+    statistic = (rows * (gap**2 - own / rows)).sum() / n
+    variance = 2 * (null**2 * rows / (rows - 1)).sum() / n**2
+    square = (rows * gap**2).sum() / n
+    fixed = max((rows * gap**2 * own).sum() / n / square, (rows * (rate - 2 * rate * p + p * p)).sum() / n - statistic)
+    uneven = (rows * gap**4).sum() / n / square**2 - 1
+    beyond = np.maximum(rows * gap**2 - null, 0)
+    beyond = beyond / beyond.sum() if beyond.any() else rows * gap**2 / n / square
+    scale = variance / (2 * bias)
+    observed = max(statistic + bias, scale * chi2.ppf(0.05, bias / scale))
+
+    def beyond_level(theta):
+        moved = np.clip(p + gap * np.sqrt(theta / square), 0, 1)
+        noise = max(fixed, beyond @ (moved * (1 - moved)))
+        spread = (variance + (4 * noise * theta + uneven * theta**2) / n) / (2 * bias + 4 * theta)
+        tail = norm.cdf(-student.ppf((1 + level) / 2, 30))
+        return ncx2.cdf(observed / spread, bias / spread, theta / spread) - tail
+
+    return brentq(beyond_level, 1e-12, 1, xtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("p", "rows", "events"),
+    [
+        ([0.5], [100], [57]),
+        ([0.3], [80], [24]),
+        ([0.2, 0.6], [40, 90], [7, 57]),
+        ([0.05, 0.1, 0.3, 0.8], [60, 50, 30, 20], [8, 6, 10, 9]),
+    ],
+)
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_upper_end_of_few_scores_is_that_of_a_noncentral_chi_square(p, rows, events, level):
+    y = np.concatenate([np.arange(n) < k for n, k in zip(rows, events, strict=True)]).astype(int)
+    found = ece_interval(y, np.repeat(p, rows), level=level, squared=True, seed=0)
+    p, rows, events = map(np.asarray, (p, rows, events))
+    if (events == rows * p).all():
+        events = events + 1e-9  # a rate that equals its score is wrong towards 1/2, if at all
+    assert found.high == pytest.approx(end_of_squares(p, rows, events, level), rel=1e-6)
+
+
+def test_the_upper_end_of_one_score_is_about_that_of_the_binomial():
+    """57 of 100 events for 0.5: the exact binomial limits allow a gap of 0.17, normal ones of the square 0.217."""
+    y, p = np.repeat([1, 0], [57, 43]), np.full(100, 0.5)
+    assert ece_interval(y, p, seed=0).high == pytest.approx(0.17, abs=0.01)
+    # Clusters of one row each have the normal ends.
+    assert ece_interval(y, p, cluster=np.arange(100), seed=0).high == pytest.approx(0.217, abs=0.001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [[0.5], [0.05, 0.08], [0.1, 0.3, 0.5, 0.7, 0.9], np.linspace(0.02, 0.1, 11)])
+@pytest.mark.parametrize("shift", [0.3, 0.8])
+def test_few_scores_are_covered_by_the_upper_end(values, shift):
+    """At least 0.96 of the upper ends of sets of level 0.95 hold."""
+    values, rng, runs, held = np.asarray(values), np.random.default_rng(3), 400, 0
+    truth = 1 / (1 + (1 / values - 1) * np.exp(-shift))
+    for _ in range(runs):
+        at = rng.integers(0, values.size, 600)
+        y = (rng.random(600) < truth[at]).astype(int)
+        held += ece_interval(y, values[at], seed=rng).high >= np.sqrt(np.mean((truth - values) ** 2))
+    assert held >= binom.ppf(1e-3, runs, 0.96)
 
 
 # ---- coverage

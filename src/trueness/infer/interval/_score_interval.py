@@ -6,14 +6,16 @@ which little can hide. Zero is decided by the omnibus test.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, chdtri, chndtr, ndtr, stdtrit
 
 from trueness._numerics.pairs import PairSums, event_sums, null_moments, score_pair_sums
+from trueness._numerics.roots import bracketed_root
 from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
@@ -30,6 +32,9 @@ _LEAST_LEADING = 0.2
 # The power of n: cells of equal mass of the upper end.
 _FINE = 0.65
 _FREEDOM = 30
+# The upper end is not below that of labels which agree with calibrated scores better in this share of data sets.
+_LUCKY = 0.05
+_NO_GAP = 1e-9
 FEW_EVENTS = 3
 """Below this number of rows with the rarer label, the spread of residuals says nothing about the error."""
 
@@ -68,23 +73,81 @@ class _Part(NamedTuple):
     n: float
     paired: bool
     """Whether any cell holds a pair."""
+    gaps: "_Gaps | None" = None
+    """If every cell is one score."""
 
     def ends(self, alpha: float) -> tuple[float, float]:
         r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
 
-        The upper end uses max(T, 0). z is the quantile of Student's t with 30 degrees of freedom, 3 % above the normal
-        one at α = 0.1: the spread is estimated, and with the normal quantile sets of large errors covered about 0.89 in
-        place of 0.90.
+        The upper end uses max(T, 0), and the distribution of squares if every cell is one score. z is the quantile of
+        Student's t with 30 degrees of freedom, 3 % above the normal one at α = 0.1: the spread is estimated, and with
+        the normal quantile sets of large errors covered about 0.89 in place of 0.90.
         """
-        z2 = float(stdtrit(_FREEDOM, 1 - alpha / 2)) ** 2
+        z = float(stdtrit(_FREEDOM, 1 - alpha / 2))
+        z2 = z * z
         leading = max(_LEAST_LEADING, 1 - z2 * self.unevenness / self.n)
 
         def root(t: float, side: int) -> float:
             half = t + 2 * z2 * self.noise / self.n
             return (half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z2 * self.null)))) / leading
 
-        low = root(self.estimate, -1) if self.estimate > 0 else 0.0
-        return max(0.0, low), root(max(self.estimate, 0.0), 1)
+        low, high = root(self.estimate, -1) if self.estimate > 0 else 0.0, root(max(self.estimate, 0.0), 1)
+        if self.gaps is not None and self.null > 0:
+            high = self._end_of_squares(self.gaps, high, float(ndtr(-z)))
+        return max(0.0, low), high
+
+    def _end_of_squares(self, gaps: "_Gaps", most: float, alpha: float) -> float:
+        r"""The upper end, at most `most`, if T + A is a sum of squared gaps, A their mean for calibrated scores.
+
+        It has the mean :math:`\theta + A` and the variance V of :meth:`ends`, and nearly the distribution of c times a
+        noncentral :math:`\chi^2` of these moments: :math:`c = V / (2 A + 4 \theta)`, A / c degrees of freedom,
+        noncentrality :math:`\theta / c`. With few cells its lower tail is far lighter than a normal one.
+        """
+        bias = gaps.bias
+        null_scale = self.null / (2 * bias)
+        observed = max(self.estimate + bias, null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY)))
+
+        def excess(theta: float) -> float:
+            noise = max(self.noise, gaps.noise(theta))
+            variance = self.null + (4 * noise * theta + self.unevenness * theta * theta) / self.n
+            scale = variance / (2 * bias + 4 * theta)
+            return float(chndtr(observed / scale, bias / scale, theta / scale)) - alpha
+
+        if excess(0.0) <= 0:
+            return 0.0
+        return bracketed_root(excess, 0.0, most) if excess(most) < 0 else most
+
+
+class _Gaps(NamedTuple):
+    """Differences of rate and score, each of one score."""
+
+    score: Floats
+    gap: Floats
+    root: float
+    """The root of their mean square."""
+    share: Floats
+    """The share of each in the error: in what their squares exceed the noise, if they do."""
+    bias: float
+    """The mean of their squares for calibrated scores."""
+
+    @classmethod
+    def of(cls, score: Floats, count: Ints, hits: Ints) -> "_Gaps | None":
+        """None if no score has two rows that can differ."""
+        gap, variance = hits / count - score, score * (1 - score)
+        # A rate that equals its score may be wrong in either direction: the one of the larger variance.
+        gap = np.where(np.abs(gap) > _NO_GAP, gap, _NO_GAP * np.sign(0.5 - score))
+        square = count * gap**2
+        beyond = np.maximum(square - variance, 0.0)
+        beyond = beyond if beyond.any() else np.maximum(square, sys.float_info.min)
+        n, several = float(count.sum()), count > 1
+        bias = float((variance * count / np.maximum(count - 1, 1))[several].sum()) / n
+        root = max(math.sqrt(float(square.sum()) / n), sys.float_info.min)
+        return cls(score, gap, root, beyond / beyond.sum(), bias) if bias > 0 else None
+
+    def noise(self, theta: float) -> float:
+        """R₁ if the gaps were as large as an error of `theta` makes them: rates move away from 0 and 1, or to them."""
+        rate = np.clip(self.score + self.gap * (math.sqrt(theta) / self.root), 0, 1)
+        return float(self.share @ (rate * (1 - rate)))
 
 
 class Partitions(NamedTuple):
@@ -178,7 +241,10 @@ def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
 
 def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
     scores = of_cells(cells, rule, None)
-    return _part(*score_pair_sums(cells.score, scores.count, scores.hits[:, 0], scores.first)), scores
+    part = _part(*score_pair_sums(cells.score, scores.count, scores.hits[:, 0], scores.first))
+    if scores.first.size == cells.size:
+        part = part._replace(gaps=_Gaps.of(cells.score, scores.count, scores.hits[:, 0]))
+    return part, scores
 
 
 def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
