@@ -5,8 +5,13 @@ import math
 import numpy as np
 from scipy.special import logit, ndtri
 
-NAMES = ("error", "width", "cells", "trend", "mean", "slope", "waves")
-WEIGHTS = (0.5, 0.5, 1, 1, 1, 1, 1)
+NAMES = ("error", "width", "cells", "trend", "mean", "slope", "variance", "waves")
+
+
+def weights(mean):
+    """More weight for the error, the number of events and that weighted by the variance if one label is rare."""
+    rare = (1 - 2 * mean) ** 2
+    return (0.5 + rare, 0.5, 1, 1, 1 + rare, 1, 2 * rare, 1)
 
 
 def mass_cuts(p, n_bins):
@@ -37,7 +42,7 @@ def log_ratio(o, e):
 
 
 def values(labels, p, w=None, *, symmetric=False):
-    """Errors, cells, trend and thirteen standardised forms of label vectors in columns, or of their residuals."""
+    """Errors, cells, trend and fourteen standardised forms of label vectors in columns, or of their residuals."""
     w = np.ones(p.size) if w is None else w
     u = labels if symmetric else labels - p[:, None]
     v, scale = w * w * p * (1 - p), w.sum() / (w @ w)
@@ -66,13 +71,13 @@ def values(labels, p, w=None, *, symmetric=False):
     slope = slope if v @ slope**2 > 1e-12 * v.sum() else np.zeros(p.size)
     # The share of the variance below a score, and half of that at the score.
     t = np.array([v[p < s].sum() + v[p == s].sum() / 2 for s in p]) / v.sum()
-    forms = [np.ones(p.size), slope, *(np.cos(np.pi * j * t) for j in range(2, 13))]
+    forms = [np.ones(p.size), slope, *(np.cos(np.pi * j * t) for j in range(2, 13)), p * (1 - p)]
     forms = [(a * w) @ u / max(math.sqrt(a**2 @ v), 1e-290) for a in forms]
     return np.array([*errors, cells, trend, *forms])
 
 
 def statistics(found):
-    """The seven statistics; forms are normal scores of their ranks, and their ends lie further out."""
+    """The eight statistics; forms are normal scores of their ranks, and their ends lie further out."""
     scores = []
     for row in found[4:]:
         digits = np.rint(row / max(np.abs(row).max(), 1e-290) * 1e9)
@@ -83,9 +88,9 @@ def statistics(found):
         score[digits == ordered[-1]] += last[-1] - last[-2]
         score[digits == ordered[0]] -= last[1] - last[0]
         scores.append(score)
-    squares = np.cumsum(np.array(scores) ** 2, axis=0)
+    squares = np.cumsum(np.array(scores[:-1]) ** 2, axis=0)
     waves = np.max([(squares[k - 1] - k) / math.sqrt(2 * k) for k in range(2, 14)], axis=0)
-    return np.array([*found[:4], np.abs(scores[0]), np.abs(scores[1]), waves])
+    return np.array([*found[:4], *np.abs([scores[0], scores[1], scores[-1]]), waves])
 
 
 def ranks(row):
@@ -96,10 +101,10 @@ def ranks(row):
     return (row.size - np.searchsorted(ordered, row - slack, "left")) / row.size
 
 
-def combination(seven, weights=WEIGHTS):
+def combination(found, weights):
     """Σ w p^(−1/2) of each column, p being ranks; the largest value counts by its ratio to the second."""
     total = 0.0
-    for row, weight in zip(seven, weights, strict=True):
+    for row, weight in zip(found, weights, strict=True):
         lead, (second, largest) = np.ones(row.size), np.sort(row)[-2:]
         if second > 0:
             lead[row.argmax()] = largest / second
@@ -109,12 +114,12 @@ def combination(seven, weights=WEIGHTS):
 
 def lower_tail_logs(found):
     """The sum of the logarithms of p-values from below."""
-    small = [found[2], found[3], np.abs(found[4]), np.abs(found[5]), (found[4:] ** 2).sum(axis=0)]
+    small = [found[2], found[3], np.abs(found[4]), np.abs(found[5]), (found[4:-1] ** 2).sum(axis=0)]
     return sum(np.log(ranks(-row)) for row in small)
 
 
-def answers(found):
-    """The p-value of the first column, those of its statistics, and that of the lower tail."""
-    seven = statistics(found)
-    alone = dict(zip(NAMES, (float(ranks(row)[0]) for row in seven), strict=True))
-    return float(ranks(combination(seven))[0]), alone, float(ranks(-lower_tail_logs(found))[0])
+def answers(found, mean):
+    """For scores of this mean: the p-value of the first column, those of its statistics, and that of the lower tail."""
+    eight = statistics(found)
+    alone = dict(zip(NAMES, (float(ranks(row)[0]) for row in eight), strict=True))
+    return float(ranks(combination(eight, weights(mean)))[0]), alone, float(ranks(-lower_tail_logs(found))[0])

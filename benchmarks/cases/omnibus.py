@@ -21,7 +21,7 @@ from trueness.infer.test._pair_tests import PairStatistic
 
 SINGLE = ("exact", "t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
 ALPHA = 0.05
-BARS = {300: (0.84, 0.65), 1000: (0.94, 0.75)}
+BARS = {300: (0.84, 0.65), 1000: (0.93, 0.75)}
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 Truth = Callable[[np.ndarray, float], np.ndarray]
 
@@ -34,6 +34,7 @@ LAWS: dict[str, Draw] = {
     "bimodal: Beta(0.3, 0.3)": lambda rng, n: rng.beta(0.3, 0.3, n).clip(1e-6, 1 - 1e-6),
     "confident: Beta(12, 0.5)": lambda rng, n: rng.beta(12, 0.5, n).clip(1e-6, 1 - 1e-6),
     "rare: Beta(0.5, 20)": lambda rng, n: rng.beta(0.5, 20, n).clip(1e-7, 1),
+    "rare: Beta(1, 50)": lambda rng, n: rng.beta(1, 50, n).clip(1e-7, 1),
     "verbal: 0.05, …, 0.95": lambda rng, n: rng.choice(VALUES, n, p=SHARES),
 }
 
@@ -54,6 +55,14 @@ def slope(p: np.ndarray, a: float) -> np.ndarray:
 
 def shift(p: np.ndarray, a: float) -> np.ndarray:
     return expit(logit(p) + a)
+
+
+def top_tenth_too_high(p: np.ndarray, a: float) -> np.ndarray:
+    return np.where(p >= np.quantile(p, 0.9), too_high(p, a), p)
+
+
+def too_high(p: np.ndarray, a: float) -> np.ndarray:
+    return p * max(1 - a, 0)
 
 
 def wave(cycles: float) -> Truth:
@@ -84,6 +93,10 @@ ALTERNATIVES = (
     Alternative("confident: Beta(12, 0.5)", "too high below 0.9", lambda p, a: p - a * (p < 0.9), 0.13),
     Alternative("rare: Beta(0.5, 20)", "shift", shift, 0.55),
     Alternative("rare: Beta(0.5, 20)", "slope < 1", lambda p, a: expit((1 - a) * (logit(p) + 3.5) - 3.5), 0.5),
+    Alternative("rare: Beta(0.5, 20)", "too high", too_high, 0.6),
+    Alternative("rare: Beta(0.5, 20)", "top tenth too high", top_tenth_too_high, 0.6),
+    Alternative("rare: Beta(1, 50)", "too high", too_high, 0.6),
+    Alternative("rare: Beta(1, 50)", "top tenth too high", top_tenth_too_high, 0.6),
     Alternative("verbal: 0.05, …, 0.95", "one value too high", lambda p, a: p - a * (abs(p - 0.8) < 0.01), 0.18),
     Alternative("verbal: 0.05, …, 0.95", "too high above 0.7", lambda p, a: p - a * np.maximum(2 * p - 1.4, 0), 0.17),
 )

@@ -170,8 +170,8 @@ def test_the_omnibus_of_clusters_is_the_larger_of_two(digits):
     found = calibration_test(y, p, cluster=cluster, resamples=draws, seed=0)
     labels = np.column_stack([y, rng.random((p.size, draws)) < p[:, None]]).astype(float)
     signs = np.column_stack([np.ones(40), rng.choice([-1.0, 1.0], (40, draws))])
-    both = [slow.answers(slow.values(labels, p))]
-    both.append(slow.answers(slow.values((y - p)[:, None] * signs[cluster], p, symmetric=True)))
+    both = [slow.answers(slow.values(labels, p), p.mean())]
+    both.append(slow.answers(slow.values((y - p)[:, None] * signs[cluster], p, symmetric=True), p.mean()))
     for name in slow.NAMES:
         assert found.alone[name] == pytest.approx(max(alone[name] for _, alone, _ in both), abs=0.07), name
     assert found.pvalue == pytest.approx(max(pvalue for pvalue, _, _ in both), abs=0.07)

@@ -52,7 +52,7 @@ def test_pvalues_are_those_of_the_transcription_with_other_draws(view):
     assert list(found.alone) == list(each)
     for name, (p, events) in each.items():
         values = slow.values(events.astype(float), p)
-        own = slow.combination(slow.statistics(values))
+        own = slow.combination(slow.statistics(values), slow.weights(p.mean()))
         total, lower = total + own, lower + slow.lower_tail_logs(values)
         assert near(found.alone[name], slow.ranks(own)[0]), name
         o, e, n = events.sum(axis=0), p.sum(), p.size

@@ -35,6 +35,8 @@ _FREEDOM = 30
 # The upper end is not below that of labels which agree with calibrated scores better in this share of data sets.
 _LUCKY = 0.05
 _NO_GAP = 1e-9
+# Rows per distinct score from which on squared gaps are nearly those of normal numbers.
+_TRUSTED = 5
 FEW_EVENTS = 3
 """Below this number of rows with the rarer label, the spread of residuals says nothing about the error."""
 
@@ -242,7 +244,7 @@ def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
 def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
     scores = of_cells(cells, rule, None)
     part = _part(*score_pair_sums(cells.score, scores.count, scores.hits[:, 0], scores.first))
-    if scores.first.size == cells.size:
+    if scores.first.size == cells.size and _TRUSTED * cells.size <= part.n:
         part = part._replace(gaps=_Gaps.of(cells.score, scores.count, scores.hits[:, 0]))
     return part, scores
 

@@ -183,7 +183,7 @@ def clustered_omnibus_test(
     # A sign does not change the squares of a cluster.
     of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
     values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
-    alone, combined = combined_pvalues(evidence(values))
+    alone, combined = combined_pvalues(evidence(values), statistics.weights)
     return by_labels._replace(
         pvalue=max(by_labels.pvalue, float(combined[0])),
         alone={name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},

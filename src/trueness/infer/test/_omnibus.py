@@ -3,7 +3,7 @@ r"""The omnibus test of calibration: several statistics, the same redrawn labels
 Let the R + 1 label vectors be the observed one and R drawn from the scores. Each of them has a p-value :math:`p_j` for
 each statistic (see :mod:`trueness.infer.test._omnibus_statistics`), its rank among all R + 1. They are combined by
 :math:`\sum_j w_j p_j^{-1/2}`, which is large if one p-value is very small or several are small, and this sum is ranked
-among all R + 1 again. Under calibration all R + 1 vectors are exchangeable, so the level holds at any n, with ties and
+among all R + 1 again. The weights depend on the scores alone. Under calibration all R + 1 vectors are exchangeable, so the level holds at any n, with ties and
 rare events.
 """
 
@@ -29,7 +29,6 @@ from trueness.infer.test._omnibus_statistics import (
     FORMS,
     MANY,
     NAMES,
-    WEIGHTS,
     WORDS,
     Entries,
     Statistics,
@@ -40,7 +39,7 @@ from trueness.typing import Floats, Ints
 
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
-_EASIEST_FIRST = ("mean", "slope", "trend", "waves", "error", "width", "cells")
+_EASIEST_FIRST = ("mean", "slope", "variance", "trend", "waves", "error", "width", "cells")
 SOME = 0.5
 """From this p-value on, a statistic is no evidence at all, and none is called the strongest."""
 # Exponents beyond this overflow.
@@ -133,7 +132,7 @@ def omnibus_test(
     grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries)
     values = statistics.observed_and_drawn(draws, rng)
-    alone, combined = combined_pvalues(evidence(values))
+    alone, combined = combined_pvalues(evidence(values), statistics.weights)
     pvalue, too_good = float(combined[0]), lower_tail(values)
     # At the floor, a proven tail or a rank among more draws may replace the p-value. The level still holds: below the
     # floor, the result is small only if the other p-value, which is valid by itself, is.
@@ -181,7 +180,7 @@ def power_function(
 
     def combined(values: Floats) -> Floats:
         pairs = zip(evidence(values, null), of_null, strict=True)
-        return combination(-np.log([ranks(v, among) for v, among in pairs]))
+        return combination(-np.log([ranks(v, among) for v, among in pairs]), statistics.weights)
 
     combined_null = combined(null)
 
@@ -192,7 +191,7 @@ def power_function(
     return power
 
 
-def combined_pvalues(values: Floats, weights: Floats = WEIGHTS) -> tuple[Floats, Floats]:
+def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
 
     The p-value of a statistic is its rank, and so is that of the combination. The largest value of a statistic counts
@@ -220,11 +219,11 @@ def sizes(values: Floats) -> Floats:
 
     The debiased errors are not among them: they are lowest where large residuals of both signs cancel.
     """
-    forms = values[FORMS:]
+    forms = values[FORMS:-1]
     return np.vstack([values[2:FORMS], np.abs(forms[:2]), (forms**2).sum(axis=0)])
 
 
-def combination(logs: Floats, weights: Floats = WEIGHTS) -> Floats:
+def combination(logs: Floats, weights: Floats) -> Floats:
     """The weighted sum of the inverse square roots of p-values, from their negative logarithms."""
     return np.asarray(weights @ np.exp(np.minimum(logs, _LARGEST) / 2))
 

@@ -28,13 +28,13 @@ from trueness.infer.test._omnibus import (
     sizes,
     strongest_in_words,
 )
-from trueness.infer.test._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio
+from trueness.infer.test._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio, weights_at
 from trueness.typing import Floats, Ints
 
 _CELLS, _FEWEST_CELLS = 20_000, 8
 _MOST_CLASSES, _MOST_VALUES, _FEWEST_DRAWS = 2 * 10**8, 4 * 10**7, 199
-# Values of a set of labels in a column: four statistics and thirteen forms.
-_STATISTICS = 17
+# Values of a set of labels in a column: four statistics and fourteen forms.
+_STATISTICS = 18
 _BLOCK = 1 << 21
 """Numbers of a batch."""
 
@@ -79,7 +79,7 @@ def joint_test(problems: Sequence[Problem], draws: int) -> JointTest:
     leaders = []
     for problem in problems:
         strength, deviance = extremeness(evidence(problem.values)), problem.deviance
-        own = combination(strength)
+        own = combination(strength, weights_at(problem.expected / problem.rows))
         total, largest = total + own, np.maximum(largest, deviance)
         lower += np.log([ranks(-row) for row in sizes(problem.values)]).sum(axis=0)
         alone[problem.name] = float(ranks(own)[0])

@@ -9,11 +9,12 @@ the residual y − p, S its sum over a cell and V the variance of S if the score
 - ``trend``: the deviance :math:`2 \sum N\,\mathrm{KL}(r, \bar p)` in a few cells of equal mass (slow departures);
 - ``mean``: :math:`\sum u`, two-sided (shifts);
 - ``slope``: :math:`\sum u\,(x - \bar x)` with the log-odds x, two-sided (scores too extreme or too moderate);
+- ``variance``: :math:`\sum u\,p (1 - p)`, two-sided (rare events whose largest scores are too high);
 - ``waves``: the largest standardised sum of squares of the first 2, 3, …, 13 of mean, slope and the sums
   :math:`\sum u \cos(\pi j t)`, j = 2, …, 12, with t the share of the variance below a score (smooth departures).
 
-Mean, slope and cosines are replaced by the normal scores of their ranks among all sets of labels, because their
-distributions are skewed when events are rare.
+Mean, slope, variance and cosines are replaced by the normal scores of their ranks among all sets of labels, because
+their distributions are skewed when events are rare.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from trueness.infer.null._redrawn_labels import label_batches
 from trueness.infer.test._method import require_counts
 from trueness.typing import Floats, Ints
 
-NAMES = ("error", "width", "cells", "trend", "mean", "slope", "waves")
+NAMES = ("error", "width", "cells", "trend", "mean", "slope", "variance", "waves")
 WORDS = {
     "error": "squared error in cells of equal mass",
     "width": "squared error in cells of equal width",
@@ -41,10 +42,22 @@ WORDS = {
     "trend": "deviance in coarse cells",
     "mean": "observed against expected events",
     "slope": "slope of the log-odds",
+    "variance": "observed against expected events, weighted by the variance of the labels",
     "waves": "smooth departures along the scores",
 }
-WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0])
-"""Weights of the statistics in the combination: the two errors share one."""
+_WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
+_MORE_IF_RARE = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0])
+
+
+def weights_at(mean: float) -> Floats:
+    """The weights of the statistics in the combination, for scores of this mean: the two errors share one.
+
+    If events, or non-events, are rare, fine cells expect less than one of them, and too few show only in sums over many
+    rows: the number of events, and 'variance' and 'error', which the least certain scores dominate, count for more.
+    """
+    return np.asarray(_WEIGHTS + (1 - 2 * mean) ** 2 * _MORE_IF_RARE)
+
+
 FORMS = 4
 """Values before the forms: error, width, cells and trend."""
 MANY = 4096
@@ -159,6 +172,11 @@ class Statistics:
         # What hits add to the forms and to the squares of the errors.
         self.linear = np.vstack([self.forms * w, *(error.slope for error in self.errors)])
 
+    @property
+    def weights(self) -> Floats:
+        """The weights of the statistics."""
+        return weights_at(float(self.expected.sum() / self.total.sum()))
+
     def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
         """The values of the observed labels, in the first column, and of labels drawn from the scores."""
         return np.concatenate([self(self.entries.hits[:, np.newaxis]), self.drawn(draws, rng)], axis=1)
@@ -236,14 +254,14 @@ def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
 
 
 def _forms(z: Floats, v: Floats) -> Floats:
-    """The coefficients of u in mean, slope and cosines, one row each."""
+    """The coefficients of u in mean, slope, cosines and variance, one row each."""
     total = max(float(v.sum()), _LEAST)
     t = (np.cumsum(v) - v / 2) / total
     cosines = np.cos(np.pi * np.arange(2, _COSINES + 1)[:, np.newaxis] * t)
     away = log_odds(z, _centre(z, v))
     # Log-odds that differ by rounding only are equal.
     flat = float(v @ away**2) <= 1e-12 * total
-    return np.vstack([np.ones(z.size), np.zeros(z.size) if flat else away, cosines])
+    return np.vstack([np.ones(z.size), np.zeros(z.size) if flat else away, cosines, z * (1 - z)])
 
 
 def _centre(z: Floats, v: Floats) -> float:
@@ -258,7 +276,7 @@ def log_odds(z: Floats, centre: float) -> Floats:
 
 
 def evidence(values: Floats, among: Floats | None = None) -> Floats:
-    """The seven statistics, large values being evidence, from the values of sets of labels in columns.
+    """The statistics, large values being evidence, from the values of sets of labels in columns.
 
     Forms are ranked among all columns, or among those of `among`.
     """
@@ -266,9 +284,9 @@ def evidence(values: Floats, among: Floats | None = None) -> Floats:
         forms = np.array([_normal_scores(v, v, alone=False) for v in values[FORMS:]])
     else:
         forms = np.array([_normal_scores(v, a, alone=True) for v, a in zip(values[FORMS:], among[FORMS:], strict=True)])
-    k = np.arange(2, len(forms) + 1)[:, np.newaxis]
-    waves = ((np.cumsum(forms**2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
-    return np.vstack([values[:FORMS], np.abs(forms[:2]), waves])
+    k = np.arange(2, len(forms))[:, np.newaxis]
+    waves = ((np.cumsum(forms[:-1] ** 2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
+    return np.vstack([values[:FORMS], np.abs(forms[[0, 1, -1]]), waves])
 
 
 def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
