@@ -177,10 +177,10 @@ def ece_interval(
     the edges of n^0.4 cells of equal width too: joining cells can only hide error, so a lower limit for the joined ones
     holds. The upper end comes from n^0.65 cells of equal mass, cut at the same edges, in which little can hide. If
     there are at most twice as many distinct scores as cells, and on average at least two rows for each, every score is
-    its own cell; with at least five rows for each the upper end is that of a noncentral chi-square distribution with the
-    same mean and variance, since the sum of few squares is far from normal. Errors over so few rows that these cells do
-    not separate them are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87 at level
-    0.9.
+    its own cell; with at least five rows for each the upper end is that of a noncentral chi-square distribution with
+    the same mean and variance, since the sum of few squares is far from normal. Errors over so few rows that these
+    cells do not separate them are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87
+    at level 0.9.
 
     **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
     their cell (confident scores, nearly always right), residuals say little about the spread, and the upper end is an

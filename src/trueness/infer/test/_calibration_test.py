@@ -94,18 +94,18 @@ def calibration_test(
         used to fit the scores (except with `fitted`).
     method : str, default 'omnibus'
         'omnibus'
-            Eight statistics at once, for errors of unknown kind. With :math:`S = \sum (y - p)` and
-            :math:`V = \sum p (1 - p)` over a cell: 'error' and 'width', :math:`T` of 'exact' in n^0.4 cells of equal
-            mass and of equal width; 'cells', :math:`\sum S^2 / V` in cells cut by mass and width
-            (:class:`trueness.MassAndWidth`, n^0.5 and n^0.4 of them); 'trend', the deviance in n^0.25 cells of equal
-            mass; 'mean' and 'slope', the two parts of 'cox'; 'variance', :math:`\sum p (1 - p) (y - p)`; 'waves', mean,
-            slope and eleven cosines along the scores, as many as fit best. All come from the same redrawn labels. Their p-values :math:`p_j` are combined by
-            :math:`\sum w_j p_j^{-1/2}`, and the sum is ranked among the redrawn labels: the level holds at any n. The
-            weights are 1/2 for 'error' and 'width', 0 for 'variance' and 1 for the others, plus 1, 1 and 2 times
-            :math:`(1 - 2 \bar p)^2` for 'error', 'mean' and 'variance': if events are rare, too few of them show only in
-            sums over many rows. The statistic is the smallest :math:`p_j`; `strongest`
-            says whose. At the floor 1/(R + 1) a smaller, proven tail bound replaces the p-value. A label that a score
-            of exactly 0 or 1 rules out gives p = 0. See Notes.
+            Eight statistics at once, for errors of unknown kind. With :math:`S = \sum (y - p)` and :math:`V = \sum p (1
+            - p)` over a cell: 'error' and 'width', :math:`T` of 'exact' in n^0.4 cells of equal mass and of equal
+            width; 'cells', :math:`\sum S^2 / V` in cells cut by mass and width (:class:`trueness.MassAndWidth`, n^0.5
+            and n^0.4 of them); 'trend', the deviance in n^0.25 cells of equal mass; 'mean' and 'slope', the two parts
+            of 'cox'; 'variance', :math:`\sum p (1 - p) (y - p)`; 'waves', mean, slope and eleven cosines along the
+            scores, as many as fit best. All come from the same redrawn labels. Their p-values :math:`p_j` are combined
+            by :math:`\sum w_j p_j^{-1/2}`, and the sum is ranked among the redrawn labels: the level holds at any n.
+            The weights are 1/2 for 'error' and 'width', 0 for 'variance' and 1 for the others, plus 1, 1 and 2 times
+            :math:`(1 - 2 \bar p)^2` for 'error', 'mean' and 'variance': if events are rare, too few of them show only
+            in sums over many rows. The statistic is the smallest :math:`p_j`; `strongest` says whose. At the floor 1/(R
+            + 1) a smaller, proven tail bound replaces the p-value. A label that a score of exactly 0 or 1 rules out
+            gives p = 0. See Notes.
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
             redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above

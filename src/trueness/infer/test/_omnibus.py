@@ -3,8 +3,8 @@ r"""The omnibus test of calibration: several statistics, the same redrawn labels
 Let the R + 1 label vectors be the observed one and R drawn from the scores. Each of them has a p-value :math:`p_j` for
 each statistic (see :mod:`trueness.infer.test._omnibus_statistics`), its rank among all R + 1. They are combined by
 :math:`\sum_j w_j p_j^{-1/2}`, which is large if one p-value is very small or several are small, and this sum is ranked
-among all R + 1 again. The weights depend on the scores alone. Under calibration all R + 1 vectors are exchangeable, so the level holds at any n, with ties and
-rare events.
+among all R + 1 again. The weights depend on the scores alone. Under calibration all R + 1 vectors are exchangeable, so
+the level holds at any n, with ties and rare events.
 """
 
 import math
