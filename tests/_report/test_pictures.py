@@ -141,7 +141,7 @@ def test_a_single_score_has_axes(score):
 
 def test_the_worst_range_is_told_in_percent_and_no_other(off, calibrated):
     svg, where = charts(off, "reliability")[0], entry(off)["answers"]["where"]["numbers"]
-    says, happens = f"says {100 * where['score']:.0f} %,", f"happens {100 * where['rate']:.0f} %"
+    says, happens = f"says {100 * where['score']:.1f} %,", f"happens {100 * where['rate']:.1f} %"
     assert texts(svg, "remark") == [says, happens]
     assert texts(svg, "tick")[:4] == ["0 %", "0 %", "20 %", "20 %"]
     assert texts(svg, "axis") == ["predicted probability", "how often it happened"]

@@ -160,23 +160,23 @@ def _where(model: Model, top_label: bool) -> Answer:
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
-    score, rate = float(b.score[at]), float(b.rate[at])
+    score, rate, share = float(b.score[at]), float(b.rate[at]), float(model.picture.shares[at])
     low, high = model.picture.interval_low[at], model.picture.interval_high[at]
     edges = float(b.low_edge[at]), float(b.high_edge[at])
     numbers |= {"low_edge": edges[0], "high_edge": edges[1], "score": score, "rate": rate}
-    numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at]), "share": model.picture.share(at)}
+    numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at]), "share": share}
     predicted, happened, *limits = percents(score, rate, low, high)
     said, occurred = ("Confidence", "correct") if top_label else ("Predicted", "happened")
     times = f", {number(rate / score, 2)} times as often" if model.verdict.rare and score > 0 else ""
     detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %){times}."
-    share = f"{percent(model.picture.share(at), 0)} of the average error comes from there"
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
     where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
     if model.verdict.code in ("no-evidence", "too-few-rows"):
         phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
     else:
-        phrase, detail = f"{'Mostly' if model.picture.share(at) > 0.5 else 'Most of all'} {where}", f"{share}. {detail}"
+        phrase = f"{'Mostly' if share > 0.5 else 'Most of all'} {where}"
+        detail = f"{percent(share, 0)} of the average error comes from there. {detail}"
     return Answer("Where?", phrase, f"{detail} {group}".strip(), numbers)
 
 
@@ -194,8 +194,10 @@ def _group_sentence(model: Model) -> str:
     one = _worst_segment(model)
     if one is not None and model.segments is not None:
         flagged, total = len(model.segments.flagged), len(model.segments.rows)
-        several = f"{flagged:,} of {total:,} segments are off, most of all " if flagged > 1 else "Segment "
-        return f"{several}{_segment_name(one)}: {_finding(one)}."
+        off = f"{flagged:,} of {total:,} segments {'is' if flagged == 1 else 'are'} off"
+        if _as_all_rows(model):
+            return f"{off}, as all rows are."
+        return f"{off}, most of all {_segment_name(one)}: {_finding(one)}."
     bad = worst_class(model.classes)
     if bad is None:
         return ""
@@ -204,8 +206,14 @@ def _group_sentence(model: Model) -> str:
 
 
 def _worst_segment(model: Model) -> Mapping[str, Any] | None:
-    """The flagged segment that costs most; None if none is flagged."""
-    return next(iter(model.segments.flagged), None) if model.segments else None
+    """The flagged segment that costs most, first of those that differ from all rows; None if none is flagged."""
+    return max(model.segments.flagged, key=lambda one: bool(one["differs"]), default=None) if model.segments else None
+
+
+def _as_all_rows(model: Model) -> bool:
+    """Whether all rows are off, and no flagged segment was shown to differ from them."""
+    one = _worst_segment(model)
+    return one is not None and model.verdict.rejected and not one["differs"] and not math.isnan(one["overall_pvalue"])
 
 
 def _segment_name(one: Mapping[str, Any]) -> str:
@@ -312,7 +320,7 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         command = provenance.commands.get(model.name, "") if code == "undetermined" else ""
         return Answer(question, *_ADVICE[code], {}, command)
     segment = _worst_segment(model)
-    if segment is not None and (model.remedies is None or model.remedies.best is None):
+    if segment is not None and not _as_all_rows(model) and (model.remedies is None or model.remedies.best is None):
         detail = "One map for all rows cannot fix a single segment: fit a map on its rows alone."
         return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
     shift = model.summary.prior_shift
@@ -459,7 +467,7 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     headline, certainty = verdict.headline, verdict.certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
     sentence = f"{opening} {certainty}".rstrip()
-    return Conclusion(verdict.code, headline, certainty, sentence, verdict.rare, verdict.doubt)
+    return Conclusion(verdict.code, headline, certainty, sentence, verdict.rejected, verdict.rare, verdict.doubt)
 
 
 def overall_conclusion(models: Sequence[Model]) -> Conclusion:

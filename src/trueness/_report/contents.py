@@ -12,13 +12,11 @@ import numpy as np
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
-from trueness._report.estimates import ALPHA, calibration_curve, validation_panel
-from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Segments, Settings
 from trueness._report.remedies import remedies
-from trueness._report.subject import Subject
-from trueness._report.summary import summarize, top_k
+from trueness._report.subject import Notes, Options, Subject, collect_warnings
+from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
@@ -36,7 +34,7 @@ from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison, Estimate
 from trueness.results import Segments as Tested
-from trueness.typing import Ints, Numbers
+from trueness.typing import Ints
 
 _STEPS = 6
 _WORST = 3
@@ -99,19 +97,13 @@ def _model(
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
     step()
-    asked = _picture(data.sums, rule, level, notes)
-    if len(asked.bins) > MOST_BINS:
-        made = f"{rule!r} makes {len(asked.bins):,}"
-        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
-    first = _first_bins(asked.bins, tally, rule, notes)
-    shown = asked if first is rule else _picture(data.sums, first, level, notes)
+    shown, first = _first_picture(data, rule, level, notes)
     step()
-    segmented = bool(by or groups)
     summary = summarize(data, options, notes, top_label=top_label)
     step()
-    parts, found = _segments(data, by, groups, options, subject.by) if segmented else (None, None)
+    parts, found = _segments(data, by, groups, options, subject.by) if by or groups else (None, None)
     step()
-    off = summary.test is not None and summary.test.pvalue < 1 - level
+    off = summary.test is not None and summary.test.pvalue <= options.alpha
     fixes = None if data.rows is None else remedies(data, options, summary.prior_shift, miscalibrated=off)
     if fixes is None and data.dependent:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
@@ -122,23 +114,18 @@ def _model(
         largest = top_k(data, options, notes)
     step()
     panel = validation_panel(data, summary.estimates, options)
-    who = name if len(subject.models) > 1 else ""
     unknown = Estimate("ECE", summary.ece, math.nan, math.nan, level, "", summary.n, "")
+    grounds = {name: getattr(summary, name) for name in ("power", "prior_shift")}
     decided = judge(
         *(data, summary.test, summary.ece_interval, {"ece": unknown} | dict(summary.estimates)),
-        level=level,
-        power=summary.power,
-        prior_shift=summary.prior_shift,
-        segments=found,
-        classes=classes,
-        top_label=top_label,
+        **grounds | {"level": level, "segments": found, "classes": classes, "top_label": top_label},
     )
     model = Model(
         name=name,
-        verdict=conclusion(decided, who),
+        verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
         summary=summary,
         picture=shown,
-        worst=_worst(shown.bins.weight * np.abs(shown.bins.gap)),
+        worst=shown.costliest[:_WORST],
         blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].whole else None,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
@@ -221,6 +208,16 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
     return Picture(bands, tuple(table.low.tolist()), tuple(table.high.tolist()), error, rule_in_words(rule))
 
 
+def _first_picture(data: Evidence, rule: BinRule, level: float, notes: Notes) -> tuple[Picture, BinRule]:
+    """The picture of the first diagram, and its bins."""
+    asked = _picture(data.sums, rule, level, notes)
+    if len(asked.bins) > MOST_BINS:
+        made = f"{rule!r} makes {len(asked.bins):,}"
+        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
+    first = _first_bins(asked.bins, data.tally, rule, notes)
+    return asked if first is rule else _picture(data.sums, first, level, notes), first
+
+
 def _first_bins(bands: Bands, tally: Tally | None, rule: BinRule, notes: Notes) -> BinRule:
     """The bins of the picture and its table: of equal mass, if most rows lie in one bin of equal width."""
     share = float(bands.weight.max() / bands.weight.sum())
@@ -234,12 +231,6 @@ def _first_bins(bands: Bands, tally: Tally | None, rule: BinRule, notes: Notes) 
         f"the ECE of the summary keeps {rule_in_words(rule)}."
     )
     return first
-
-
-def _worst(damage: Numbers) -> tuple[int, ...]:
-    """The bins that contribute most to the error."""
-    order = np.argsort(-np.nan_to_num(damage), kind="stable")[:_WORST]
-    return tuple(int(b) for b in order if np.nan_to_num(damage)[b] > 0)
 
 
 def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject) -> tuple[Explorer, ...]:

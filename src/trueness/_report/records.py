@@ -119,6 +119,8 @@ class Conclusion:
     """How certain it is: the p-value, and the limits of the error."""
     sentence: str
     """Both; of one of several models, with its name."""
+    rejected: bool = False
+    """Whether calibration of all rows together was rejected."""
     rare: bool = False
     """Whether events are so rare that ratios lead."""
     doubt: str = ""
@@ -320,15 +322,18 @@ class Picture:
         b, low, high = self.bins, np.array(self.interval_low), np.array(self.interval_high)
         outside = np.nan_to_num(np.fmax(low - b.score, b.score - high))  # empty bins have neither score nor rate
         candidates = b.outside & (b.n > 0) if b.band else outside > 0
-        return int(np.argmax(np.where(candidates, self._damage, -np.inf))) if candidates.any() else None
-
-    def share(self, at: int) -> float:
-        """The share of the ECE that comes from one bin."""
-        return float(self._damage[at] / max(self._damage.sum(), 1e-300))
+        return next((i for i in self.costliest if candidates[i]), None)
 
     @property
-    def _damage(self) -> Any:
-        return np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
+    def shares(self) -> Any:
+        """The share of each bin in the ECE."""
+        damage = np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
+        return damage / max(float(damage.sum()), 1e-300)
+
+    @property
+    def costliest(self) -> tuple[int, ...]:
+        """The bins that contribute to the error, the largest share first."""
+        return tuple(int(i) for i in np.argsort(-self.shares, kind="stable") if self.shares[i] > 0)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from trueness import recalibrate
 from trueness._input.arguments import generator
 from trueness._input.sample import Sample
-from trueness._report.inference import Notes, Options, collect_warnings
 from trueness._report.records import Course, Guarantee, Part, Remedies, Remedy
+from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import EqualMass
 from trueness.errors import MovedScoresWarning

@@ -18,10 +18,9 @@ from trueness._input.segment_columns import read_by
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
-from trueness._report.inference import Options
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import Subject, kept_bins, read_rows, read_sums
+from trueness._report.subject import Options, Subject, kept_bins, read_rows, read_sums
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.evidence import Sums

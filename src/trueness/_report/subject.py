@@ -1,9 +1,10 @@
-"""The models of a report: the evidence about each, and how many rows there are."""
+"""The models of a report: the evidence about each, and the number of rows; its options, and notes for the reader."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,11 +18,68 @@ from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
-from trueness.errors import DroppedRowsWarning, InputError, quietly
+from trueness.errors import DroppedRowsWarning, InputError, TruenessWarning, quietly
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
+Result = TypeVar("Result")
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 _MOST_CLASSES = 24  # as many tabs and pictures as a page can hold
+
+
+class Options(NamedTuple):
+    """The bins, level and seed for every number of a report."""
+
+    rule: BinRule
+    level: float
+    seed: int
+    intervals: bool = True
+    """Whether every measure has its limits or noise floor, or only those that the verdict needs."""
+
+    @property
+    def alpha(self) -> float:
+        """The error rate of each question: all rows, segments, classes."""
+        return round(1 - self.level, 12)
+
+
+class Notes:
+    """Sentences for the reader, each kept once."""
+
+    def __init__(self, wording: Mapping[type[Warning], str] | None = None) -> None:
+        self.sentences: list[str] = []
+        self.wording = wording or {}
+        """Sentences for some classes of warnings, in place of their messages."""
+
+    def add(self, sentence: str) -> None:
+        """Keep a sentence."""
+        if sentence not in self.sentences:
+            self.sentences.append(sentence)
+
+    def attempt(
+        self, name: str, compute: Callable[[], Result], reason: str | None = None, *, warn: bool = True
+    ) -> Result | None:
+        """The result; or None and a note with the reason, by default the library's message.
+
+        Warnings become notes, too, unless `warn` is False.
+        """
+        try:
+            with collect_warnings(self if warn else Notes()):
+                return compute()
+        except InputError as error:
+            self.add(f"{name} could not be computed: {reason or error}")
+            return None
+
+
+@contextmanager
+def collect_warnings(notes: Notes) -> Iterator[None]:
+    """Turn the library's warnings into notes; other warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TruenessWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, TruenessWarning):
+            notes.add(notes.wording.get(warning.category, str(warning.message)))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,6 @@ def _files(contents: Contents) -> Table:
 def _bins(model: Model) -> Table:
     """One line per bin that has rows."""
     picture, b = model.picture, model.picture.bins
-    damage = b.weight * np.abs(b.gap)
-    total = float(np.nansum(damage))
     ratio_low, ratio_high = picture.ratio_limits
     columns = (
         Column("bin", "Bin", "number"),
@@ -165,7 +163,7 @@ def _bins(model: Model) -> Table:
             Cell(picture.interval_low[i], span(picture.interval_low[i], picture.interval_high[i])),
             b.gap[i],
             _ratio_cell(b.ratio[i], ratio_low[i], ratio_high[i]),
-            float(damage[i]) / total if total else 0.0,
+            float(picture.shares[i]),
         )
         for i in np.flatnonzero(b.n > 0)
     ]

@@ -73,6 +73,8 @@ class Flags(Record):
     """Its observed divided by expected events."""
     pvalue: float
     """The p-value of all of them jointly."""
+    own: int | None = None
+    """How many of them differ from the error of all rows; None if that was not tested. The worst is one of these."""
 
     @property
     def share(self) -> str:
@@ -101,8 +103,10 @@ class Flags(Record):
     @property
     def sentence(self) -> str:
         """How many there are, and the worst."""
-        which = f"{'are' if self.flagged > 1 else 'is'} flagged, above all {self.worst_in_words}"
-        return f"{self.share} {which} ({p_value(self.pvalue)}, {self.by})"
+        which = f"{self.share} {'are' if self.flagged > 1 else 'is'} flagged ({p_value(self.pvalue)}, {self.by})"
+        if self.own == 0:
+            return f"{which}, {'none' if self.flagged > 1 else 'but not'} with an error other than that of all rows"
+        return f"{which}, above all {self.worst_in_words}"
 
     def __str__(self) -> str:
         return f"{self.sentence}."

@@ -1,5 +1,6 @@
 """The verdict follows from tests that hold their level, names its evidence, and is not fooled."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -156,7 +157,20 @@ def test_a_flagged_segment_is_named_beside_an_error_of_all_rows():
     y, p, segment = segmented(24_000, 60, 1, bad=54)
     found = tn.verdict(y, p**0.8, by={"region": segment})
     assert found.headline.startswith("Not calibrated: the predictions are ")
-    assert "of 60 segments are flagged, above all region = s54, over-predicted" in found.certainty
+    words = r"of 60 segments are flagged \(p < 0\.0001, all segments jointly\), above all region = s54, over-predicted"
+    assert re.search(words, found.certainty)
+
+
+def test_segments_that_are_off_as_all_rows_are_not_named(base):
+    """Every segment of a model that is too low is flagged; none has an error of its own."""
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.05, 0.5, 3_000)
+    found = tn.verdict(drawn(1.6 * p, p), p, by={"sex": np.arange(3_000) % 2})
+    assert found.flags[0].own == 0
+    words = ", all segments jointly), none with an error other than that of all rows"
+    assert f"; 2 of 2 segments are flagged (p < 0.0001{words};" in found.certainty
+    one = str(replace(found.flags[0], flagged=1))
+    assert one.endswith(" jointly), but not with an error other than that of all rows.")
 
 
 @pytest.mark.slow

@@ -251,10 +251,13 @@ def attempted(function: Any, *arguments: Any, **options: Any) -> Any:
 def _flagged_segments(segments: Segments | None) -> Flags | None:
     if segments is None or not segments.flagged.any():
         return None
-    i = int(np.argmax(segments.flagged))  # the costliest comes first
+    own = segments.flagged & segments.differs
+    i = int(np.argmax(own if own.any() else segments.flagged))  # the costliest comes first
     name = f"{segments.column[i]} = {segments.value[i]}"
     ratio, number = float(segments.ratio[i]), int(segments.flagged.sum())
-    return Flags("segment", number, len(segments.value), name, segments.finding[i], ratio, segments.joint_pvalue)
+    tested = None if np.isnan(segments.overall_pvalue).all() else int(own.sum())
+    finding, joint = segments.finding[i], segments.joint_pvalue
+    return Flags("segment", number, len(segments.value), name, finding, ratio, joint, tested)
 
 
 def _flagged_classes(classes: Iterable[ClassRow] | None) -> Flags | None:
