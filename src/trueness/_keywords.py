@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-__all__ = ["suggests_keywords", "unknown_keyword", "unknown_row_option"]
-
 Target = TypeVar("Target", bound=Callable[..., Any])
 
 # The names of other libraries, and those of ours they may stand for; the first that a function has is suggested.

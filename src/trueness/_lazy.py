@@ -9,8 +9,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
-__all__ = ["deferred", "lazily"]
-
 _IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 # Not in `__all__`, since a star import must not need their libraries.
 _UNLISTED = {"torch", "CalibrationErrorMetric"}

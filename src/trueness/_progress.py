@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from trueness.errors import InputError
 
-__all__ = ["Progress", "Report", "progress_bar", "reporter"]
-
 Report: TypeAlias = Callable[[int, int], None]
 """Called with (done, total) as the work goes on."""
 

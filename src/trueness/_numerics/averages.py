@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trueness.errors import InputError
 from trueness.typing import Floats, Numbers
 
 _total = np.add.reduce  # np.sum without its wrapper, which costs more than the sum of ten numbers
@@ -13,14 +14,17 @@ _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
 def exponent(norm: str | float) -> float:
-    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1. Anything else is a ValueError.
+    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1. Anything else is an error.
 
     >>> exponent("l2"), exponent("max"), exponent(3)
     (2.0, inf, 3.0)
     """
-    p = _NAMED.get(norm, math.nan) if isinstance(norm, str) else float(norm)
+    try:
+        p = _NAMED.get(norm, math.nan) if isinstance(norm, str) else float(norm)
+    except (TypeError, ValueError):
+        p = math.nan
     if not p >= 1:
-        raise ValueError(f"`norm` must be 'l1', 'l2', 'max' or a number ≥ 1; got {norm!r}.")
+        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}")
     return p
 
 

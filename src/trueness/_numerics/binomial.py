@@ -94,7 +94,6 @@ class _Side(NamedTuple):
         )
 
     def take(self, index: Bools | Ints) -> _Side:
-        """The same for some of the entries."""
         return _Side(self.k[index], self.n[index], self.p[index], self.q[index], self.centre[index])
 
     def near(self) -> Floats:
@@ -171,7 +170,6 @@ class _Points(NamedTuple):
     far_most: Ints  # and at most this one
 
     def append(self, more: _Points) -> _Points:
-        """Both tables, the second below the first."""
         return _Points(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
 
 
@@ -182,7 +180,6 @@ class _Ranges(NamedTuple):
     inner: Ints
 
     def take(self, index: Bools) -> _Ranges:
-        """The same for some of the ranges."""
         return _Ranges(self.outer[index], self.inner[index])
 
 
@@ -199,7 +196,6 @@ class _Search:
         self.steps = np.zeros(scores.size + 1, np.int8)
 
     def run(self) -> Bools:
-        """Decide every score."""
         points, ranges = self._initial_ranges()
         while ranges.outer.size:
             ranges = self._undecided_ranges(points, ranges)

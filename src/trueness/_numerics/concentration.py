@@ -153,8 +153,7 @@ def _float_above(x: Fraction) -> float:
 
 
 def _float_below(x: Fraction) -> float:
-    e = float(x)
-    return e if Fraction(e) <= x else math.nextafter(e, 0)
+    return -_float_above(-x)
 
 
 def beta_binomial_log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:

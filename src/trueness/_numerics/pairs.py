@@ -50,7 +50,6 @@ class PairSums:
 
     @property
     def total(self) -> float:
-        """Rows."""
         return float(self.n.sum())
 
     @property

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable
 
-__all__ = ["bracketed_root"]
-
 
 def bracketed_root(
     f: Callable[[float], float], low: float, high: float, *, xtol: float = 2e-12, rtol: float = 1e-14

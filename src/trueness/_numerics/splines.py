@@ -45,7 +45,6 @@ class SplineFit(NamedTuple):
         return spline_basis(x, self.knots)[:, : self.coefficients.size]
 
     def probability(self, x: Floats) -> Floats:
-        """The fitted probability at `x`."""
         return np.asarray(expit(self.columns(x) @ self.coefficients))
 
 

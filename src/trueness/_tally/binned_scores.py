@@ -57,7 +57,6 @@ class BinnedScores:
 
     @property
     def n(self) -> int:
-        """Rows."""
         return int(self.count.sum())
 
     def of_bins(self, kept: Bools) -> "BinnedScores":

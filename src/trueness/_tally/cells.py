@@ -82,7 +82,6 @@ class Cells:
 
     @property
     def size(self) -> int:
-        """Number of cells."""
         return self.score.size
 
     def columns(self) -> dict[str, NDArray[Any]]:

@@ -35,17 +35,14 @@ class ClusteredRows:
 
     @property
     def n(self) -> int:
-        """Rows."""
         return self.cluster.size
 
     @property
     def clusters(self) -> int:
-        """Number of clusters."""
         return int(self.cluster.max()) + 1
 
     @property
     def p(self) -> Floats:
-        """Scores."""
         return np.asarray(self.top.p, dtype=np.float64)
 
     @property

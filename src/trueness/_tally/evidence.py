@@ -286,7 +286,6 @@ class Evidence:
 
     @cached_property
     def weight(self) -> float:
-        """Total weight."""
         if self.rows is None:
             return self.given.weight  # type: ignore[union-attr]  # there are rows or sums
         return float(self.rows.y.size if self.rows.w is None else self.rows.w.sum())
@@ -355,7 +354,6 @@ class Evidence:
 
     @property
     def note(self) -> str:
-        """All notes in one text."""
         return " ".join(self.notes)
 
     def require_one(self, what: str) -> None:
@@ -439,7 +437,6 @@ class Evidence:
 
 
 def warn_few_rows(n: int, rule: BinRule) -> None:
-    """Warn if there are fewer rows than bins."""
     if rule.n_requested > n:
         warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
 

@@ -52,7 +52,6 @@ class GridCells:
 
     @property
     def size(self) -> int:
-        """Number of cells that have rows."""
         return self.cell.size
 
     @property
@@ -62,12 +61,10 @@ class GridCells:
 
     @property
     def low(self) -> Floats:
-        """Least score of each cell."""
         return self.ends[:, 0]
 
     @property
     def high(self) -> Floats:
-        """Greatest score of each cell."""
         return self.ends[:, 1]
 
     @property
@@ -189,7 +186,6 @@ class GridCells:
 
 
 def refuse_full_cells(rows: Ints) -> None:
-    """Raise if a sum of scores may exceed 64 bits."""
     if rows.size and int(rows.max()) > MOST_EXACT:
         demand = f"A sketch holds at most {MOST_EXACT:,} rows of one cell and label"
         remedy = "Keep sketches of fewer rows, and combine their measures."

@@ -24,7 +24,6 @@ Part = TypeVar("Part")
 
 
 def check_kind(kind: Kind) -> Kind:
-    """The kind, if it is one of the three."""
     if kind not in _KINDS:
         raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
     return kind
@@ -68,11 +67,16 @@ def two_columns_in_words(classes: Sequence[Any]) -> str:
 
 
 def _columns(sample: Sample) -> Iterator[NDArray[Any]]:
-    """The probabilities of each class; every value is checked before the first."""
-    if sample.logits:
-        return columns_of(sample, softmax_of(sample))
-    _top(sample)
-    return iter(sample.p.T)
+    """The probabilities of each class, those of logits a few classes at a time; all are checked before the first."""
+    if not sample.logits:
+        _top(sample)
+        yield from sample.p.T
+        return
+    softmax, (n, k) = softmax_of(sample), sample.p.shape
+    step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, n))
+    for j in range(0, k, step):
+        few = sample.p[:, j : j + step]
+        yield from softmax.fill(few, slice(0, n), np.empty(few.shape)).T
 
 
 class _Top(NamedTuple):
@@ -147,15 +151,6 @@ def softmax_of(sample: Sample) -> Softmax:
     if status:
         sample.explain()
     return Softmax(*_joined(pieces))
-
-
-def columns_of(sample: Sample, softmax: Softmax) -> Iterator[Floats]:
-    """The probabilities of each class, computed a few classes at a time."""
-    n, k = sample.p.shape
-    step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, n))
-    for j in range(0, k, step):
-        few = sample.p[:, j : j + step]
-        yield from softmax.fill(few, slice(0, n), np.empty(few.shape)).T
 
 
 def row_blocks(sample: Sample, softmax: Softmax) -> Iterator[tuple[slice, Floats]]:

@@ -192,10 +192,7 @@ def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 
 def as_float(p: NDArray[Any]) -> NDArray[Any]:
     """Contiguous float32 or float64, which hold the same numbers."""
-    if _is_native(p, _SCORES):
-        return p
-    wanted = np.float32 if p.dtype.kind == "f" and p.dtype.itemsize <= 4 else np.float64
-    return np.require(p, dtype=wanted, requirements=["C", "A"])
+    return _native(p, _SCORES)
 
 
 class UnsortedRows(NamedTuple):
@@ -215,11 +212,9 @@ class UnsortedRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of rows."""
         return self.score.size
 
     def at(self, kept: Bools) -> "UnsortedRows":
-        """Some of the rows."""
         label = self.events[kept]
         return UnsortedRows(self.score[kept], label, int(np.count_nonzero(label)))
 

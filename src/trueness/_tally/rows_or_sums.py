@@ -210,13 +210,11 @@ def _give_warnings(sums: Parts[Any], asked: int) -> None:
 
 
 def check_one_class(sample: Sample) -> None:
-    """Warn if all labels are equal."""
     if sample.y.size and bool((sample.y == sample.y[0]).all()):
         warn_one_class(sample.y.size)
 
 
 def warn_one_class(n: int) -> None:
-    """Warn that all labels are equal."""
     what = f"All {n:,} labels are equal" if n > 1 else "There is one label"
     warn(f"{what}: the measure sees one class only.", OneClassWarning)
 

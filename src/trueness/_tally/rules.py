@@ -85,20 +85,13 @@ BinsLike: TypeAlias = int | Sequence[float] | ArrayLike | BinRule
 
 def as_rule(bins: BinsLike) -> BinRule:
     """Read `bins=`: an int means equal width, a sequence of numbers means edges."""
-    if type(bins) is int:
-        return _equal_width(bins)
     if isinstance(bins, BinRule):
         return bins
-    if isinstance(bins, np.integer):
-        return _equal_width(int(bins))
+    if type(bins) is int or isinstance(bins, np.integer):
+        return EqualWidth(int(bins))
     if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):
         raise InputError("bins", "must be a whole number ≥ 1, a sequence of edges or a bin rule", f"got {bins!r}")
     return Edges(bins)
-
-
-@lru_cache(maxsize=64)
-def _equal_width(n: int) -> "EqualWidth":
-    return EqualWidth(n)
 
 
 def blind_to_labels(rule: BinRule) -> BinRule:
@@ -148,7 +141,6 @@ class _Fixed(BinRule):
 
 
 def refuse_uncovered(edges: Floats, score: float) -> None:
-    """Raise for a score that lies in no bin."""
     got = f"its edges run from {edges[0]:g} to {edges[-1]:g} and a score is {score!r}"
     raise InputError("bins", "must cover every score", got)
 
@@ -222,7 +214,6 @@ class Edges(_Fixed):
 
     @property
     def fixed_edges(self) -> Floats:
-        """As given."""
         return self.edges
 
     @property

@@ -80,7 +80,6 @@ _FORMS = {
 
 
 def refuse(reason: str, remedy: str = "") -> NoReturn:
-    """Raise because sums cannot be read."""
     raise InputError("", f"The sums cannot be read: {reason}", remedy=remedy) from None
 
 

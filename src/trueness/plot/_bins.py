@@ -14,12 +14,12 @@ from trueness._tally.tally import Tally
 from trueness._text.numbers import bin_name, rule_in_words
 from trueness.errors import InputError
 from trueness.plot._canvas import (
+    AXIS_NAMES,
     GREY,
     SECOND,
     axes_below,
     axes_for,
     axes_right_and_below,
-    axis_names,
     compact_count,
     draw_grid,
     set_count_ticks,
@@ -181,7 +181,7 @@ class BinsDisplay(FromEstimator):
         draw_grid(ax)
         ax.tick_params(labelbottom=False, labelleft=first)
         if first:
-            ax.set_ylabel(axis_names(self.kind)[1])
+            ax.set_ylabel(AXIS_NAMES[self.kind][1])
 
     def _edges(self, table: BinTable) -> Floats:
         inside: Floats = np.clip(np.append(table.low_edge, table.high_edge[-1]), *self.limits)
@@ -195,7 +195,7 @@ class BinsDisplay(FromEstimator):
         ax.vlines(edges[1:-1], 0, np.minimum(table.n[:-1], table.n[1:]), color=style_of(0).colour, linewidth=0.6)
         ax.set_ylim(0, 1.1 * float(table.n.max()))
         set_count_ticks(ax.yaxis, 3)
-        ax.set_xlabel(axis_names(self.kind)[0], fontsize=9)
+        ax.set_xlabel(AXIS_NAMES[self.kind][0], fontsize=9)
         if first:
             ax.set_ylabel("rows")
 
@@ -355,7 +355,7 @@ class TestReliabilityDisplay(FromEstimator):
         look = {"color": SECOND, "linewidth": 2, "label": "event rate", "zorder": 3}
         self.line_ = ax.hlines(np.clip(record.rate, low, high), at - 0.45, at + 0.45, **look)
         set_scale(ax.yaxis, self.scale, low, high)
-        ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=axis_names(self.kind)[0])
+        ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=AXIS_NAMES[self.kind][0])
         ax.tick_params(labelbottom=False)
         draw_grid(ax, "y")
         ax.set_title(self._title(), fontsize=10, loc="left", parse_math=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from abc import ABC, abstractmethod
@@ -55,7 +56,7 @@ _OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
 # The share of the axes that a text in a corner may take, across and up, and its smallest letters in points.
 _MOST_COVERED, _LEAST_LETTERS = (0.75, 0.5), 6.5
 _TICKS = np.array([0.5, *(10.0**-k for k in range(1, 16))])
-_AXES = {
+AXIS_NAMES = {
     "binary": ("predicted probability", "event rate"),
     "classwise": ("predicted probability of the class", "share of the class"),
     "confidence": ("confidence", "accuracy"),
@@ -130,7 +131,6 @@ def _records(value: Any) -> list[Record]:
 
 
 def require_matplotlib(display: str) -> None:
-    """Raise if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as reason:
@@ -194,7 +194,6 @@ def axes_for(
 
 
 def figure_of(ax: Axes) -> Figure | SubFigure:
-    """The figure that holds an axes."""
     figure = ax.figure
     assert figure is not None
     return figure
@@ -221,7 +220,6 @@ def draw_legend(
 
 
 def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
-    """A faint grid."""
     ax.grid(axis=axis, color=GREY, alpha=0.2, linewidth=0.6)
 
 
@@ -346,41 +344,25 @@ def write_in_corner(
     If the axes are too small for the first text, the next one that covers no point is written, perhaps in smaller
     letters; if none fits, nothing is written and None returned.
     """
-    fit = _fitting_text(ax, texts, points, size, corners)
-    if fit is None:
-        return None
-    text, size, corner = fit
-    right, top = corner[0] > 0.5, corner[1] > 0.5
-    return ax.text(
-        *corner,
-        text,
-        transform=ax.transAxes,
-        ha="right" if right else "left",
-        va="top" if top else "bottom",
-        fontsize=size,
-        linespacing=1.35,
-        parse_math=False,
-        bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
-        zorder=2.2,
-        in_layout=False,  # measuring a text inside the axes takes time
-    )
-
-
-def _fitting_text(
-    ax: Axes,
-    texts: Sequence[str],
-    points: Sequence[tuple[Floats, Floats]],
-    size: float,
-    corners: Sequence[tuple[float, float]],
-) -> tuple[str, float, tuple[float, float]] | None:
-    for i, text in enumerate(texts):
-        for letters in (size, max(_LEAST_LETTERS, 0.8 * size)):
-            share = _share_of(ax, text, letters)
-            covered = _covered(ax, points, corners, share)
-            corner = min(corners, key=covered.__getitem__)
-            free = i == 0 or covered[corner] == 0
-            if free and share[0] <= _MOST_COVERED[0] and share[1] <= _MOST_COVERED[1]:
-                return text, letters, corner
+    for text, letters in itertools.product(texts, (size, max(_LEAST_LETTERS, 0.8 * size))):
+        share = _share_of(ax, text, letters)
+        covered = _covered(ax, points, corners, share)
+        corner = min(corners, key=covered.__getitem__)
+        free = text == texts[0] or covered[corner] == 0
+        if free and share[0] <= _MOST_COVERED[0] and share[1] <= _MOST_COVERED[1]:
+            return ax.text(
+                *corner,
+                text,
+                transform=ax.transAxes,
+                ha="right" if corner[0] > 0.5 else "left",
+                va="top" if corner[1] > 0.5 else "bottom",
+                fontsize=letters,
+                linespacing=1.35,
+                parse_math=False,
+                bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
+                zorder=2.2,
+                in_layout=False,  # measuring a text inside the axes takes time
+            )
     return None
 
 
@@ -389,11 +371,6 @@ def _share_of(ax: Axes, text: str, size: float) -> tuple[float, float]:
     box, dots, lines = ax.get_window_extent(), figure_of(ax).dpi / 72, text.splitlines()
     wide, high = 0.53 * size * max(map(len, lines), default=0), 1.5 * size * len(lines)
     return min(1.0, 0.03 + dots * wide / max(box.width, 1)), min(1.0, 0.03 + dots * high / max(box.height, 1))
-
-
-def axis_names(kind: str) -> tuple[str, str]:
-    """The labels of the axes of a diagram."""
-    return _AXES[kind]
 
 
 def probability(value: float) -> str:

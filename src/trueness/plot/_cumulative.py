@@ -50,10 +50,8 @@ class CumulativeDisplay(FromEstimator):
     ----------
     line_, lines_ : matplotlib Line2D, list of them
         The first walk, and all of them.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, figure_ : matplotlib Axes, matplotlib Figure
+        The axes, and their figure.
 
     Examples
     --------

@@ -39,10 +39,8 @@ class GuaranteeDisplay(Display):
         A line per number of rows.
     marks_ : list of matplotlib Line2D
         The chosen bins, of the numbers of rows that have some.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, figure_ : matplotlib Axes, matplotlib Figure
+        The axes, and their figure.
 
     References
     ----------

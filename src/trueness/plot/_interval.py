@@ -40,10 +40,8 @@ class IntervalDisplay(FromEstimator):
     ----------
     line_ : matplotlib LineCollection
         The intervals.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, figure_ : matplotlib Axes, matplotlib Figure
+        The axes, and their figure.
 
     Examples
     --------

@@ -41,7 +41,6 @@ class Problem(NamedTuple):
 
     @property
     def tally(self) -> Tally:
-        """The sums as a binary tally."""
         return Tally("binary", (self.cells,))
 
 

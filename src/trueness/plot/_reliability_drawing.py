@@ -8,12 +8,12 @@ import numpy as np
 
 from trueness._text.numbers import short_number
 from trueness.plot._canvas import (
+    AXIS_NAMES,
     GREY,
     Margins,
     Style,
     axes_below,
     axes_for,
-    axis_names,
     band_sentence,
     draw_grid,
     draw_legend,
@@ -81,7 +81,7 @@ def draw_series(
     # Room for a legend below.
     banded = next((record for record in series if record.band is not None), None) if legend else None
     size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names) + 0.3 * (banded is not None))
-    lines_below = _legend_rows(names) + (banded is not None)
+    lines_below = (-(-len(names) // 3) if len(names) > 1 or names[0] else 0) + (banded is not None)
     margins = _SMALL._replace(bottom=_SMALL.bottom + 0.22 * lines_below) if many else None
     axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size, margins=margins)
     spreads = [axes_below(panel, 0.2) for panel in axes] if histogram else []
@@ -274,7 +274,7 @@ def _columns_of(ax: Axes) -> int:
 
 def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool) -> None:
     size = 8 if small else None
-    x_name, y_name = axis_names(record.kind)
+    x_name, y_name = AXIS_NAMES[record.kind]
     if small:
         ax.set_title(wrap_name(panel_title(record), 24, 2), fontsize=9, parse_math=False)
         for axes in (ax, spread):
@@ -308,11 +308,6 @@ def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool,
     if not small:
         texts.insert(0, "\n".join(number_lines(record)))
     return write_in_corner(ax, texts, points, 7 if small else 9)
-
-
-def _legend_rows(names: list[str]) -> int:
-    """Number of rows of the legend below small panels."""
-    return -(-len(names) // 3) if len(names) > 1 or names[0] else 0
 
 
 def _write_legend(

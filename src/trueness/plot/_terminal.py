@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trueness._keywords import suggests_keywords
 from trueness._text.strings import visible
 from trueness.errors import InputError
-from trueness.plot._canvas import axis_names, band_sentence, number_lines, panel_title, probability
+from trueness.plot._canvas import AXIS_NAMES, band_sentence, number_lines, panel_title, probability
 from trueness.results import Bands, CurveBand, Reliability
 from trueness.typing import Floats
 
@@ -66,7 +66,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     canvas = np.full((height, width), " ")
     _draw(canvas, record)
     title = " · ".join(visible(part) for part in (record.name, panel_title(record)) if part)
-    x_name, y_name = axis_names(record.kind)
+    x_name, y_name = AXIS_NAMES[record.kind]
     pad = " " * (_MARGIN + 1)
     lines = [
         *([title] if title else []),

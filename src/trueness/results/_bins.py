@@ -10,20 +10,7 @@ from trueness._text.strings import align
 from trueness.results._record import Record
 from trueness.typing import Bools, Floats, Ints, Numbers
 
-_COLUMNS = (
-    "low_edge",
-    "high_edge",
-    "n",
-    "weight",
-    "score",
-    "rate",
-    "low",
-    "high",
-    "gap",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-)
+_RATIOS = ("ratio", "ratio_low", "ratio_high")
 
 
 @dataclass(frozen=True)
@@ -64,7 +51,7 @@ class BinTable(Record):
     other forms.
     """
 
-    _columns = ("label", *_COLUMNS)
+    _columns = ("label", "low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", *_RATIOS)
 
     low_edge: Floats
     """Lower edge, inside the bin."""

@@ -81,7 +81,7 @@ class Record:
     def _repr_html_(self) -> str:
         """For a notebook: a table of the columns, followed by the other fields; or a table of the fields."""
         others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._columns}  # type: ignore[arg-type]
-        texts = [(_heading(name), _text(name, value)) for name, value in others.items()]
+        texts = [(name.replace("_", " "), _text(name, value)) for name, value in others.items()]
         texts = [(name, text) for name, text in texts if text not in ("", MISSING)]
         if not self._columns:
             return html_table(self._caption(), (), texts)
@@ -92,7 +92,7 @@ class Record:
         lines = [[_text(name, values[i]) for name, values in columns.items()] for i in shown]
         notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
         notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
-        return html_table(self._caption(), [*map(_heading, columns)], lines, filter(None, notes))
+        return html_table(self._caption(), [name.replace("_", " ") for name in columns], lines, filter(None, notes))
 
 
 def _printable(text_of: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -101,10 +101,6 @@ def _printable(text_of: Callable[[Any], str]) -> Callable[[Any], str]:
         return visible_lines(text_of(record))
 
     return text
-
-
-def _heading(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _counts(name: str, values: Any) -> Any:

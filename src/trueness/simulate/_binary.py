@@ -206,10 +206,6 @@ class _Shifted:
     def log_odds(self, s: Floats) -> Floats:
         return self.shift + _log_odds(self.inner, s)
 
-    @property
-    def kinks(self) -> Floats:
-        return _kinks(self.inner)
-
     def __repr__(self) -> str:
         before = "" if isinstance(self.inner, _Identity) else f"{self.inner!r}, "
         return f"{before}truth shifted by {self.shift:.4g}"
@@ -233,10 +229,6 @@ class _Checked:
             got = f"for the score {z[at]:.6g} it returned {truth[at]:.6g}"
             raise InputError("distortion", "must map [0, 1] into [0, 1]", got)
         return np.clip(truth, 0.0, 1.0)
-
-    @property
-    def kinks(self) -> Floats:
-        return _kinks(self.inner)
 
     def __repr__(self) -> str:
         return repr(self.inner) if is_dataclass(self.inner) else "a function as truth"
@@ -264,6 +256,8 @@ def _log_odds(distortion: Distortion, s: Floats) -> Floats:
 
 def _kinks(distortion: Distortion) -> Floats:
     """Scores at which integration panels should end."""
+    while isinstance(distortion, _Shifted | _Checked):
+        distortion = distortion.inner
     return getattr(distortion, "kinks", np.array([]))
 
 

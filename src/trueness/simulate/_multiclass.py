@@ -111,7 +111,6 @@ class Dirichlet:
     confusion: Confusion | None
 
     def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002
-        """Zero if calibrated."""
         if self.confusion is None:
             return 0.0
         raise InputError(
@@ -122,7 +121,6 @@ class Dirichlet:
         )
 
     def squared_error(self, k: int) -> float:  # noqa: ARG002
-        """Zero if calibrated."""
         return self.error(2, "classwise")
 
 

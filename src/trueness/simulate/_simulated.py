@@ -109,7 +109,7 @@ class Simulated:
         (0.11, 0.114, 0.2)
         """
         checked_word(kind, "kind", ("classwise", "confidence", "top-label"))
-        return self.population.error(_check_norm(norm), kind)
+        return self.population.error(exponent(norm), kind)
 
     def true_squared_ece(self, k: int | None = None) -> float:
         r"""Squared l2 error of the `k` largest scores, the target of :func:`trueness.squared_ece`.
@@ -207,7 +207,6 @@ class Line(ABC):
         return integral(lambda s: self.truth(s) * self.density(s), self.breaks())[0]
 
     def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002 - a vector has one error
-        """The error in the norm with this exponent."""
         # High powers of small gaps underflow.
         unit = self._largest_gap() if power > 2 else 1.0
         if unit == 0 or power == inf:
@@ -216,7 +215,6 @@ class Line(ABC):
         return float(unit * max(value, 0.0) ** (1 / power))
 
     def squared_error(self, k: int) -> float:  # noqa: ARG002 - a vector has only k = 1
-        """The squared l2 error."""
         return self.error(2, "classwise") ** 2
 
     def _largest_gap(self) -> float:
@@ -235,11 +233,9 @@ class Finite:
     weight: Floats
 
     def mean_truth(self) -> float:
-        """Probability of the event."""
         return float(self.weight @ self.truths)
 
     def error(self, power: float, kind: Kind) -> float:
-        """The error in the norm with this exponent."""
         z, t, w = self.scores, self.truths, self.weight
         if z.ndim == 1:
             return _vector_error(z, t, w, power)
@@ -254,7 +250,6 @@ class Finite:
         return float(sum(w[at].sum() * _vector_error(z[at], t[at], w[at], power) for at in predicted) / w.sum())
 
     def squared_error(self, k: int) -> float:
-        """The squared l2 error of the `k` largest scores."""
         if self.scores.ndim == 1:
             return self.error(2, "classwise") ** 2
         z, t = self.scores, self.truths
@@ -343,10 +338,3 @@ def as_floats(values: ArrayLike, name: str) -> Floats:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(name, "must hold numbers only", f"got {type(values).__name__}") from None
-
-
-def _check_norm(norm: Norm) -> float:
-    try:
-        return exponent(norm)
-    except (TypeError, ValueError):
-        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
