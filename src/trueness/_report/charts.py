@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple, TypeAlias
 
@@ -173,17 +173,22 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
 
 
 def _joined(picture: Picture, filled: list[int], plane: _Plane) -> str:
-    """Lines between neighbouring bins; over a gap, or to a bin of few rows or off the axes, they would mislead."""
-    b, runs = picture.bins, list[list[int]]()
-    for i in (
-        i for i in filled if b.n[i] >= _FEW_ROWS and not plane.beyond(b.score[i]) and not plane.beyond(b.rate[i])
-    ):
-        if runs and runs[-1][-1] == i - 1:
-            runs[-1].append(i)
-        else:
-            runs.append([i])
-    places = ([(plane.x(b.score[i]), plane.y(b.rate[i])) for i in run] for run in runs if len(run) > 1)
-    return "".join(tag("polyline", points=path(run), class_="curve") for run in places)
+    """Lines between neighbouring bins; over a gap, or to a bin of few rows, a line would suggest a known course."""
+    b = picture.bins
+    some = {i: (b.score[i], b.rate[i]) for i in filled if b.n[i] >= _FEW_ROWS}
+    return _lines(some, plane)
+
+
+def _lines(points: Mapping[int, tuple[float, float]], plane: _Plane) -> str:
+    """Lines between scores and rates with consecutive numbers that lie on the axes."""
+    runs, last = list[list[_Place]](), -2
+    for i, (score, rate) in points.items():
+        if plane.beyond(score) or plane.beyond(rate):
+            continue
+        runs += [] if i == last + 1 else [[]]
+        runs[-1].append((plane.x(score), plane.y(rate)))
+        last = i
+    return "".join(tag("polyline", points=path(run), class_="curve") for run in runs if len(run) > 1)
 
 
 def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str) -> str:
@@ -279,8 +284,7 @@ def courses_chart(
     plane = _Plane(axes)
     inside = [*_frame(plane, view.x_name, view.y_name)]
     for (name, one), kind in zip(courses, kinds, strict=True):
-        line = [(plane.x(score), plane.y(rate)) for score, rate in zip(one.score, one.rate, strict=True)]
-        marks = [tag("polyline", points=path(line), class_="curve")]
+        marks = [_lines(dict(enumerate(zip(one.score, one.rate, strict=True))), plane)]
         for score, rate, low, high in zip(one.score, one.rate, one.low, one.high, strict=True):
             x = plane.x(score)
             bar = tag("line", x1=x, x2=x, y1=plane.y(low), y2=plane.y(high), class_="error")
@@ -373,10 +377,10 @@ def series_chart(series: Series) -> str:
     return svg(inside, top + high + 74, "series", "img", label, left + wide + 16)
 
 
-def round_step(most: float) -> float:
-    """The distance of four to eight ticks, a round number."""
+def round_step(most: float, ticks: int = 6) -> float:
+    """The distance of at most so many ticks, a round number."""
     power = 10.0 ** math.floor(math.log10(most))
-    return next(share * power for share in (0.2, 0.5, 1.0, 2.0) if most / (share * power) <= 6)
+    return next(share * power for share in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if most / (share * power) <= ticks)
 
 
 def _chance(days: Sequence[_Day], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from trueness._report.charts import mark, path, round_step, svg, tag, title
 
 _LINE, _TOP, _AXIS = 21.0, 4.0, 40.0
 _LETTER = 6.6  # width of one of the right-hand texts and of the names
+_TICK = 46.0  # room for one
 _REACH = 3.0  # limits beyond so many times the farthest estimate are cut off
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -20,11 +21,9 @@ class Line(NamedTuple):
     value: float
     low: float
     high: float
-    words: str
-    """The numbers in words, for those who do not see the picture."""
-    text: str = ""
-    """What stands at the right end."""
-    kind: str = ""
+    text: str
+    """The numbers, at the right end."""
+    kind: str
     """A class of the style sheet; 'flagged' is a red diamond."""
 
 
@@ -56,7 +55,7 @@ def forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) -
         return left + (right - left) * (scale.along(value) - low) / (high - low)
 
     inside = []
-    for at, text in _ticks(low, high, scale):
+    for at, text in _ticks(low, high, scale, int((right - left) / _TICK)):
         place = left + (right - left) * (at - low) / (high - low)
         inside.append(tag("line", x1=place, x2=place, y1=_TOP, y2=base, class_="grid"))
         inside.append(tag("text", text, x=place, y=base + 15, class_="tick", text_anchor="middle"))
@@ -85,11 +84,11 @@ def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
     return zero + (low - room if low < 0 else 0.0), zero + (high + room if high > 0 else room)
 
 
-def _ticks(low: float, high: float, scale: Scale) -> list[tuple[float, str]]:
+def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float, str]]:
     if scale.ratios:
         places = [(math.log(ratio), f"{ratio:g}") for ratio in _RATIOS]
         return [(at, text) for at, text in places if low <= at <= high]
-    step = round_step(high - low)
+    step = round_step(high - low, min(8, max(2, most)))
     numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
     return [(i * step, f"{round(i * step, 9):g}".replace("-", "−")) for i in numbers]
 
@@ -105,4 +104,4 @@ def _line(line: Line, y: float, x: Callable[[float], float], left: float, right:
             parts.append(tag("polygon", points=path([(right, y - 4), (right + 6, y), (right, y + 4)]), class_="arrow"))
     if math.isfinite(line.value):
         parts.append(mark(x(line.value), y, 4.5, line.kind))
-    return tag("g", "".join(parts) + title(f"{line.name}: {line.words}"), class_=f"bin {line.kind}".rstrip())
+    return tag("g", "".join(parts) + title(f"{line.name} {line.text}".rstrip()), class_=f"bin {line.kind}".rstrip())

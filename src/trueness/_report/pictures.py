@@ -16,6 +16,7 @@ from trueness._text.numbers import linear_ticks, percent_tick, round_up, zoomed_
 from trueness.infer.band._reliability_bands import consistency_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
+from trueness.results._verdict import RARE
 from trueness.typing import Floats, Ints, Numbers
 
 _EVENTS: dict[str, Any] = {"x_name": "predicted probability", "y_name": "how often it happened", "happens": "happens"}
@@ -28,8 +29,6 @@ _BARS = 50
 _RARE = 0.01
 _HALF = 0.5
 _MOST_TICKS = 7
-RARE_EVENTS = 0.05
-"""The rate below which ratios say more than differences."""
 # Logit axes, if this share of the rows lies within this part of linear axes, at one end, and few at the other half.
 _CROWD, _CORNER, _FEW = 0.75, 0.04, 0.1
 _REACH = 1.5
@@ -185,8 +184,8 @@ def _rounded(values: Floats) -> tuple[float, ...]:
 def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     """Axes that show nearly all scores and the intervals of the rates of `tenths`.
 
-    They are logarithmic for rare events; otherwise linear and zoom in on one end of [0, 1], or logit if even then most
-    scores would crowd in a corner.
+    They are linear and zoom in on one end of [0, 1]; logarithmic for rare events, or if most scores would crowd near 0
+    even then; and logit if these would crowd near 1.
     """
     with np.errstate(invalid="ignore"):
         lows, highs = clopper_pearson(*effective_counts(tenths), level)
@@ -196,10 +195,12 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     least = min(least, max(float(np.nanmin(lows)), 1 - _REACH * (1 - least)))
     most = max(most, min(float(np.nanmax(highs)), _REACH * most))
     low, high = zoomed_ends(least, most)
-    if isinstance(sums, Cells) and _is_rare(sums):
-        return _logarithmic(sums, most, tenths.rate)
-    if isinstance(sums, Cells) and _crowded(sums, low, high):
-        return _logit(sums, most, least)
+    if isinstance(sums, Cells):
+        at_zero, at_one = _crowds(sums, low, high)
+        if at_zero or _is_rare(sums):
+            return _logarithmic(sums, most, tenths.rate)
+        if at_one:
+            return _logit(sums, least)
     return _linear(sums, low, high)
 
 
@@ -209,19 +210,19 @@ def _quantile(sums: Cells | Bins, share: float) -> float:
     return float(score[min(np.searchsorted(reached[sums.weight > 0], share * reached[-1]), score.size - 1)])
 
 
-def _crowded(cells: Cells, low: float, high: float) -> bool:
-    """Whether most scores strictly between 0 and 1 lie in one corner of the linear axes, and few far from it."""
+def _crowds(cells: Cells, low: float, high: float) -> tuple[bool, bool]:
+    """Whether most scores strictly between 0 and 1 lie in the lower or upper corner of linear axes, few far from it."""
     p, corner, far = cells.score, _CORNER * (high - low), 0.5 * (high - low)
     share = cells.weight / cells.weight.sum()
     at_zero = share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
     at_one = share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
-    return bool(at_zero or at_one)
+    return bool(at_zero), bool(at_one)
 
 
 def _is_rare(cells: Cells) -> bool:
     """Whether fewer than 5 % are events, and at least half of the scores have a logarithm."""
     total = float(cells.weight.sum())
-    return bool(0 < cells.events.sum() < RARE_EVENTS * total and cells.weight[cells.score > 0].sum() >= _HALF * total)
+    return bool(0 < cells.events.sum() < RARE * total and cells.weight[cells.score > 0].sum() >= _HALF * total)
 
 
 def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
@@ -231,7 +232,7 @@ def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
     at = score[np.minimum(np.searchsorted(reached, np.array([_RARE, _HALF]) * reached[-1]), score.size - 1)]
     least = min(max(float(at[0]), 0.1 / max(1, int(cells.count.sum()))), float(at[1]), *rates[rates > 0].tolist())
     low = max([step for step in _LOG_STEPS if step <= least] or _LOG_STEPS[:1])
-    high = min(1.0, round_up(most))
+    high = min(1.0, max(round_up(most), 10 * low))
     return _ticked("log", cells, low, high, _log_ticks(low, high))
 
 
@@ -261,21 +262,14 @@ def _linear(sums: Cells | Bins, low: float, high: float) -> Axes:
     return _ticked("linear", sums, low, high, linear_ticks(low, high))
 
 
-def _logit(cells: Cells, most: float, least: float) -> Axes:
-    """From below nearly all positive scores to above nearly all scores and rates."""
-    inside = (cells.score > 0) & (cells.score < 1)
+def _logit(cells: Cells, least: float) -> Axes:
+    """From below nearly all scores and rates to above nearly all scores below 1."""
+    inside = cells.score < 1
     score, reached = cells.score[inside], np.cumsum(cells.weight[inside], dtype=np.float64)
     tiny = 0.1 / max(1, int(cells.count.sum()))
-
-    def at(share: float) -> float:
-        return float(score[min(np.searchsorted(reached, share * reached[-1]), score.size - 1)])
-
-    if at(0.5) < 0.5:
-        low, high = _decade(min(max(at(_RARE), tiny), at(0.1))), most
-        high = round_up(most) if most < _HALF else 1 - _decade(max(1 - most, tiny))
-    else:
-        high = 1 - _decade(min(max(1 - at(1 - _RARE), tiny), 1 - at(0.9)))
-        low = 1 - round_up(1 - least) if least > 1 - _HALF else _decade(max(least, tiny))
+    most, ninth = score[np.minimum(np.searchsorted(reached, np.array([1 - _RARE, 0.9]) * reached[-1]), score.size - 1)]
+    high = 1 - _decade(min(max(1 - float(most), tiny), 1 - float(ninth)))
+    low = 1 - round_up(1 - least) if least > 1 - _HALF else _decade(max(least, tiny))
     ticks = np.concatenate([_DECADES, [0.5], 1 - _DECADES[::-1]])
     ticks = ticks[(ticks >= low * 0.999) & (1 - ticks >= (1 - high) * 0.999)]
     return _ticked("logit", cells, low, high, ticks[:: -(-ticks.size // 6)].tolist())

@@ -269,7 +269,7 @@ def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table
         Column("set", f"{level_percent(level)} set"),
         Column("brier", f"Brier score{all_classes}", "number"),
         Column("gain", f"Gain, {level_percent(level)} interval", "number"),
-        Column("chance", "Chance", "share"),
+        Column("chance", "Chance", "number"),
         Column("log_loss", "Log loss", "number"),
     )
     rows = [_remedy_row(one, remedies.best) for one in (remedies.before, *remedies.after)]
@@ -290,6 +290,9 @@ def _remedy_row(one: Remedy, best: str | None) -> dict[str, Any]:
         "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
         "set": confidence_set(one.ece_interval),
         "gain": Cell(one.gain, gain),
+        "chance": Cell(
+            one.chance, "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else percent(one.chance, 0)
+        ),
     }
 
 
