@@ -22,13 +22,13 @@ _METER, _HALF, _WHOLE = 460, 520, 1080  # widths on the page
 
 def meter(numbers: Mapping[str, Any]) -> str:
     """The error with its limits, the ECE, and the ECE that chance alone gives; of rare events, observed/expected."""
-    lines, scale = [error_line(numbers, "typical error", "tone")], Scale(_POINTS, times=100)
+    lines, scale = [error_line(numbers, "typical error", "tone")], Scale(_POINTS, times=100, beside=True)
     if not math.isfinite(numbers["l2"]):
         lines = []
     ece, chance = numbers["ece"], numbers["chance"]
     lines += [_gap_line("ECE", "", ece), _gap_line("ECE by chance", "chance", chance, 0.0, numbers["chance_high"])]
     if "ratio" in numbers:
-        lines, scale = [error_line(numbers, "all rows", "tone")], _RATIO
+        lines, scale = [error_line(numbers, "all rows", "tone")], _RATIO._replace(beside=True)
     label = "; ".join(f"{one.name}: {one.text}" for one in lines)
     return forest_chart([one._replace(text="") for one in lines], scale, f"{label} ({scale.title})", _METER)
 

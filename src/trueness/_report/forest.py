@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trueness._report.charts import mark, path, round_step, svg, tag, title
 
-_LINE, _TOP, _AXIS = 21.0, 4.0, 40.0
+_LINE, _TOP = 21.0, 4.0
 _LETTER = 7.2  # width of one of the names and right-hand texts on a narrow screen, which enlarges them
 _TICK = 46.0  # room for one
 _REACH = 3.0  # limits beyond so many times the farthest estimate are cut off
@@ -39,6 +39,8 @@ class Scale(NamedTuple):
     """What values are multiplied by on the axis."""
     overall: float = math.nan
     """Where a dashed line stands, as of all rows."""
+    beside: bool = False
+    """Whether the title stands beside the ticks, below the names."""
 
     def along(self, value: float) -> float:
         return math.log(max(value, 1e-9)) if self.ratios else self.times * value
@@ -46,7 +48,7 @@ class Scale(NamedTuple):
 
 def forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) -> str:
     """A point and a bar for each line; bars that the axis cuts off end in an arrow."""
-    left = 14 + _LETTER * max(len(line.name) for line in lines)
+    left = 14 + _LETTER * max(len(name) for name in [*(line.name for line in lines), scale.title * scale.beside])
     right = wide - 10 - _LETTER * max(len(line.text) for line in lines)
     low, high = _ends(lines, scale)
     base = _TOP + _LINE * len(lines)
@@ -59,8 +61,8 @@ def forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) -
         place = left + (right - left) * (at - low) / (high - low)
         inside.append(tag("line", x1=place, x2=place, y1=_TOP, y2=base, class_="grid"))
         inside.append(tag("text", text, x=place, y=base + 15, class_="tick", text_anchor="middle"))
-    middle = (left + right) / 2
-    inside.append(tag("text", escape(scale.title), x=middle, y=base + 33, class_="axis", text_anchor="middle"))
+    place, under, end = (left - 10, 15, "end") if scale.beside else ((left + right) / 2, 33, "middle")
+    inside.append(tag("text", escape(scale.title), x=place, y=base + under, class_="axis", text_anchor=end))
     for value, kind in ((scale.reference, "reference"), (scale.overall, "diagonal")):
         if math.isfinite(value):
             inside.append(tag("line", x1=x(value), x2=x(value), y1=_TOP, y2=base, class_=kind))
@@ -69,7 +71,7 @@ def forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) -
         inside.append(_line(line, y, x, left, right))
         if line.text:
             inside.append(tag("text", escape(line.text), x=wide, y=y + 4, class_="tick", text_anchor="end"))
-    return svg(inside, base + _AXIS, "forest", "img", label, wide)
+    return svg(inside, base + (22 if scale.beside else 40), "forest", "img", label, wide)
 
 
 def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
