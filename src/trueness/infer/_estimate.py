@@ -13,7 +13,6 @@ from trueness._input.arguments import Seed, checked_word, generator, spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import BinRule, EqualMass, as_rule
-from trueness._text.numbers import rule_in_words
 from trueness.errors import InputError
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
@@ -47,12 +46,12 @@ class _Question(NamedTuple):
 
     @property
     def bins(self) -> str:
-        """The bins in words, if they can be chosen."""
+        """The rule of the bins, if it can be chosen."""
         if not self.measure.bins:
             return ""
         bins = self.options.get("bins", 10)
         count = self.measure.bins == "mass" and not isinstance(bins, BinRule)
-        return rule_in_words(EqualMass(bins) if count else as_rule(bins))
+        return repr(EqualMass(bins) if count else as_rule(bins))
 
     def value(self, evidence: Evidence) -> float:
         """The measure of rows or sums."""

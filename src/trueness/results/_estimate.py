@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from trueness._text.numbers import level_percent, number, span
+from trueness._text.numbers import level_percent, number, rule_in_words, span
 from trueness.results._record import Record
 
 INDEPENDENT_FLOOR = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
@@ -19,8 +19,8 @@ class Estimate(Record):
     >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400, "Mean of (score − label)²."))
     Brier score 0.1624, 95 % 0.1493 to 0.1755 (t, n = 400)
     >>> nan = float("nan")
-    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest.", floor=0.14, floor_high=0.25, bins="9 bins"))
-    MCE (9 bins) 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
+    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25))
+    MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
     """
 
     measure: str
@@ -53,7 +53,7 @@ class Estimate(Record):
     kind: str = "binary"
     """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
     bins: str = ""
-    """The bins in words, if the measure has bins that can be chosen."""
+    """The rule of the bins, if it can be chosen."""
     where: str = ""
     """The rows that decide the value, if it is that of a single bin."""
 
@@ -71,7 +71,7 @@ class Estimate(Record):
 
     def __str__(self) -> str:
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
-        which = ", ".join(filter(None, [view, self.bins]))
+        which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
         name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
         level, rows = level_percent(self.level), f"n = {self.n:,}"
         if self.bounded:
