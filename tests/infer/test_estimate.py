@@ -615,6 +615,32 @@ def test_the_l2_norm_has_a_name_and_a_definition_of_its_own():
     assert by_name["l2"].definition == "Root mean square over bins of event rate − mean score, biased upwards."
 
 
+def test_weights_too_large_to_count_rows_are_importance_weights():
+    y, p = some_rows(80)
+    for name in ("ece", "l2", "brier"):
+        found, plain = (tn.estimate(name, y, p, sample_weight=np.full(80, w), floor=False, seed=0) for w in (1e15, 0.5))
+        assert found.n == 80
+        assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high))
+    lower = tn.gate(y, p, sample_weight=np.full(80, 1e15), max_ece=0.01).findings[0].low
+    assert lower == pytest.approx(tn.gate(y, p, sample_weight=np.full(80, 0.5), max_ece=0.01).findings[0].low)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda y, p: tn.estimate("ecee", y, p), "got 'ecee'. Did you mean 'ece'?"),
+        (lambda y, p: tn.estimate("ece", y, p, bins="quantile"), "got 'quantile'. Did you mean `tn.EqualMass(10)`?"),
+        (lambda y, p: tn.ece(y, p, bins="uniform"), "got 'uniform'. Did you mean `bins=10`?"),
+        (lambda y, p: tn.ece(np.where(y, "yes", "no"), p, pos_label="Yes"), "got 'Yes'. Did you mean 'yes'?"),
+        (lambda y, p: tn.ece(y, p, pos_label=2), "got 2."),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_nearest_one(ask, words):
+    with pytest.raises(tn.InputError) as error:
+        ask(*map(np.asarray, some_rows(20)))
+    assert str(error.value).endswith(words)
+
+
 def test_an_estimate_names_its_view_and_its_bins():
     y, p = some_rows(60)
     labels, P = top_labels()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trueness._input.columns import Categories, Column, column, is_missing, refuse_bad, refuse_missing
 from trueness._input.scores import format_value
-from trueness.errors import InputError, Remedy
+from trueness.errors import InputError, Remedy, did_you_mean
 from trueness.typing import Bools, Ints
 
 NAME = "y_true"
@@ -83,7 +83,8 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     others = [v for v in found if v != pos_label]
     if len(others) > 1:
         if len(others) == len(found):
-            raise InputError("pos_label", f"must be a value of `{NAME}` ({_list_labels(found)})", f"got {pos_label!r}")
+            demand, remedy = f"must be a value of `{NAME}` ({_list_labels(found)})", did_you_mean(pos_label, found)
+            raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
         got = f"got {len(found):,} ({_list_labels(found)})"
         raise InputError(NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array

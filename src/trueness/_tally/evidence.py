@@ -28,7 +28,7 @@ from trueness._tally.multiclass import (
     two_columns_in_words,
     with_probabilities,
 )
-from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.row_sums import are_whole, cells_of_rows
 from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, tally_of, warn_one_class
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
@@ -292,10 +292,10 @@ class Evidence:
 
     @cached_property
     def weights(self) -> Literal["none", "whole", "fractional"]:
-        """Whether rows have weights, and whether these are whole numbers."""
+        """Whether rows have weights, and whether these are whole numbers that sum to less than 2³⁵, as in `Cells`."""
         if self.rows is not None:
             w = self.rows.w
-            return "none" if w is None else "fractional" if bool((w % 1 != 0).any()) else "whole"
+            return "none" if w is None else "whole" if are_whole(w) else "fractional"
         whole = all(part.whole for part in self.parts)
         return "fractional" if not whole else "none" if self.sums.weight == self.sums.n else "whole"
 
@@ -374,8 +374,9 @@ class Evidence:
         if w is None:
             return self
         if self.weight_type == "frequency" and self.weights == "fractional":
+            demand = "must be whole numbers, which count rows and sum to less than 2³⁵"
             remedy = "For other weights use `weight_type='importance'`."
-            raise InputError("sample_weight", "must be whole numbers, which count rows", remedy=remedy)
+            raise InputError("sample_weight", demand, remedy=remedy)
         if self.whole:
             if w.sum() > _MOST_ROWS:
                 raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")

@@ -218,7 +218,7 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
         status |= faults(p, y)
     if status:
         sample.explain()
-    whole = are_whole(w) and float(w.sum()) < MOST_WHOLE
+    whole = are_whole(w)
     count, ends, squares = np.zeros(GRID_CELLS, dtype=np.int64), _no_ends(GRID_CELLS), np.zeros((GRID_CELLS, 2))
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
     floats = np.zeros((2, GRID_CELLS, 7, 2))

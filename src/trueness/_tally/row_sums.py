@@ -127,14 +127,15 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
     if p.size and score.size == 0:
         sample.explain()
     weight, events, squares, event_squares = sums
-    if are_whole(sample.w) and weight.sum() < MOST_WHOLE:
+    if are_whole(sample.w):
         return Cells(score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares)
     return Cells(score, count, weight, events, squares, event_squares)
 
 
 def are_whole(w: Floats) -> bool:
-    """Whether all weights are whole numbers."""
-    return all(bool((c == np.floor(c)).all()) for c in (w[i : i + _CHUNK] for i in range(0, w.size, _CHUNK)))
+    """Whether all weights are whole numbers, and sum to less than 2³⁵."""
+    chunks = (w[i : i + _CHUNK] for i in range(0, w.size, _CHUNK))
+    return float(w.sum()) < MOST_WHOLE and all(bool((c == np.floor(c)).all()) for c in chunks)
 
 
 Chunk = tuple[slice, NDArray[Any], NDArray[Any]]

@@ -13,7 +13,7 @@ from trueness import _kernels
 from trueness._input.arguments import checked_word
 from trueness._keywords import suggests_keywords
 from trueness._tally.cells import Cells
-from trueness.errors import InputError
+from trueness.errors import InputError, did_you_mean
 from trueness.typing import ArrayLike, Floats, Ints
 
 MOST_BINS = 1 << 20
@@ -22,6 +22,13 @@ MOST_MASS_BINS = 1 << 24
 """The largest number of bins of equal mass, of which there are no more than distinct scores."""
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
 _DISTINCT = "`Distinct()` makes a bin of every distinct score."
+
+
+_OTHER_BINS = {
+    **dict.fromkeys(("quantile", "quantiles", "mass", "frequency"), "tn.EqualMass(10)"),
+    **dict.fromkeys(("uniform", "width"), "bins=10"),
+    "isotonic": "tn.Isotonic()",
+}
 
 
 class Groups(NamedTuple):
@@ -90,7 +97,9 @@ def as_rule(bins: BinsLike) -> BinRule:
     if type(bins) is int or isinstance(bins, np.integer):
         return EqualWidth(int(bins))
     if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):
-        raise InputError("bins", "must be a whole number ≥ 1, a sequence of edges or a bin rule", f"got {bins!r}")
+        remedy = did_you_mean(bins, (), _OTHER_BINS).replace("'", "`") if isinstance(bins, str) else ""
+        demand = "must be a whole number ≥ 1, a sequence of edges or a bin rule"
+        raise InputError("bins", demand, f"got {bins!r}", remedy=remedy)
     return Edges(bins)
 
 

@@ -13,7 +13,7 @@ from trueness._input.arguments import Seed, checked_word, generator, spelled_out
 from trueness._keywords import unknown_keyword
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import BinRule, EqualMass, as_rule
-from trueness.errors import InputError
+from trueness.errors import InputError, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._bootstrap import bootstrap_limits
@@ -244,9 +244,9 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
     if isinstance(measure, str):
         key = ALIASES.get(measure, measure)
         if key not in MEASURES:
-            raise InputError(
-                "measure", f"must be one of {', '.join(sorted({*MEASURES, *ALIASES}))}", f"got {measure!r}"
-            )
+            names = sorted({*MEASURES, *ALIASES})
+            remedy = did_you_mean(measure, names)
+            raise InputError("measure", f"must be one of {', '.join(names)}", f"got {measure!r}", remedy=remedy)
     elif callable(measure):
         key = next((one.key for one in MEASURES.values() if one.function is measure), "")
         if not key:
