@@ -90,7 +90,8 @@ class Finding(Record):
             return self._comparison(lower=True)
         if self.outcome == "not certified":
             return f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
-        return f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)}){self._impossible()}"
+        smooth = "" if self.quantity == "oe" else ", if the error varies smoothly with the score"
+        return f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)}){smooth}{self._impossible()}"
 
     @property
     def sentence(self) -> str:

@@ -447,3 +447,25 @@ def test_sums_of_bins_have_the_error_of_these_bins():
     sums = tn.binned((rng.random(300) < p).astype(int), p, bins=tn.EqualMass(6))
     assert tn.verdict(sums).ece.value == pytest.approx(tn.ece(sums, bins=tn.Edges(sums.parts[0].edges)))
     assert tn.verdict(sums).code == "undetermined"
+
+
+def test_the_groups_of_an_accumulator_are_segments():
+    y, p, segment = segmented(2_000, 3, 1)
+    sums = tn.Accumulator(by="g")
+    for value in np.unique(segment):
+        sums.update(y[segment == value], p[segment == value], group=value)
+    found = tn.verdict(sums)
+    assert found.segmented
+    assert (found.n, found.test) == (2_000, tn.verdict(sums.total).test)
+    assert found.headline == tn.report(sums, intervals=False, progress=False).verdict[: len(found.headline)]
+    alone = tn.Accumulator()
+    alone.update(y, p)
+    assert str(tn.verdict(alone)) == str(tn.verdict(alone.total))
+
+
+def test_several_models_and_classes_are_refused_with_a_way_out():
+    with pytest.raises(tn.InputError, match=r"one model; got a dict of 2.*or pass the dict to `tn.report`"):
+        tn.verdict([0, 1], {"a": [0.1, 0.9], "b": [0.2, 0.8]})
+    sums = tn.tally([0, 1, 2], np.eye(3), kind="classwise")
+    with pytest.raises(tn.InputError, match=r"these are class-wise sums.*`tn.report` judges every class"):
+        tn.verdict(sums)

@@ -8,18 +8,20 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, check_seed, generator
-from trueness._input.segment_columns import SegmentColumn, read_by
+from trueness._input.segment_columns import read_by
+from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import estimates_of
 from trueness.infer.group._classes import classes_of, worst_class
 from trueness.infer.group._prior_shift import shift_of_limits
-from trueness.infer.group._segments import segments_of
+from trueness.infer.group._segment_rows import of_groups
+from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
 from trueness.infer.plan._detection_power import detection_power
 from trueness.infer.test._calibration_test import test_of
@@ -42,7 +44,7 @@ _SMALL, _SMALL_SHARE = 0.02, 0.1
 
 @partial(takes_rows, kind="confidence")
 def verdict(
-    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_true: ArrayLike | Tally | Sketch | Binned | Accumulator,
     y_prob: ArrayLike | None = None,
     *,
     by: Any = None,
@@ -60,8 +62,9 @@ def verdict(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or sums in place of both. For a matrix, the largest score of each row is judged and
-        every class beside it; a matrix of two columns is the binary problem of its second column.
+        As for :func:`trueness.ece`, or sums in place of both; the groups of an Accumulator are segments. For a matrix,
+        the largest score of each row is judged and every class beside it; a matrix of two columns is the binary problem
+        of its second column.
     by : array-like, mapping of columns or frame, optional
         Columns that divide the rows into segments, which are judged jointly.
     crossed : int, default 1
@@ -99,22 +102,32 @@ def verdict(
     level = checked_level(level)
     check_drawn_level(level, "a verdict")
     check_seed(seed)
+    if isinstance(y_prob, Mapping):
+        each = "{name: tn.verdict(y_true, one) for name, one in y_prob.items()}"
+        remedy = f"Judge each, {each}, or pass the dict to `tn.report`."
+        raise InputError("y_prob", "must be the scores of one model", f"got a dict of {len(y_prob)}", remedy=remedy)
+    segments, sums = None, y_true
+    if isinstance(sums, Accumulator):
+        y_true = sums.total
+        if sums.by is not None:
+            groups = {str(group) or "''": binary_of_two_classes(part) for group, part in sums.groups.items()}
+            segments = quietly(describe_segments, of_groups([sums.by], groups), level, None, generator(seed))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
-    columns: tuple[SegmentColumn, ...] = ()
+    if evidence.view not in ("binary", "confidence"):
+        remedy = "`tn.report` judges every class of such sums, and its `verdicts` has one for each."
+        raise InputError("y_true", "must be one problem for a verdict", "these are class-wise sums", remedy=remedy)
     if by is not None:
         if evidence.position is None:
             raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
         kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
         kept[evidence.position] = True
         columns = read_by(by, y_true, kept, crossed)
-    return verdict_of(evidence, columns, level=level, seed=seed)
+        segments = quietly(segments_of, evidence, columns, level=level, rng=generator(seed))
+    return verdict_of(evidence, segments, level=level, seed=seed)
 
 
-def verdict_of(
-    evidence: Evidence, columns: tuple[SegmentColumn, ...] = (), *, level: float = 0.95, seed: Seed = 0
-) -> Verdict:
+def verdict_of(evidence: Evidence, segments: Segments | None = None, *, level: float = 0.95, seed: Seed = 0) -> Verdict:
     """The verdict on rows or sums that have been read, as :func:`verdict`."""
-    evidence.require_one("a verdict")
     multiclass = evidence.view == "confidence" and evidence.rows is not None
     alpha = round(1 - level, 12)
     test = attempted(significance_of, evidence, level, generator(seed))
@@ -123,14 +136,12 @@ def verdict_of(
     rule = Edges(evidence.given.parts[0].edges) if isinstance(evidence.given, Binned) else EqualWidth(10)
     asked = {**{name: name for name in NEEDED}, "ece": partial(ece, bins=rule)}
     found = quietly(estimates_of, asked, evidence, level=level, floor=True, rng=generator(seed))
-    power = shift = segments = classes = None
+    power = shift = classes = None
     if evidence.tally is not None:
         if test is None or test.pvalue > alpha:
             power = power_of(evidence, alpha, generator(seed))
         if evidence.view == "binary":
             shift = prior_shift_in(found, inside_cells(evidence.cells), level)
-    if columns:
-        segments = quietly(segments_of, evidence, columns, level=level, rng=generator(seed))
     if multiclass:
         classes = quietly(classes_of, evidence, level=level, alpha=alpha, seed=seed)
     return judge(
