@@ -68,7 +68,7 @@ def test_the_column_heads_say_which_interval_is_a_confidence_interval(call, tmp_
     names = save_days(tmp_path, lambda d: 1.0, NAMES[:3])
     text = call("measure", *names, "--each", "--bins", "7").stdout
     assert re.search("ECE +95 % interval", text)
-    assert re.search("O/E +95 % interval", text)
+    assert re.search(r"O/E \| 95 % interval", call("measure", *names, "--each", "--format", "markdown").stdout)
     assert "From a sketch: rows count at the mean score of their cell." in " ".join(text.split())
     assert "95 % confidence set" in call("measure", *names, "--each", "--format", "markdown").stdout
     assert "90 % interval" in call("measure", *names, "--each", "--level", "0.9").stdout

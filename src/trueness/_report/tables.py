@@ -27,7 +27,7 @@ from trueness.results._segments import ClassRow
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
 _LEVELLED = ("_interval", "confidence_set")
 # A narrow terminal omits these.
-_OPTIONAL = {"prevalence", "prevalence_interval", "l2_error", "confidence_set"}
+_OPTIONAL = {"prevalence", "prevalence_interval", "l2_error", "confidence_set", "observed_expected_interval"}
 _LONGEST_RESULT = 24
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _MEASURES = {"test": "yes", "tce": "no, nor its floor"}

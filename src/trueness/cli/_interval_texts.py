@@ -14,9 +14,9 @@ _NO_INTERVAL = "no valid interval is known; compare with the value if calibrated
 _FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floor)."
 
 
-def with_limits(key: str, estimate: "Estimate") -> dict[str, float]:
+def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
     """Limits and noise floor by key."""
-    return {f"{key}_low": estimate.low, f"{key}_high": estimate.high, f"{key}_floor": estimate.floor}
+    return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in ("low", "high", "floor")}
 
 
 class Texts(NamedTuple):

@@ -10,7 +10,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import level_percent, number, rule_in_words
+from trueness._text.numbers import level_percent, number
 from trueness._text.table import Cell, Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
@@ -58,7 +58,7 @@ def command(**options: Any) -> None:
     Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import Options, measure_all
-    from trueness.cli._measures_table import groups_output, models_output
+    from trueness.cli._measures_table import results_output
 
     opt.check_input(only_demo=("rows", "seed"))
     if not options["tables"] and not options["intervals"] and opt.is_typed("level"):
@@ -93,8 +93,7 @@ def command(**options: Any) -> None:
                     results.append((group, measure_all(part, settings, group)))
                     report(len(results), len(groups))
     _print_remarks(results)
-    name = data.source.name
-    return target.deliver(groups_output(results, name) if request.by else models_output(results[0][1], name))
+    return target.deliver(results_output(results))
 
 
 def _panel(options: dict[str, Any]) -> None:
@@ -121,8 +120,8 @@ def measure(**options: Any) -> None:
       trueness measure monday.tally tuesday.tally
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._measurements import Options, sums_lines
-    from trueness.cli._measures_table import sums_notes, sums_output
+    from trueness.cli._measurements import Options, measure_sums
+    from trueness.cli._measures_table import results_output
 
     target = Target.pop_from(options)
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -132,17 +131,12 @@ def measure(**options: Any) -> None:
     if options["panel"] or options["tripod"]:
         return _panel_of_sums(sums, total, options, target)
     settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])
-    lines = sums_lines(total, settings, blocks=True)
-    names = [name for name, _ in sums]
-    columns = f"labels {total.about.get('label')!r}, scores {total.about.get('prob')!r}"
-    source = f"{file_names(names)}: {total.n:,} rows; {columns}; bins: {rule_in_words(settings.bins)}."
-    output = sums_output(names, total, lines, settings, source)
-    if options["each"]:
-        from trueness.cli._series import compare_files, files_output
+    results = measure_sums(total, [name for name, _ in sums], settings)
+    if not options["each"]:
+        return target.deliver(results_output(results))
+    from trueness.cli._each_file import compare_files, files_output
 
-        files = compare_files(sums, total, settings, lines)
-        output = files_output(files, output, lines, total.by, sums_notes(total, source), intervals=settings.intervals)
-    return target.deliver(output)
+    return target.deliver(files_output(compare_files(sums, total, settings, results), results))
 
 
 def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: dict[str, Any], target: Target) -> None:
@@ -159,7 +153,7 @@ def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: d
 
 def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":
     from trueness._tally.evidence import Evidence
-    from trueness.cli._measurements import measure_views, measurements, shown_measures, sums_of
+    from trueness.cli._measurements import measure_views, of_columns, shown_measures, sums_of
 
     total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
     binned = any(sums.binned for sums in total.values())
@@ -176,7 +170,7 @@ def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measure
             views = {kind: Evidence.of_sums(part, two_columns="keep") for kind, part in sums.parts.items()}
             one = measure_views(model, views, settings, sums.remark)
         models.append(replace(one, warnings=(*sums.warnings, *warned)))
-    return measurements(data.choice, models, settings, binned=binned)
+    return of_columns(data.choice, data.source.name, models, settings, binned=binned)
 
 
 def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:

@@ -1,9 +1,8 @@
 """The numbers of ``trueness measure``, of rows and of sums. Their tables are in ``_measures_table``."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from trueness.cli._columns import Choice, Group, Model
 from trueness.cli._interval_texts import with_limits
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._rows import Rows, dropped_message, sort_values
-from trueness.cli._sums import ModelSums
+from trueness.cli._sums import ModelSums, file_names
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
 from trueness.infer._estimate import estimates_of, value_of
@@ -28,9 +27,11 @@ _ORDINARY_BINS = 10
 _IMPORTANCE = (
     "Weights are not whole numbers: TCE, which counts rows, is left out, and the l2 error takes them as importance."
 )
+_SKETCH = (
+    "From a sketch: rows count at the mean score of their cell. The largest errors seen in experiments are in "
+    "docs/guide/sketch.md. Equal-width bins are exact if their number is a power of two up to 512."
+)
 _SCORES_LOST = "This measure needs every distinct score; bins do not keep them."
-FROM_SKETCH = "from a sketch"
-LIMITS = ("low", "high", "floor")
 CERTAIN = ("n_certain", "n_certain_wrong")
 """Shown only if there are scores of exactly 0 or 1."""
 
@@ -108,14 +109,16 @@ class ModelMeasures:
     warnings: tuple[str, ...] = ()
     estimates: Mapping[str, tn.Estimate] = field(default_factory=dict)
     """The limits and the noise floor of each measure, unless only the values are needed."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why stored sums do not give a measure, by its key."""
 
     def numbers(self, quantities: Iterable[Quantity]) -> dict[str, float]:
         """The values by key, each followed by its limits and its noise floor."""
         found = {}
         for q in quantities:
-            found[q.key] = self.values[q.key]
-            if q.key in self.estimates:
-                found |= with_limits(q.key, self.estimates[q.key])
+            found[q.key] = self.values.get(q.key, math.nan)
+            if self.estimates and q.ask is not None:
+                found |= with_limits(q.key, self.estimates.get(q.key))
         return found
 
 
@@ -125,11 +128,15 @@ class Measurements:
 
     quantities: tuple[Quantity, ...]
     models: tuple[ModelMeasures, ...]
-    choice: Choice
+    about: Mapping[str, Any]
+    """The data as JSON output describes them."""
+    notes: tuple[str, ...]
+    """The data as notes below a table describe them."""
     bins: dict[str, str]
     """The bins in words, by measure."""
     level: float | None = None
     """Confidence level of the limits, if there are any."""
+    clustered: bool = False
 
 
 def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
@@ -145,7 +152,7 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
             views: dict[str, Evidence] = {kind: replace(read, view=kind, memory={}) for kind in kinds}
             found = measure_views(model, views or {"binary": read}, options, one.remark)
         results.append(replace(found, warnings=(*dropped, *warned)))
-    return measurements(rows.choice, results, options)
+    return of_columns(rows.choice, rows.source, results, options)
 
 
 def check_kinds(rows: Rows, model: Model, options: Options) -> None:
@@ -164,35 +171,95 @@ def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
     return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
 
 
-def measurements(
-    choice: Choice, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
+def of_columns(
+    choice: Choice, source: str, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
+) -> Measurements:
+    """The measures of all models of a file."""
+    views = ("binary",) if models[0].classes is None else options.summed
+    quantities = _quantities(options, views, choice.weight is not None)
+    data, words = {"data": choice.about(source)}, (f"{choice.in_words(source)}.",)
+    return _described(quantities, models, options, data, words, binned=binned, clustered=choice.cluster is not None)
+
+
+def _described(
+    quantities: Iterable[Quantity],
+    models: Sequence[ModelMeasures],
+    options: Options,
+    about: Mapping[str, Any],
+    notes: tuple[str, ...],
+    *,
+    binned: bool,
+    clustered: bool = False,
 ) -> Measurements:
     """The measures of all models with their description."""
-    quantities = tuple(_quantities(options, models[0].classes is not None, choice.weight is not None))
+    quantities = tuple(quantities)
     own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
     chosen = [one for one in shown_measures("rows") if one.bins and not one.preset and not (binned and one.scores)]
     bins = {one.key: mass if one.bins == "mass" else own for one in chosen} | ({} if binned else {"tce": blocks})
     if any(q.key.startswith("l2") for q in quantities):
         bins["l2"] = own if binned else "n^0.4 bins of equal mass, cut at as many of equal width"
     level = options.level if options.intervals else None
-    return Measurements(quantities, tuple(models), choice, bins, level)
+    return Measurements(quantities, tuple(models), about, notes, bins, level, clustered)
+
+
+def measure_sums(
+    total: tn.Accumulator, names: Sequence[str], options: Options, where: str = ""
+) -> list[tuple[Group, Measurements]]:
+    """All measures of all rows that files sum up, then of each group; `where` begins the warnings."""
+    name, label, weight = (total.about.get(key) for key in ("prob", "label", "weight"))
+    about = {"data": {"sources": list(names), **total.about, "by": total.by}, "kept": total.bins}
+    notes = (f"{file_names(names)}: {total.n:,} rows; labels {label!r}, scores {name!r}.",)
+    notes += (_SKETCH,) if total.bins == "sketch" else ()
+    model = Model(str(name), (str(name),))
+    if total.n == 0:
+        none = ModelMeasures(model.name, model.columns, None, {"n": 0}, {})
+        return [(Group(), Measurements((Quantity("n", "rows"),), (none,), about, notes, {}))]
+    parts: dict[Group, Any] = {Group(): total.total}
+    parts |= {} if total.by is None else {Group(total.by, key): total.groups[key] for key in sort_values(total.groups)}
+    results = []
+    for group, sums in parts.items():
+        evidence = Evidence.of_sums(sums, two_columns="keep")
+        views, binned = {evidence.view: evidence}, isinstance(sums, Binned)
+        own = options if evidence.view == "binary" else replace(options, kinds=(evidence.view,))
+        with reword_messages(wording()) as warned:
+            one = measure_views(model, views, own, stored=True)
+        warning(*warned, about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])))
+        quantities = _quantities(own, views, weight is not None)
+        results.append((group, _described(quantities, [one], own, about, notes, binned=binned)))
+    return results
 
 
 def measure_views(
-    model: Model, views: Mapping[str, Evidence], options: Options, remark: str | None = None
+    model: Model,
+    views: Mapping[str, Evidence],
+    options: Options,
+    remark: str | None = None,
+    *,
+    stored: bool = False,
 ) -> ModelMeasures:
-    """Every measure of one model, by the views of its rows or sums."""
-    whole = views["classwise" if "classwise" in views else "binary"]
+    """Every measure of one model, by the views of its rows or sums; of `stored` sums, those that they give."""
+    whole = views["classwise"] if "classwise" in views else next(iter(views.values()))
     matrix = whole.view != "binary"
-    quantities = tuple(_quantities(options, matrix, weighted=True))
-    counts = _counts(whole)
-    values = {q.key: counts[q.key] if q.ask is None else _value(q, views[q.view]) for q in quantities}
-    estimates = _estimates(quantities, views, options) if options.intervals else {}
+    quantities = tuple(_quantities(options, views, weighted=True))
+    values, reasons = _counts(whole), dict[str, str]()
+    for q in quantities:
+        if q.ask is None:
+            continue
+        try:
+            values[q.key] = _value(q, views[q.view])
+        except InputError as reason:
+            if not stored:
+                raise
+            values[q.key], reasons[q.key] = math.nan, reason.but(remedy="", context="").render(wording())
+        if stored and isinstance(whole.sums, Binned) and q.scores:
+            reasons[q.key] = _SCORES_LOST
+    known = [q for q in quantities if q.key not in reasons]
+    estimates = _estimates(known, views, options) if options.intervals else {}
     tabled = (options.of_matrix if matrix else ("binary",)) if options.tables else ()
     tables = {kind: tn.bin_table(views[kind].sums, bins=options.bins, level=options.level) for kind in tabled}
-    remarks = filter(None, [remark, "" if whole.whole else _IMPORTANCE])
+    remarks = tuple(filter(None, [remark, "" if whole.whole else _IMPORTANCE]))
     classes = whole.classes if matrix else None
-    return ModelMeasures(model.name, model.columns, classes, values, tables, tuple(remarks), estimates=estimates)
+    return ModelMeasures(model.name, model.columns, classes, values, tables, remarks, (), estimates, reasons)
 
 
 def _counts(evidence: Evidence) -> dict[str, float]:
@@ -213,24 +280,28 @@ def _value(q: Quantity, evidence: Evidence) -> float:
     return value_of(q.ask, evidence)
 
 
-def _quantities(options: Options, matrix: bool, weighted: bool) -> Iterator[Quantity]:
-    """The lines for a vector or a matrix of scores."""
+def _quantities(options: Options, views: Collection[str], weighted: bool) -> Iterator[Quantity]:
+    """The lines for a vector of scores, or for some views of a matrix."""
     yield Quantity("n", "rows", "of positive weight" if weighted else "")
     if weighted:
         yield Quantity("weight", "weight", "in total", "number")
-    if not matrix:
+    if "binary" in views:
         yield from (Quantity.of(one, options) for one in shown_measures("rows"))
         yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
         yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
         return
     yield Quantity("classes", "classes")
-    yield Quantity.of(MEASURES["accuracy"], options, "confidence")
+    if "confidence" in views:
+        yield Quantity.of(MEASURES["accuracy"], options, "confidence")
     for kind in options.of_matrix:
         words = "class-wise" if kind == "classwise" else kind
         for one in shown_measures("matrix"):
             if one.view in ("classwise", kind):
-                yield Quantity.of(one, options, kind).named(words, f"_{kind.replace('-', '_')}")
-    yield from (Quantity.of(one, options, "classwise").named("all classes") for one in shown_measures("classes"))
+                key = f"_{kind.replace('-', '_')}" if len(views) > 1 else ""
+                yield Quantity.of(one, options, kind).named(words, key)
+    all_classes = "classwise" if "classwise" in views else next(iter(views))
+    words = "all classes" if all_classes == "classwise" else all_classes
+    yield from (Quantity.of(one, options, all_classes).named(words) for one in shown_measures("classes"))
 
 
 def shown_measures(where: str) -> Iterator[Measure]:
@@ -254,82 +325,6 @@ def _estimates(
             settings: Any = {"level": options.level, "floor": options.floors, "rng": np.random.default_rng(0)}
             found |= quietly(estimates_of, each, data, **settings)
     return found
-
-
-Line = dict[str, Any]
-"""A measure of one group: group, key, name, value, low, high, floor, estimate and note."""
-
-
-def sums_lines(total: tn.Accumulator, options: Options, where: str = "", *, blocks: bool = False) -> list[Line]:
-    """All measures of all rows, then of each group; `where` begins the warnings.
-
-    `blocks` adds the TCE in isotonic blocks for all rows, which takes longer.
-    """
-    if total.n == 0:
-        return [{"group": None, "key": "n", "name": "rows", "value": 0}]
-    lines = _lines_of(total.total, options, None, where, blocks)
-    for group in sort_values(total.groups) if total.by is not None else ():
-        lines += _lines_of(total.groups[group], options, group, where, blocks=False)
-    return lines
-
-
-def _lines_of(sums: Any, options: Options, group: Any, where: str, blocks: bool) -> list[Line]:
-    evidence = Evidence.of_sums(sums, two_columns="keep")
-    lines: list[Line] = [{"key": "n", "name": "rows", "value": sums.n}]
-    with reword_messages(wording()) as warned:
-        quantities = tuple(_sums_quantities(options, evidence, blocks))
-        lines += [_line(q, evidence) for q in quantities]
-        known = [q for q, line in zip(quantities, lines[1:], strict=True) if "value" in line]
-        found = _estimates(known, {evidence.view: evidence}, options) if options.intervals else {}
-        for line in lines:
-            if line["key"] in found:
-                line |= {name: getattr(found[line["key"]], name) for name in LIMITS} | {"estimate": found[line["key"]]}
-        counts = _counts(evidence) if evidence.view == "binary" else {}
-        names = {"n_certain": "scores of 0 or 1", "n_certain_wrong": "– contradicted"}
-        lines += [
-            {"key": key, "name": names[key], "value": counts[key], "note": ""}
-            for key in CERTAIN
-            if counts.get(key, 0) > 0
-        ]
-    warning(*warned, about=": ".join(filter(None, [where, "" if group is None else str(group)])))
-    return [{"group": group} | line for line in lines]
-
-
-def _sums_quantities(options: Options, evidence: Evidence, blocks: bool) -> Iterator[Quantity]:
-    view = evidence.view
-    words = {"binary": "", "classwise": " (class-wise)"}.get(view, f" ({view})")
-    for one in MEASURES.values():
-        of_events = "events" in one.shown.split() and view == "binary"
-        of_one = one.view != "confidence" or view in ("binary", "confidence")
-        if not of_events and not ("sums" in one.shown.split() and of_one):
-            continue
-        q = Quantity.of(one, options, view)
-        if one.key == "tce":
-            if blocks:
-                yield q._replace(name=f"TCE, %{words}")
-            mass = partial(tn.tce, bins=options.mass)
-            yield q._replace(key="tce_equal_mass", name=f"TCE, %, {options.mass.n} bins{words}", ask=mass)
-        else:
-            yield q._replace(name=f"– {q.name}" if q.part else f"{q.name}{words}")
-
-
-def _line(q: Quantity, evidence: Evidence) -> Line:
-    """The value of a measure and the note that it is from a sketch, or why there is none."""
-    line: Line = {"key": q.key, "name": q.name}
-    try:
-        value = value_of(q.ask, evidence)
-    except InputError as reason:
-        if isinstance(evidence.sums, Binned) and q.scores:  # not the bins that it asks for, which the user did not name
-            return line | {"note": _SCORES_LOST}
-        return line | {"note": reason.but(remedy="", context="").render(wording())}
-    sketched = isinstance(evidence.sums, tn.Sketch) and q.key != "prevalence"
-    return line | {"value": value, "note": FROM_SKETCH if sketched else ""}
-
-
-def lines_data(lines: Iterable[Line], intervals: bool) -> list[Line]:
-    """The lines as JSON has them."""
-    keys = ("group", "key", "value", *(LIMITS if intervals else ()), "note")
-    return [{key: line.get(key) for key in keys} for line in lines]
 
 
 def group_name(group: Any) -> Any:

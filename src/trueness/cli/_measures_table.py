@@ -6,21 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import trueness as tn
-from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, rule_in_words, span
+from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._interval_texts import Texts, join_names, limits_notes
-from trueness.cli._measurements import (
-    CERTAIN,
-    Line,
-    Measurements,
-    ModelMeasures,
-    Options,
-    Quantity,
-    group_name,
-    lines_data,
-)
+from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Quantity, group_name
 from trueness.cli._writing import Output
 from trueness.infer._catalogue import MEASURES
 
@@ -33,10 +24,6 @@ _BESIDE = 22
 _VALUE = 9
 """The width of a value."""
 _VIEW = re.compile("_(classwise|confidence|top_label)$")
-_SKETCH = (
-    "From a sketch: rows count at the mean score of their cell. The largest errors seen in experiments are in "
-    "docs/guide/sketch.md. Equal-width bins are exact if their number is a power of two up to 512."
-)
 
 
 def _texts(q: Quantity, values: Iterable[float]) -> Texts:
@@ -44,7 +31,7 @@ def _texts(q: Quantity, values: Iterable[float]) -> Texts:
     return Texts(q.unit, common_decimals(list(values)) if q.unit == "fraction" else 4)
 
 
-def measures_table(result: Measurements, source: str) -> Table:
+def measures_table(result: Measurements) -> Table:
     """A row per measure; how the interval and the value of a calibrated model are placed depends on the models.
 
     One model: a column for each. Two: the interval is a column, the value of a calibrated model a row below. More, or
@@ -62,7 +49,7 @@ def measures_table(result: Measurements, source: str) -> Table:
     rows = [row for q in shown for row in _measure_rows(q, result.models, title, beside)]
     ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.unit == "number"]
     more = [f"Calibrated: {', '.join(ideals)}."] if ideals and number > 1 and title else []
-    return Table(columns, rows, [*_notes(result, source, shown), *more])
+    return Table(columns, rows, [*_notes([result], shown), *more])
 
 
 def shown_quantities(result: Measurements) -> list[Quantity]:
@@ -102,23 +89,29 @@ def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, besi
         yield {"measure": "– if calibrated", "meaning": "noise floor", **floors}
 
 
-def _notes(result: Measurements, source: str, shown: Iterable[Quantity]) -> list[str]:
+def _notes(results: Sequence[Measurements], shown: Sequence[Quantity]) -> list[str]:
     """The data, the bins in words, and what the columns of the measures shown mean."""
-    measures: dict[str, list[str]] = {}
-    for key, words in result.bins.items():
+    first, measures = results[0], dict[str, list[str]]()
+    for key, words in first.bins.items():
         measures.setdefault(words, []).append(MEASURES[key].name)
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
-    found = [(q.name, one.estimates[q.key]) for q in shown for one in result.models if q.key in one.estimates]
-    remarks = limits_notes(found, clustered=result.choice.cluster is not None)
-    return [f"{result.choice.in_words(source)}.", f"Bins: {bins}.", *remarks]
+    models = [model for one in results for model in one.models]
+    found = [(q.name, one.estimates[q.key]) for q in shown for one in first.models if q.key in one.estimates]
+    reasons: dict[str, list[str]] = {}
+    for q in shown:
+        for reason in dict.fromkeys(one.reasons[q.key] for one in models if q.key in one.reasons):
+            reasons.setdefault(reason, []).append(q.name)
+    remarks = [*limits_notes(found, clustered=first.clustered)]
+    remarks += [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
+    return [*first.notes, f"Bins: {bins}.", *remarks]
 
 
-def groups_table(results: Sequence[tuple[Group, Measurements]], source: str) -> Table:
+def groups_table(results: Sequence[tuple[Group, Measurements]]) -> Table:
     """A row per group and model, a column per measure."""
     first = results[0][1]
     columns = group_columns(group.by for group, _ in results)
     columns.append(model_column((model.name for model in first.models), columns))
-    rows = [group.entry() | {"model": model.name} for group, one in results for model in one.models]
+    rows = [_named(group, model) for group, one in results for model in one.models]
     models = [model for _, one in results for model in one.models]
     shown = [q for q in first.quantities if _VIEW.sub("", q.key) in _OF_GROUPS]
     for q in shown:
@@ -127,13 +120,19 @@ def groups_table(results: Sequence[tuple[Group, Measurements]], source: str) -> 
         name = "O/E" if base == "observed_expected" else q.name
         titles = {"": name, " interval": f"{level_percent(first.level or 0)} interval", " floor": f"{name} floor"}
         columns += [Column(q.key + end, title, "number", optional=optional) for end, title in titles.items()]
-        texts = _texts(q, [model.values[q.key] for model in models])
+        texts = _texts(q, [model.values.get(q.key, math.nan) for model in models])
         for row, model in zip(rows, models, strict=True):
-            row[q.key] = texts.value(model.values[q.key])
+            row[q.key] = texts.value(model.values.get(q.key, math.nan))
             if (found := model.estimates.get(q.key)) is not None:
                 row |= {f"{q.key} interval": texts.interval(found.low, found.high)} if found.bounded else {}
                 row |= {f"{q.key} floor": texts.value(found.floor)} if found.floor == found.floor else {}
-    return Table(columns, rows, _notes(first, source, shown))
+    return Table(columns, rows, _notes([one for _, one in results], shown))
+
+
+def _named(group: Group, model: ModelMeasures) -> dict[str, Any]:
+    """The cells that name a group and a model."""
+    entry = group.entry()
+    return {**entry, **({"group": group_name(entry["group"])} if entry else {}), "model": model.name}
 
 
 def bins_table(table: tn.BinTable) -> Table:
@@ -161,45 +160,7 @@ def bins_table(table: tn.BinTable) -> Table:
     return Table(columns, rows)
 
 
-def sums_table(lines: Sequence[Line], total: tn.Accumulator, options: Options, source: str) -> Table:
-    """A row per measure and group."""
-    columns = [
-        *([Column("group", total.by, "name")] if total.by else []),
-        Column("measure", "measure"),
-        Column("value", "value", "number"),
-        Column("interval", f"{level_percent(options.level)} interval", "number"),
-        Column("floor", "calibrated", "number"),  # shorter than elsewhere: the table has to fit into 80 columns
-    ]
-    rows = [_sums_row(line) for line in lines]
-    found = sums_notes(total, source)
-    reasons: dict[str, list[str]] = {}
-    for line in lines:
-        if line.get("value") is None:
-            reasons.setdefault(line["note"], []).append(line["name"])
-    found += limits_notes([(line["name"], line["estimate"]) for line in lines if "estimate" in line])
-    found += [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
-    return Table(columns, rows, found)
-
-
-def sums_notes(total: tn.Accumulator, source: str) -> list[str]:
-    """The data, and that the values are from a sketch."""
-    return [source, *([_SKETCH] if total.bins == "sketch" else [])]
-
-
-def _sums_row(line: Line) -> dict[str, Any]:
-    row: dict[str, Any] = {"group": group_name(line["group"]), "measure": line["name"]}
-    value = line.get("value")
-    if value is None or line["key"] == "n":
-        return row | {"value": Cell(value, "–" if value is None else f"{value:,}")}
-    texts = Texts("number")
-    row["value"] = texts.value(value)
-    if "low" in line:
-        row["interval"] = texts.interval(line["low"], line["high"])
-        row |= {} if math.isnan(line["floor"]) else {"floor": texts.value(line["floor"])}
-    return row
-
-
-def models_output(result: Measurements, source: str) -> Output:
+def models_output(result: Measurements) -> Output:
     """A row per measure, a column per model."""
     names = [model.name for model in result.models]
     tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
@@ -216,27 +177,32 @@ def models_output(result: Measurements, source: str) -> Output:
         numbers = {model.name: model.numbers(shown_quantities(result)) for model in result.models}
         rows = [{key: one} | {name: numbers[name][one] for name in names} for one in numbers[names[0]]]
         csv = Table([Column(name, name) for name in (key, *names)], rows)
-    data = _about(result, source) | {"models": [_entry(model, result) for model in result.models]}
-    return Output(measures_table(result, source), data, details, csv)
+    return Output(measures_table(result), _about(result) | entries([(Group(), result)]), details, csv)
 
 
-def groups_output(results: Sequence[tuple[Group, Measurements]], source: str) -> Output:
+def results_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
+    """The models side by side, or a row per group and model."""
+    return models_output(results[0][1]) if results[-1][0].by is None else groups_output(results)
+
+
+def groups_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
     """A row per group and model, a column per measure."""
     first = results[0][1]
-    rows = [
-        {**group.entry(), "model": model.name, **model.numbers(one.quantities)}
-        for group, one in results
-        for model in one.models
-    ]
+    rows = [{**_named(group, model), **model.numbers(one.quantities)} for group, one in results for model in one.models]
     numbers = first.models[0].numbers(first.quantities)
     csv = Table([Column(key, key) for key in ("by", "group", "model", *numbers)], rows)
-    groups = [{**group.entry(), "models": [_entry(m, one) for m in one.models]} for group, one in results]
-    return Output(groups_table(results, source), _about(first, source) | {"groups": groups}, csv=csv)
+    return Output(groups_table(results), _about(first) | entries(results), csv=csv)
 
 
-def _about(result: Measurements, source: str) -> dict[str, Any]:
+def entries(results: Sequence[tuple[Group, Measurements]]) -> dict[str, Any]:
+    """The models, or the models of each group, as JSON has them."""
+    found = [{**group.entry(), "models": [_entry(model, one) for model in one.models]} for group, one in results]
+    return found[0] if results[-1][0].by is None else {"groups": found}
+
+
+def _about(result: Measurements) -> dict[str, Any]:
     level = {} if result.level is None else {"level": result.level}
-    return {"data": result.choice.about(source), "bins": result.bins, **level}
+    return {**result.about, "bins": result.bins, **level}
 
 
 def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
@@ -251,6 +217,7 @@ def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
     }
     for words, key in (("methods", "method"), ("notes", "note")) if model.estimates else ():
         entry[words] = {name: text for name, one in model.estimates.items() if (text := getattr(one, key))}
+    entry |= {"notes": {**entry.get("notes", {}), **model.reasons}} if model.reasons else {}
     if model.tables:
         entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
     return entry
@@ -262,20 +229,3 @@ def _bin_lines(tables: Sequence[tuple[str, str, tn.BinTable]]) -> Table:
     keys.sort(key=lambda key: key != "label")
     rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
     return Table([Column(key, key) for key in ("model", "kind", *keys)], rows)
-
-
-def sums_output(
-    names: Sequence[str], total: tn.Accumulator, lines: Sequence[Line], options: Options, source: str
-) -> Output:
-    """A row per measure and group."""
-    entries = lines_data(lines, options.intervals)
-    data = {
-        "data": {"sources": list(names), **total.about, "by": total.by},
-        "kept": total.bins,
-        "bins": rule_in_words(options.bins),
-        **({"level": options.level} if options.intervals else {}),
-        "measures": entries,
-    }
-    keys = [key for key in entries[0] if key != "group" or total.by]
-    csv = Table([Column(key, key) for key in keys], [one | {"group": group_name(one["group"])} for one in entries])
-    return Output(sums_table(lines, total, options, source), data, csv=csv)

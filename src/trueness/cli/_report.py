@@ -80,8 +80,8 @@ def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
     from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
+    from trueness.cli._each_file import compare_files
     from trueness.cli._measurements import Options
-    from trueness.cli._series import compare_files
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read

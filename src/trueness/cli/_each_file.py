@@ -4,13 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import trueness as tn
 from trueness._progress import progress_bar
 from trueness._report.tables import files_table
 from trueness._text.table import Column, Table
-from trueness.cli._measurements import LIMITS, Line, Options, group_name, lines_data, sums_lines
+from trueness.cli._columns import Group
+from trueness.cli._measurements import Measurements, Options, group_name, measure_sums
+from trueness.cli._measures_table import entries, results_output, shown_quantities
 from trueness.cli._messages import note
 from trueness.cli._sums import SumsFile
 from trueness.cli._writing import Output
@@ -33,35 +35,39 @@ _COLUMNS = {
 """Keys of a line of a file, and the columns of the series that they hold."""
 
 
+Results: TypeAlias = Sequence[tuple[Group, Measurements]]
+
+
 class Files(NamedTuple):
     """What is known about each file and about all together."""
 
     series: Series
-    rows: list[Line]
+    rows: list[dict[str, Any]]
     """A row per file and group, and rows for all files."""
-    measures: list[tuple[str, list[Line]]]
+    measures: list[tuple[str, Results]]
     """The measures of each file."""
 
 
 def compare_files(
-    sums: Sequence[SumsFile], total: tn.Accumulator, options: Options, lines: list[Line] | None = None
+    sums: Sequence[SumsFile], total: tn.Accumulator, options: Options, whole: Results | None = None
 ) -> Files:
-    """Measure and test each file, and look for a change; `lines` are the measures of all files, if they are known."""
-    _mention_order([name for name, _ in sums])
+    """Measure and test each file, and look for a change; `whole` are the measures of all files, if they are known."""
+    names = [name for name, _ in sums]
+    _mention_order(names)
     named = {Path(name).name: one for name, one in sums}
     how: Any = {"bins": options.bins, "level": options.level, "seed": 0}
     with progress_bar("Testing the files") as bar:
         series = tn.calibration_series(named if len(named) == len(sums) else dict(sums), progress=bar, **how)
-    whole = tn.calibration_series({"all": total}, progress=False, **how)
+    alone = tn.calibration_series({"all": total}, progress=False, **how)
     # The series has the noise floor that the table shows; those of other measures would take a second for each file.
     quick = replace(options, floors=False)
-    measures: list[tuple[str, list[Line]]] = []
+    measures: list[tuple[str, Results]] = []
     with progress_bar("Measuring the files") as bar:
         for name, one in sums:
-            measures.append((name, sums_lines(one, quick, name)))
+            measures.append((name, measure_sums(one, [name], quick, name)))
             bar(len(measures), len(sums))
-    rows = _file_rows([*measures, ("all", sums_lines(total, quick) if lines is None else lines)])
-    tested = iter([*series.rows(), whole.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
+    rows = _file_rows([*measures, ("all", whole or measure_sums(total, names, quick))])
+    tested = iter([*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
     change = series.change
     changed = range(0) if change is None else range(change.start, change.start + change.days)
     place = -1
@@ -91,24 +97,20 @@ def _mention_order(names: Sequence[str]) -> None:
         )
 
 
-def _file_rows(files: Sequence[tuple[str, Sequence[Line]]]) -> list[Line]:
+def _file_rows(files: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
     """Of each file one row for all groups, and one for each."""
-    rows: dict[Any, Line] = {}
-    for i, (name, lines) in enumerate(files):
-        for line in lines:
-            group, key = line["group"], line["key"]
-            row = rows.setdefault((i, group), {"file": name, "group": group_name(group)})
-            row[key] = line.get("value")
-            if key != "n":
-                row |= {f"{key}_{end}": line.get(end) for end in LIMITS}
-    return list(rows.values())
+    rows = []
+    for name, results in files:
+        for group, one in results:
+            rows.append({"file": name, "group": group_name(group.value), **one.models[0].numbers(one.quantities)})
+    return rows
 
 
-def files_output(
-    files: Files, whole: Output, lines: Sequence[Line], by: str | None, notes: Sequence[str], *, intervals: bool
-) -> Output:
-    """A row per file and group, and rows for all files; `whole` is the output for all files together."""
-    names = {line["key"]: line["name"] for line in lines if line["key"] != "n"}
+def files_output(files: Files, results: Results) -> Output:
+    """A row per file and group, and rows for all files; `results` are those of all files together."""
+    first, by = results[0][1], results[-1][0].by
+    intervals = first.level is not None
+    names = {q.key: q.name for q in shown_quantities(first) if q.key != "n"}
     titles = {"file": "file", **({"group": by} if by else {}), "n": "rows"}
     if "prevalence" in names:
         titles |= {"prevalence": "prevalence", "prevalence_interval": "interval"}
@@ -120,14 +122,11 @@ def files_output(
     if not intervals:
         titles = {key: title for key, title in titles.items() if not _is_limit(key)}
     table = files_table(files.rows, files.series, titles)
-    data = {
-        **whole.data,
-        "files": [{"file": name, "measures": lines_data(own, intervals)} for name, own in files.measures],
-        "series": files.series,
-    }
-    notes = [files.series.headline, *table.notes, *notes]
-    ends = ("", *(f"_{end}" for end in (LIMITS if intervals else ())))
+    whole = results_output(results)
+    each = [{"file": name, **entries(own)} for name, own in files.measures]
+    notes = [files.series.headline, *table.notes, *first.notes]
     tested = [key for key in _COLUMNS if intervals or not _is_limit(key)]
-    keys = dict.fromkeys([*(key + end for key in names for end in ends), *tested, "changed"])
-    columns = [Column(key, key) for key in ("file", *(["group"] if by else []), "n", *keys)]
+    keys = dict.fromkeys(["file", *(["group"] if by else []), "n", *first.models[0].numbers(shown_quantities(first))])
+    columns = [Column(key, key) for key in dict.fromkeys([*keys, *tested, "changed"])]
+    data = {**whole.data, "files": each, "series": files.series}
     return replace(whole, table=replace(table, notes=notes), data=data, csv=Table(columns, files.rows))
