@@ -163,6 +163,8 @@ class Significance(Record):
     """Rows whose label is impossible under their score: events at score 0, non-events at score 1."""
     within: float | None = None
     """The margin of an equivalence test: a small p-value shows that the error is smaller. None for other tests."""
+    condition: str = ""
+    """For an equivalence test: what it assumes of the scores and the rows cannot show; '' if nothing."""
     smallest_pvalue: float = 0.0
     """The smallest p-value that the method could give: 1/(R + 1) for R sets of redrawn labels."""
 

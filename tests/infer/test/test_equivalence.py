@@ -1,6 +1,7 @@
 """Equivalence tests: their limits, laws, labels too good to be true, messages; simulated size and power."""
 
 import math
+import warnings
 from dataclasses import replace
 from functools import partial
 
@@ -311,3 +312,38 @@ def test_calibrated_scores_are_accepted_with_enough_rows():
         for criterion, within in margins.items():
             accepted[criterion] += pvalue(criterion, within, y, p) <= 0.05
     assert min(accepted.values()) / runs >= 0.8, accepted
+
+
+def leaves(n, values, error=0.12, seed=1):
+    """Rows of a tree each of whose leaves is wrong by `error`, up or down at random."""
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.13, 0.87, values)
+    truth, at = score + error * rng.choice([-1, 1], values), rng.integers(0, values, n)
+    return (rng.random(n) < truth[at]).astype(int), score[at]
+
+
+def test_acceptance_by_the_l2_error_says_that_it_assumes_a_smooth_error():
+    y, p = leaves(2_000, 20_000)
+    found = tn.equivalence_test(y, p, within=0.09, seed=0)
+    assert found.pvalue < 0.05  # no test can see it
+    assert (
+        found.condition
+        == f"the error varies smoothly with the score ({np.unique(p).size:,} distinct scores in 2,000 rows)"
+    )
+    assert f"Holds if {found.condition}." in str(found)
+    for criterion in ("oe", "ece", "band"):
+        assert tn.equivalence_test(y, p, within=0.3, criterion=criterion, seed=0).condition == ""
+    few = tn.equivalence_test(y, p.round(1), within=0.09, seed=0)
+    assert few.condition == ""  # each score is its own cell
+    sketch = tn.equivalence_test(tn.sketch(y, p), within=0.09, seed=0)
+    assert sketch.condition == "the error varies smoothly with the score"
+
+
+def test_rows_of_equal_score_can_refute_that_the_error_is_smooth():
+    y, p = leaves(8_000, 1_500)
+    with pytest.warns(tn.FewRowsWarning, match=r"share their score .* error above 0\.\d+ \(99 % .*not vary smoothly"):
+        assert tn.equivalence_test(y, p, within=0.08, seed=0).pvalue < 0.05
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tn.equivalence_test(y, p, within=0.15, seed=0)
+        tn.equivalence_test(*leaves(8_000, 1_500, error=0.0), within=0.08, seed=0)

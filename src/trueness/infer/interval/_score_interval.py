@@ -19,7 +19,7 @@ from trueness._numerics.roots import bracketed_root
 from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness._tally.rules import BinRule, EqualMass, MassAndWidth
+from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
 from trueness.infer.interval._analytic import Region
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.test._clustered_tests import clustered_omnibus_test, pair_statistic, wild_pvalue
@@ -193,6 +193,8 @@ class DefaultParts(NamedTuple):
     """The mean importance weight, which counts as one row in the exact limits."""
     few_events: bool = True
     """Whether the limits may have to be exact."""
+    shared: bool = False
+    """Whether different scores share fine cells, in which their errors may cancel."""
 
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
@@ -201,8 +203,8 @@ class DefaultParts(NamedTuple):
         (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
         rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, rules.exact)
         few = has_few_events(cells.score, scores.count, scores.hits[:, 0], first)
-        n = int(cells.totals.weight)
-        return cls(cells, coarse, fine, first, scores.bins, n, rejected, few_events=few)
+        n, shared = int(cells.totals.weight), not isinstance(rules.fine, Distinct)
+        return cls(cells, coarse, fine, first, scores.bins, n, rejected, few_events=few, shared=shared)
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
@@ -214,8 +216,17 @@ class DefaultParts(NamedTuple):
         parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
         effective = effective_number(rows.cluster, rows.weight)
         mean = 1.0 if rows.weight is None else float(rows.weight.mean())
-        first = bin_starts(cells, rules.exact)
-        return cls(cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean), coarse
+        first, shared = bin_starts(cells, rules.exact), not isinstance(rules.fine, Distinct)
+        found = cls(cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean, shared=shared)
+        return found, coarse
+
+    def shown_by_ties(self, alpha: float) -> float:
+        """A lower limit for the squared error, from rows that share their score with others: any error may have it."""
+        tied = self.cells.weight > 1
+        cells = Cells(
+            *(part[tied] for part in (self.cells.score, self.cells.count, self.cells.weight, self.cells.events))
+        )
+        return _independent_part(cells, Distinct())[0].ends(2 * alpha)[0] if cells.size else 0.0
 
     def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:
         """The set at level 1 − alpha, with or without zero."""
