@@ -45,7 +45,8 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
         best["ece_interval"]["estimate"],
     )
     assert best["ece_interval"]["includes_zero"]  # which is not said to be an error of zero
-    assert "is then no longer distinguishable from chance. The map would be better in more than 9" in action["detail"]
+    assert "(95 % confidence: 0 to " in action["detail"]
+    assert "The map would be better in more than 9" in action["detail"]
 
 
 def test_the_sentence_of_the_verdict_has_the_evidence(off):
@@ -298,3 +299,9 @@ def test_one_score_for_all_rows_is_calibrated_and_no_use():
     action = answers(tn.report(y, np.full(4_000, 0.25), intervals=False))["action"]
     assert action["phrase"] == "Look for scores that tell rows apart"
     assert action["detail"].startswith("Every row has the score 25")
+
+
+def test_a_map_that_nothing_asks_for_is_not_recommended(calibrated):
+    text = calibrated[2].to_text().replace("\n", " ")
+    assert "What to do: Nothing." in text
+    assert "Leave the scores alone." in text or "Nothing was found that needs a map." in text

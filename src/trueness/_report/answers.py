@@ -115,10 +115,10 @@ def _how_far(model: Model) -> Answer:
     estimate, *ends = points(found.estimate, low, high)
     limits, level = "0 to " + ends[1] if found.includes_zero else _limits(*ends), level_percent(found.level)
     typical = f"{estimate} percentage points ({limits})"
+    if float(estimate) == 0 and not found.includes_zero:
+        typical = f"above 0, at most {ends[1]} percentage points"
     if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
-        phrase = f"Typically {typical}" if float(estimate) > 0 else typical
-        if float(estimate) == 0 and not found.includes_zero:
-            phrase = f"Above 0, at most {ends[1]} percentage points"
+        phrase = f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
         return Answer(question, phrase, f"{level} confidence in brackets. It is a root mean square; {other}.", numbers)
     numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
     one = number(ratio.value, 2)
@@ -155,7 +155,10 @@ def _where(model: Model, top_label: bool) -> Answer:
         numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
         bad = worst_class(model.classes)
-        group_name = _segment_name(segment) if segment else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
+        named = segment is not None and not _as_all_rows(model)
+        group_name = (
+            _segment_name(segment) if segment and named else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
+        )
         phrase = f"In {group_name}" if group_name else "No range stands out"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
@@ -407,17 +410,14 @@ def _correction(shift: PriorShift) -> tuple[dict[str, Any], str]:
 
 
 def _change(before: Remedy, after: Remedy) -> str:
-    """The error before and after: its limits rather than an estimate of zero, which would promise too much."""
+    """The error before and after, with the limits of what is left."""
     first, second = before.ece_interval, after.ece_interval
     if first is None or second is None:
         return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
     error, left, *limits = points(first.estimate, second.estimate, *second.hull)
-    if second.includes_zero:
-        return f"typical error of {error} percentage points is then no longer distinguishable from chance"
-    level = level_percent(second.level)
-    if float(left) == 0:
-        return f"typical error goes from {error} percentage points to between 0 and {limits[1]} ({level} confidence)"
-    return f"typical error goes from {error} percentage points to {left} ({level} confidence: {_limits(*limits)})"
+    level, ends = level_percent(second.level), f"0 to {limits[1]}" if second.includes_zero else _limits(*limits)
+    left = "nothing that could be measured" if second.includes_zero and float(left) == 0 else left
+    return f"typical error goes from {error} percentage points to {left} ({level} confidence: {ends})"
 
 
 def _command(calibrator: str, origin: Provenance, model: str) -> str:

@@ -237,8 +237,11 @@ def remedies_sentence(model: Model) -> str:
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
         recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
         recipe += f"{as_options(best.calibrator)} -o map.json."
+    needed = model.verdict.code in ("miscalibrated", "slightly-miscalibrated")
+    which = "" if needed else "Nothing was found that needs a map. The best one, "
+    which += best.name if which else f"{best.name[0].upper()}{best.name[1:]}"
     return (
-        f"{best.name[0].upper()}{best.name[1:]} would lower the Brier score from "
+        f"{which}{'' if needed else ','} would lower the Brier score from "
         f"{_change(remedies.before.brier, best.brier)} and change the ECE from "
         f"{_change(remedies.before.ece, best.ece)}, on held-out data, and be better in {in_ten(best.chance)} "
         f"new samples of this size.{_parts_sentence(best)}{recipe}"
@@ -248,7 +251,7 @@ def remedies_sentence(model: Model) -> str:
 def _parts_sentence(best: Remedy) -> str:
     """What the automatic map averages; empty for other maps."""
     parts = [f"{one.name} {100 * one.share:.0f} %" for one in best.parts if one.share >= 0.05]
-    return f" It averages {', '.join(parts)}." if parts else ""
+    return f" It {'averages' if len(parts) > 1 else 'consists of'} {', '.join(parts)}." if parts else ""
 
 
 def _change(first: float, second: float) -> str:

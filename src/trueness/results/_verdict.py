@@ -278,6 +278,8 @@ def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
         if v.top_label:
             side = f"{side} ({'over' if ratio.value < 1 else 'under'}confident)"
         distance = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
+        # "Underconfident and too high on average" would sound like a contradiction.
+        found = [(words.replace("underconfident (too timid)", "too timid"), limits) for words, limits in found]
         first = v.rare or (slope is not None and slope.value > 0 and distance > abs(math.log(slope.value)))
         found.insert(0 if first else len(found), (side, f"observed/expected {_with_limits(ratio)}"))
     return found

@@ -305,6 +305,11 @@ def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(base):
         assert found.headline.startswith("Not calibrated: ")
 
 
+def test_timid_scores_that_are_off_on_average_are_not_called_underconfident(base):
+    slope, ratio = limits(base.slope, 1.2, 1.1, 1.3), limits(base.slope, 0.95, 0.93, 0.97)
+    assert "are too timid and too high on average." in replace(base, slope=slope, observed_expected=ratio).headline
+
+
 def test_the_larger_error_is_named_first(base):
     slope, ratio = limits(base.slope, 0.96, 0.93, 0.99), limits(base.slope, 0.12, 0.11, 0.13)
     assert (
@@ -331,7 +336,8 @@ def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
     ],
 )
 def test_the_slope_is_put_into_words(base, low, high, words):
-    assert words in replace(base, slope=limits(base.slope, (low + high) / 2, low, high)).headline
+    slope = limits(base.slope, (low + high) / 2, low, high)
+    assert words in replace(base, slope=slope, observed_expected=None).headline
 
 
 def test_the_mean_of_a_top_label_is_over_or_underconfident(base):
