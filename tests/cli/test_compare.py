@@ -67,6 +67,14 @@ def test_three_models_are_three_pairs_with_adjusted_p_values(call, fails):
     assert "two models or more to compare; got 'overconfident' alone" in fails(*given, *three[:2])
 
 
+def test_any_measure_is_compared_and_the_last_line_names_the_winner_or_none(call):
+    given = ["compare", "--demo", "--rows", "2000", "--no-intervals", "--resamples", "99", "--measure"]
+    said = {name: " ".join(call(*given, name).stdout.split()) for name in ("squared-ece", "auc", "slope")}
+    assert said["squared-ece"].endswith("'recalibrated' has the lower squared ECE (p < 0.0001).")
+    assert "No winner: " in said["auc"]
+    assert said["slope"].endswith("No winner: 1 of 1 pair differ in slope, of which neither less nor more is better.")
+
+
 def test_what_does_not_go_together_is_refused(fails):
     given = ("compare", "--demo", "--rows", "100", "--measure")
     assert "must be 'bootstrap'" in fails(*given, "ece", "--method", "influence")

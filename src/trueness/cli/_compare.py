@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import common_decimals, level_percent
+from trueness._text.numbers import common_decimals, level_percent, rule_in_words
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._interval_texts import Texts, limits_notes, with_limits
@@ -16,22 +16,25 @@ from trueness.cli._rows import IMPORTANCE, Rows, read_rows
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
-_KNOWN = ("squared-ece", "brier", "log-loss")
-_DRAWN = ("ece", "ace", "smooth-ece", "tce")
+_WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
 
 
 @opt.command("compare")
 @opt.data()
 @opt.cluster
-@opt.choice("--measure", (*_KNOWN, *_DRAWN), "squared-ece", "The measure to compare.")
+@opt.text(
+    "--measure",
+    "The measure to compare: squared-ece, brier, log-loss, ece, ace, auc, slope, ... (any name of `tn.estimate`).",
+    default="squared-ece",
+)
 @opt.choice(
     "--method",
     ("influence", "bootstrap"),
     None,
     "How the uncertainty is computed: from the influence of each row, or by resampling rows.  "
-    "[default: influence; bootstrap for ece, ace, smooth-ece and tce]",
+    "[default: influence for squared-ece, brier and log-loss, else bootstrap]",
 )
-@opt.bins(None, "Bins of squared-ece, ece and ace", blind=True)
+@opt.bins(None, "Bins of a measure in bins", blind=True)
 @opt.level(0.95, "Confidence level of all intervals.")
 @opt.intervals
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
@@ -42,8 +45,8 @@ def command(**options: Any) -> None:
 
     The models err on the same rows, so the interval of a difference is far narrower than the intervals of the models.
 
-    A negative difference means that the first model has the smaller error. With three or more models, p-values are
-    adjusted for the number of pairs by Holm's method.
+    A negative difference means that the first model has the smaller value. With three or more models, p-values are
+    adjusted for the number of pairs by Holm's method. The last line names the winner, or says that there is none.
 
     \b
       trueness compare --demo
@@ -60,14 +63,14 @@ def command(**options: Any) -> None:
     settings = {
         "measure": measure.replace("-", "_"),
         "bins": bins,
-        "method": options["method"] or ("bootstrap" if measure in _DRAWN else "influence"),
+        "method": options["method"] or "auto",
         **{name: options[name] for name in ("level", "resamples", "seed")},
     }
     rows = read_rows(Request.pop_from(options))
     if len(rows.choice.models) < 2:
         demand, got = "must name two models or more to compare", f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
-    if rows.weight_type == "importance" and settings["method"] == "influence":
+    if rows.weight_type == "importance" and settings["method"] != "bootstrap" and measure in _WITH_INFLUENCES:
         settings["weight_type"] = rows.weight_type
         note(IMPORTANCE)
     results = []
@@ -131,13 +134,13 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
         for pair in one.pairs
     ]
     number = "" if rows.choice.by else f", {first.n:,} rows"
-    bins = f", {first.bins}" if first.bins else ""
+    bins = f", {rule_in_words(first.bins)}" if first.bins else ""
     notes = [
         f"{rows.choice.in_words(rows.source)}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
-        *(": ".join(filter(None, [str(one.group), one.comparison.sentence])) for one in results),
     ]
     notes += limits_notes([(first.measure, one) for each in results for one in each.estimates.values()])
+    notes += [": ".join(filter(None, [str(one.group), one.comparison.sentence])) for one in results]
     data = {
         "data": rows.choice.about(rows.source),
         "comparisons": [{**one.group.entry(), **_entry(one)} for one in results],
