@@ -4,7 +4,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from typing import NamedTuple, TypeAlias
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -325,18 +326,6 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
     return svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
 
 
-class _Day(NamedTuple):
-    """One of a series of data sets."""
-
-    name: str
-    ece: float
-    low: float
-    high: float
-    floor: float
-    floor_high: float
-    flagged: bool
-
-
 # The chart of a series: its frame, and the most names on its axis.
 _SERIES = {"left": 64.0, "top": 14.0, "wide": 800.0, "high": 220.0}
 _NAMES = 12
@@ -347,10 +336,9 @@ def series_chart(series: Series) -> str:
 
     Numbers that are nan are left out: a day without a value has only a name.
     """
-    columns = ("name", "ece", "ece_low", "ece_high", "floor", "floor_high", "flagged")
-    days = [_Day(*(row[column] for column in columns)) for row in series.rows()]
+    days = [SimpleNamespace(**row) for row in series.rows()]
     left, top, wide, high = _SERIES.values()
-    most = max((v for day in days for v in (day.ece, day.high, day.floor_high) if math.isfinite(v)), default=0.0)
+    most = max((v for day in days for v in (day.ece, day.ece_high, day.floor_high) if math.isfinite(v)), default=0.0)
     step = round_step(most or 1.0)
     ceiling = step * math.ceil(1.02 * (most or 1.0) / step)
 
@@ -383,7 +371,7 @@ def round_step(most: float, ticks: int = 6) -> float:
     return next(share * power for share in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if most / (share * power) <= ticks)
 
 
-def _chance(days: Sequence[_Day], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
+def _chance(days: Sequence[Any], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
     """A grey column per day from 0 to the end of the chance range, and a line at its mean."""
     for i, day in enumerate(days):
         if math.isfinite(day.floor_high):
@@ -393,7 +381,7 @@ def _chance(days: Sequence[_Day], x: Callable[[float], float], y: Callable[[floa
             yield tag("line", x1=x(i - 0.5), x2=x(i + 0.5), y1=y(day.floor), y2=y(day.floor), class_="floor")
 
 
-def _day_names(days: Sequence[_Day], x: Callable[[float], float], base: float) -> Iterable[str]:
+def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) -> Iterable[str]:
     """The names of marked days and of some others, slanted."""
     gap = -(-len(days) // _NAMES)
     marked = [i for i, day in enumerate(days) if day.flagged]
@@ -409,12 +397,12 @@ def _day_names(days: Sequence[_Day], x: Callable[[float], float], base: float) -
         yield tag("text", escape(text), x=at, y=base + 15, class_=look, text_anchor="end", transform=turned)
 
 
-def _day_mark(day: _Day, x: float, y: Callable[[float], float]) -> str:
+def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
     words = f"{day.name}: {number(day.ece)}"
     bar = ""
-    if math.isfinite(day.low) and math.isfinite(day.high):
-        bar = tag("line", x1=x, x2=x, y1=y(day.low), y2=y(day.high), class_="error")
-        words += f", interval {span(day.low, day.high)}"
+    if math.isfinite(day.ece_low) and math.isfinite(day.ece_high):
+        bar = tag("line", x1=x, x2=x, y1=y(day.ece_low), y2=y(day.ece_high), class_="error")
+        words += f", interval {span(day.ece_low, day.ece_high)}"
     if math.isfinite(day.floor):
         words += f", by chance {number(day.floor)}"
         words += f" and up to {number(day.floor_high)}" if math.isfinite(day.floor_high) else ""

@@ -204,10 +204,11 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     return _linear(sums, low, high)
 
 
-def _quantile(sums: Cells | Bins, share: float) -> float:
-    reached = np.cumsum(sums.weight, dtype=np.float64)
-    score = sums.score[sums.weight > 0]
-    return float(score[min(np.searchsorted(reached[sums.weight > 0], share * reached[-1]), score.size - 1)])
+def _quantile(sums: Cells | Bins, share: float, low: float = -1.0, high: float = 2.0) -> float:
+    """The smallest score between two that this share of the weight there does not exceed."""
+    inside = (sums.weight > 0) & (sums.score > low) & (sums.score < high)
+    score, reached = sums.score[inside], np.cumsum(sums.weight[inside], dtype=np.float64)
+    return float(score[min(np.searchsorted(reached, share * reached[-1]), score.size - 1)])
 
 
 def _crowds(cells: Cells, low: float, high: float) -> tuple[bool, bool]:
@@ -227,10 +228,8 @@ def _is_rare(cells: Cells) -> bool:
 
 def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
     """From below nearly all positive scores and rates, unless far less than one event is expected there."""
-    inside = cells.score > 0
-    score, reached = cells.score[inside], np.cumsum(cells.weight[inside], dtype=np.float64)
-    at = score[np.minimum(np.searchsorted(reached, np.array([_RARE, _HALF]) * reached[-1]), score.size - 1)]
-    least = min(max(float(at[0]), 0.1 / max(1, int(cells.count.sum()))), float(at[1]), *rates[rates > 0].tolist())
+    tiny = 0.1 / max(1, int(cells.count.sum()))
+    least = min(max(_quantile(cells, _RARE, 0), tiny), _quantile(cells, _HALF, 0), *rates[rates > 0].tolist())
     low = max([step for step in _LOG_STEPS if step <= least] or _LOG_STEPS[:1])
     high = min(1.0, max(round_up(most), 10 * low))
     return _ticked("log", cells, low, high, _log_ticks(low, high))
@@ -264,11 +263,9 @@ def _linear(sums: Cells | Bins, low: float, high: float) -> Axes:
 
 def _logit(cells: Cells, least: float) -> Axes:
     """From below nearly all scores and rates to above nearly all scores below 1."""
-    inside = cells.score < 1
-    score, reached = cells.score[inside], np.cumsum(cells.weight[inside], dtype=np.float64)
     tiny = 0.1 / max(1, int(cells.count.sum()))
-    most, ninth = score[np.minimum(np.searchsorted(reached, np.array([1 - _RARE, 0.9]) * reached[-1]), score.size - 1)]
-    high = 1 - _decade(min(max(1 - float(most), tiny), 1 - float(ninth)))
+    most, ninth = (_quantile(cells, share, high=1) for share in (1 - _RARE, 0.9))
+    high = 1 - _decade(min(max(1 - most, tiny), 1 - ninth))
     low = 1 - round_up(1 - least) if least > 1 - _HALF else _decade(max(least, tiny))
     ticks = np.concatenate([_DECADES, [0.5], 1 - _DECADES[::-1]])
     ticks = ticks[(ticks >= low * 0.999) & (1 - ticks >= (1 - high) * 0.999)]

@@ -201,16 +201,12 @@ def _blocks(blocks: Blocks) -> Table:
         Column("rejected", "Rejected", "share"),
     )
     last = len(blocks.n) - 1
-    lines = (
-        (Cell(low, bin_name(low, high, last=i == last)), n, rate, Cell(least, span(least, most)), median, rejected)
-        for i, (low, high, n, rate, least, most, median, rejected) in enumerate(
-            zip(
-                *(blocks.low_edge, blocks.high_edge, blocks.n, blocks.rate),
-                *(blocks.score_min, blocks.score_max, blocks.score_median, blocks.refuted),
-                strict=True,
-            )
-        )
+    names = (
+        bin_name(*edges, last=i == last) for i, edges in enumerate(zip(blocks.low_edge, blocks.high_edge, strict=True))
     )
+    scores = (Cell(least, span(least, most)) for least, most in zip(blocks.score_min, blocks.score_max, strict=True))
+    first = map(Cell, blocks.low_edge, names)
+    lines = zip(first, blocks.n, blocks.rate, scores, blocks.score_median, blocks.refuted, strict=True)
     return Table.from_lines(columns, lines, name="blocks", caption="Isotonic blocks")
 
 
