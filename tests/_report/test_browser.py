@@ -329,6 +329,16 @@ def test_texts_stand_out_nothing_sticks_out_and_flags_are_visible(opened, reques
     assert set(page.execute_script(shadow)) == {"local, local, scroll, scroll"}
 
 
+def test_a_range_off_by_chance_is_not_in_the_colour_of_errors(opened, off):
+    rng = np.random.default_rng(19)
+    p = rng.beta(1.5, 3, 1_500)
+    calm = tn.report(tn.tally((rng.random(p.size) < p).astype(int), p), intervals=False)
+    fill = "return getComputedStyle(document.querySelector('.overview .flagged .point')).fill"
+    of_chance, of_error = (opened(one).execute_script(fill) for one in (calm, off))
+    assert calm.to_dict()["verdict"]["code"] == "no-evidence"
+    assert of_chance != of_error
+
+
 @pytest.mark.slow
 def test_the_better_model_is_not_in_the_colour_of_errors(opened):
     d = tn.simulate.demo(4_000)

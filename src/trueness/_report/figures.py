@@ -41,11 +41,14 @@ def error_line(numbers: Mapping[str, Any], name: str, kind: str = "") -> Line:
     return _gap_line(name, kind, *(numbers[key] for key in (_ERRORS if known else ("ece",))))
 
 
-def _gap_line(name: str, kind: str, *values: float, sign: bool = False) -> Line:
-    """A difference of probabilities, with limits if these are given, in percentage points."""
+def _gap_line(
+    name: str, kind: str, value: float, low: float = math.nan, high: float = math.nan, *, sign: bool = False
+) -> Line:
+    """A difference of probabilities, with limits if these are known, in percentage points."""
+    values = (value, low, high) if math.isfinite(high) else (value,)
     texts = [f"+{text}" if sign and not text.startswith("−") else text for text in points(*values)]
     limits = f" ({texts[1]} to {texts[2]})" if len(texts) > 1 else ""
-    return Line(name, *(values if limits else (*values, math.nan, math.nan)), f"{texts[0]}{limits}", kind)
+    return Line(name, value, low, high, f"{texts[0]}{limits}", kind)
 
 
 def _ratio_line(name: str, kind: str, value: float, low: float, high: float) -> Line:
