@@ -50,10 +50,10 @@ def apply_calibrator(
     [0.0, 0.25, 0.5, None]
     """
     check_is_fitted(calibrator)
+    demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
     try:
         found = nw.from_native(frame)
     except TypeError:
-        demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
         raise InputError("frame", demand, f"got {type(frame).__name__}") from None
     columns = _columns(prob, calibrator, found.collect_schema().names())
     new = _new_names(columns, name, found.collect_schema().names())
@@ -65,7 +65,6 @@ def apply_calibrator(
     if kind.is_polars():
         return _with_polars(frame, calibrator, columns, new)
     if not isinstance(found, nw.DataFrame):
-        demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
         raise InputError("frame", demand, f"got {type(frame).__name__}", remedy="Apply the map to its partitions.")
     scores = _scores(calibrator, found.select(columns).to_numpy())
     series = [

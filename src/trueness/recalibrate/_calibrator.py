@@ -329,15 +329,15 @@ def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:
 
 
 @contextmanager
-def _collected() -> Iterator[list[warnings.WarningMessage]]:
-    """A list that holds the library's warnings given inside, afterwards; those of other libraries are passed on."""
-    own: list[warnings.WarningMessage] = []
+def _collected() -> Iterator[list[tuple[type[TruenessWarning], str]]]:
+    """A list that afterwards holds the library's warnings given inside; those of other libraries are passed on."""
+    own: list[tuple[type[TruenessWarning], str]] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TruenessWarning)
         yield own
     for one in caught:
         if issubclass(one.category, TruenessWarning):
-            own.append(one)
+            own.append((one.category, str(one.message)))
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
@@ -347,9 +347,9 @@ def warn_once() -> Iterator[None]:
     """Of the library's warnings given inside, by the fits of many models, give the last of each class."""
     with _collected() as caught:
         yield
-    last = {one.category if one.category is not TruenessWarning else str(one.message): one for one in caught}
-    for one in last.values():
-        warn(str(one.message), one.category)
+    last = {kind if kind is not TruenessWarning else text: (text, kind) for kind, text in caught}
+    for text, kind in last.values():
+        warn(text, kind)
 
 
 class WarningsByName:
@@ -364,8 +364,8 @@ class WarningsByName:
         """Keep the warnings given inside under `name`."""
         with _collected() as caught:
             yield
-        for warning in caught:
-            self._messages.setdefault(warning.category, {}).setdefault(repr(name), str(warning.message))
+        for kind, text in caught:
+            self._messages.setdefault(kind, {}).setdefault(repr(name), text)
 
     def give(self) -> None:
         """Give the warnings."""

@@ -145,15 +145,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _fit(self, estimator: Any, X: Any, y: NDArray[Any], arguments: "_FitArguments") -> None:
         codes = self._codes(y)
         folds = self._folds(X, codes, arguments.splitter)
-        scored = np.sort(np.concatenate([test for _, test in folds]))
-        scores = self._fold_scores(estimator, X, y, arguments.estimator, folds)
-        if self._frozen:
-            scored = np.arange(y.size)
-        rows = CalibrationSet(scores, codes, arguments.weights, None)
+        scores, w = self._fold_scores(estimator, X, y, arguments.estimator, folds), arguments.weights
+        scored = np.arange(y.size) if self._frozen else np.sort(np.concatenate([test for _, test in folds]))
+        rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
-        if scored.size < y.size:
-            w = arguments.weights
-            rows = rows._replace(y=codes[scored], w=None if w is None else w[scored])
         self._fit_calibrators(rows, tests)
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]

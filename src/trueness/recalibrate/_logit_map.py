@@ -1,11 +1,7 @@
-r"""Maps on the logit scale: the scores near 0 and 1, the shapes of curves of log-odds, and how these are fitted.
+"""Maps on the logit scale: the scores near 0 and 1, the shapes of curves of log-odds, and how these are fitted.
 
-The log-odds of scores 0 and 1 are infinite. One rule holds for all maps: `fit` and `predict` move scores into
-:math:`[\varepsilon, 1 - \varepsilon]` (matrices: to at least :math:`\varepsilon`). With n rows and K classes,
-:math:`\delta = 1 / (K (n + 1))` is about the resolution of n rows that contain no such class; :math:`\varepsilon` is
-:math:`\delta` or, if some scores are nearer to 0 or 1 without being there, their least distance, but at least
-:math:`\delta^2`. So the votes of a forest, which are 0 for lack of trees, become modest, and the scores of a model that
-grades its certainty keep their order and nearly all of their range.
+One rule holds for scores of 0 and 1, whose log-odds are infinite (`_least_distance`): the votes of a forest, which are
+0 for lack of trees, become modest, and the scores of a model that grades its certainty keep nearly all of their range.
 """
 
 from abc import ABC, abstractmethod
@@ -82,7 +78,10 @@ class LogitMap(Calibrator):
         return bounded_logits(logits, self.eps_)
 
     def _least_distance(self, rows: CalibrationSet) -> float:
-        """How near to 0 and 1 scores may be: as set, or by the rule, with weights as numbers of rows; of logits, δ."""
+        """How near to 0 and 1 scores may be: `eps`, or by default δ, about the resolution of as many rows.
+
+        If some scores are nearer without being 0 or 1, it is their least distance, but at least δ².
+        """
         if self.eps is not None:
             return float(self.eps)
         n = float(rows.y.size if rows.w is None else rows.w.sum())

@@ -76,10 +76,8 @@ def epsilon(
         with probability 1 − alpha, the value of a new row's bin is within ε of that bin's rate. 'expected-ece': the
         expected l1 or l2 calibration error is at most ε.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        How histogram binning chooses and fills its bins. 'umd': bins and rates from the same rows, without the rows at
-        the boundaries. 'randomized': the same with ties broken at random. 'original': with the rows at the boundaries.
-        'split': bins from one part of the rows, rates from the other. 'fixed-width': bins of equal width, which may be
-        empty, so that only their expected error has a bound.
+        The scheme of :class:`HistogramBinning`. Bins of 'fixed-width' may be empty: only their expected error has a
+        bound.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
         'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial distribution at its worst
         rate: smaller and equally valid. Not for 'expected-ece'. The bounds 'clopper-pearson' and 'bernstein' depend on

@@ -38,21 +38,13 @@ def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:
     return lambda calibrator, value: "" if good(calibrator, value) else demand
 
 
-def _is_finite(_: Any, value: Any) -> bool:
-    is_float = isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
-    return not is_float or bool(np.isfinite(value).all())
-
-
-_FINITE = meets("finite", _is_finite)
-
-
 @dataclass(frozen=True)
 class Field:
     """One attribute of a fitted calibrator."""
 
     about: str
     """What it means, for readers of the file."""
-    demand: Check = _FINITE
+    demand: Check
     optional: bool = False
     """Whether it may be None."""
 
@@ -62,11 +54,8 @@ class Field:
         demand = "" if self.optional and value is None else self.demand(calibrator, value)
         if demand:
             value = value.tolist() if isinstance(value, np.ndarray) else value
-            raise InputError(
-                "stored",
-                f"must be a complete {type(calibrator).__name__}",
-                f"its {name!r} must be {demand}; got {reprlib.repr(value)}",
-            )
+            got = f"its {name!r} must be {demand}; got {reprlib.repr(value)}"
+            raise InputError("stored", f"must be a complete {type(calibrator).__name__}", got)
 
 
 def _is_whole(value: Any) -> bool:

@@ -3,11 +3,13 @@
 import torch
 
 from trueness._keywords import suggests_keywords
+from trueness._tally.multiclass import check_kind
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.torch._dispatch import binned_of
 from trueness.torch._rows import Layout, ruler_of
-from trueness.torch._validation import check_ignored, check_kind, check_rows, check_tolerance
+from trueness.torch._validation import check_ignored, check_rows, check_tolerance
+from trueness.typing import Kind
 
 
 def binned(
@@ -15,7 +17,7 @@ def binned(
     y_prob: torch.Tensor,
     *,
     bins: BinsLike = 10,
-    kind: str = "classwise",
+    kind: Kind = "classwise",
     moments: bool = True,
     sample_weight: torch.Tensor | None = None,
     ignore_index: int | None = None,
@@ -76,7 +78,7 @@ def binned_logits(
     logits: torch.Tensor,
     *,
     bins: BinsLike = 10,
-    kind: str = "confidence",
+    kind: Kind = "confidence",
     moments: bool = True,
     sample_weight: torch.Tensor | None = None,
     ignore_index: int | None = None,
@@ -91,13 +93,8 @@ def binned_logits(
         float64, float32, float16 or bfloat16. A matrix is mapped by the softmax, a vector by the logistic function. An
         entry of a matrix may be −inf, an impossible class; nan, +inf and rows without a finite entry are errors. In a
         vector, ±inf are the probabilities 1 and 0, and nan is an error.
-    bins : int, sequence of edges, EqualWidth or Edges, default 10
-        An int means that many bins of equal width on [0, 1].
-    moments : bool, default True
-        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not, and a pass without
-        them is faster on a GPU.
-    sample_weight : tensor of shape (n,), optional
-        Frequency weights, on the same device: a weight of 2 counts the row twice, 0 leaves it out.
+    bins, moments, sample_weight
+        As for :func:`binned`.
     kind : {'confidence', 'top-label', 'classwise'}, default 'confidence'
         'confidence': the largest probability of each row (the first one in case of a tie) against whether that class
         is correct. 'top-label': the same by predicted class. 'classwise': each column against the rest.

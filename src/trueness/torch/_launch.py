@@ -152,17 +152,8 @@ def _class_sums(rows: TensorRows, layout: Layout, top: torch.Tensor, share: torc
     tiles = -(-k // _THREADS)
     shares = max(1, min(-(-n // (vector * 16)), 2 * _processors(device.index) * _PROGRAMS // (tiles * groups)))
     shares = max(shares, -(-n // _MOST_ROWS))
-    arguments = (
-        rows.p,
-        as_bytes(rows.codes).contiguous(),
-        top,
-        share,
-        layout.ruler.limits(device),
-        sums.flat,
-        sums.faults,
-        n,
-        k,
-    )
+    y, limits = as_bytes(rows.codes).contiguous(), layout.ruler.limits(device)
+    arguments = rows.p, y, top, share, limits, sums.flat, sums.faults, n, k
     options = {"WHOLE": n % vector == 0, "MOMENTS": layout.moments, "SKIPPED": None}
     size = {"LOW": _low(layout.ruler, share.dtype, groups), "T": _THREADS, "V": vector}
     constants = {"CLASSES": True, "ROW": 0, "DEPTH": 1, "PARTS": 1, **options, **bins, **size}

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import torch
 
+from trueness._input.arguments import checked_word
 from trueness._keywords import suggests_keywords
 from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.store import check_sums, refuse
@@ -17,17 +18,10 @@ from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
 from trueness.torch._rows import Layout, TensorRows, ruler_of
 from trueness.torch._sums import Sums, add_compensated, float_home, no_sums, no_weights, refuse_light
-from trueness.torch._validation import (
-    check_ignored,
-    check_rows,
-    check_tolerance,
-    explain,
-    refuse_counts,
-    scores_name,
-)
+from trueness.torch._validation import check_ignored, check_rows, check_tolerance, explain, refuse_counts, scores_name
 from trueness.typing import Norm
 
-_BY_CLASS = ("classwise", "top-label")
+_BY_CLASS = ("top-label", "classwise")
 _KINDS = ("binary", "confidence", *_BY_CLASS)
 
 
@@ -103,8 +97,7 @@ class CalibrationError:
         sync: bool = True,
         process_group: Any = None,
     ) -> None:
-        if kind not in _KINDS:
-            raise InputError("kind", "must be 'binary', 'confidence', 'top-label' or 'classwise'", f"got {kind!r}")
+        checked_word(kind, "kind", _KINDS)
         if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
             raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
         self._ruler = ruler_of(bins)

@@ -48,11 +48,8 @@ def ruler_of(bins: BinsLike) -> Ruler:
     rule = as_rule(bins)
     edges = rule.fixed_edges
     if edges is None:
-        raise InputError(
-            "bins",
-            "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges",
-            f"got {rule!r}",
-        )
+        demand = "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges"
+        raise InputError("bins", demand, f"got {rule!r}")
     return Ruler(edges, isinstance(rule, EqualWidth))
 
 

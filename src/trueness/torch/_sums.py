@@ -215,9 +215,5 @@ def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
     if n and total == 0:
         raise InputError("sample_weight", "must have a weight above zero", f"all {n:,} are zero")
     if 0 < total < 1 / LARGEST:
-        raise InputError(
-            "sample_weight",
-            f"must add up to at least {1 / LARGEST:g}",
-            f"got {total:g}",
-            remedy="Multiply all weights by a constant: calibration errors do not change.",
-        )
+        remedy = "Multiply all weights by a constant: calibration errors do not change."
+        raise InputError("sample_weight", f"must add up to at least {1 / LARGEST:g}", f"got {total:g}", remedy=remedy)

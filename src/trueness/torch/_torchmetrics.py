@@ -32,17 +32,8 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # th
     bins : int, sequence of edges or bin rule, default 10
         An int is a number of bins of equal width on [0, 1]. torchmetrics' own calibration error has 15 of them, and
         one more for scores of exactly 1, which belong to the last bin here.
-    norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        How distances are averaged over bins: weighted mean, root mean square, maximum, or a power mean.
-    kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
-        'binary': scores of shape (n,). The others need shape (n, K): the largest score of each row, the same by
-        predicted class, or each column against the rest.
-    from_logits : bool, default False
-        Whether predictions are logits. They are never guessed from their values.
-    n_classes : int, optional
-        K, required by 'classwise' and 'top-label'.
-    ignore_index : int, optional
-        A label whose rows are left out.
+    norm, kind, from_logits, n_classes, ignore_index
+        As for :class:`CalibrationError`.
     **settings
         Those of `torchmetrics.Metric`, such as ``dist_sync_on_step`` and ``process_group``.
 
@@ -77,15 +68,8 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # th
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
-        self._error = CalibrationError(
-            bins=bins,
-            norm=norm,
-            kind=kind,
-            from_logits=from_logits,
-            n_classes=n_classes,
-            ignore_index=ignore_index,
-            sync=False,
-        )
+        rows: Any = {"from_logits": from_logits, "n_classes": n_classes, "ignore_index": ignore_index}
+        self._error = CalibrationError(bins=bins, norm=norm, kind=kind, sync=False, **rows)
         self.add_state("sums", default=self._error._sums.flat.clone(), dist_reduce_fx="sum")
 
     def update(self, preds: torch.Tensor, target: torch.Tensor) -> None:

@@ -77,12 +77,8 @@ def _weights(weight: Any, p: torch.Tensor, name: str) -> torch.Tensor:
 
 def _check_device(other: torch.Tensor, other_name: str, p: torch.Tensor, name: str) -> None:
     if other.device != p.device:
-        raise InputError(
-            "",
-            f"`{other_name}` and `{name}` must be on one device",
-            f"got {other.device} and {p.device}",
-            remedy=f"`{other_name}.to({name}.device)` moves it.",
-        )
+        demand, got = f"`{other_name}` and `{name}` must be on one device", f"got {other.device} and {p.device}"
+        raise InputError("", demand, got, remedy=f"`{other_name}.to({name}.device)` moves it.")
 
 
 def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
@@ -94,13 +90,6 @@ def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
     if fits_last != fits_second:
         return f"{last if fits_last else second} and `y_true.flatten()` have a row for each label."
     return f"With classes in the second dimension: {second}; in the last: {last}. Labels: `y_true.flatten()`."
-
-
-def check_kind(kind: Any) -> str:
-    """One of the three views of a matrix."""
-    if kind not in ("classwise", "confidence", "top-label"):
-        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
-    return str(kind)
 
 
 def check_ignored(ignored: Any) -> int | None:
@@ -190,12 +179,9 @@ def _check_labels(rows: TensorRows) -> None:
     bad = (y < 0) | (y >= n_classes)
     if bool(bad.any()):
         at, count = int(bad.to(torch.uint8).argmax()), int(bad.sum())
-        raise InputError(
-            "y_true",
-            f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`",
-            f"{count:,} of {y.shape[0]:,} labels {'is' if count == 1 else 'are'} not, the first is {rows.y[at].item()}",
-            place=Place(at),
-        )
+        demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`"
+        some = f"{count:,} of {y.shape[0]:,} labels {'is' if count == 1 else 'are'} not"
+        raise InputError("y_true", demand, f"{some}, the first is {rows.y[at].item()}", place=Place(at))
 
 
 def _refuse_outside(ruler: Ruler, got: str, remedy: str = "") -> NoReturn:
