@@ -129,3 +129,29 @@ def test_no_intervals_leaves_out_the_panel_and_keeps_the_verdict(call):
     assert whole["models"][0]["panel"]["text"].startswith("Methods. ")
     assert bare["models"][0]["panel"] is None
     assert bare["models"][0]["summary"]["auc"] is None
+
+
+def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
+    rng = np.random.default_rng(5)
+    months = []
+    for month in range(1, 7):
+        p = rng.uniform(0.05, 0.95, 200).round(3)
+        y = rng.random(200) < (p if month < 4 else 1 - p)
+        columns = {
+            "y": y.astype(int),
+            "p": p,
+            "day": np.array([f"2025-{month:02}-{1 + i % 28:02}" for i in range(200)]),
+        }
+        write_columns(tmp_path / f"m{month}.csv", columns)
+        months.append(columns)
+    write_columns(tmp_path / "all.csv", {name: np.concatenate([one[name] for one in months]) for name in months[0]})
+    words = ["--label", "y", "--prob", "p", "--no-intervals", "-o", "x.json"]
+    each = call("report", *(f"m{i}.csv" for i in range(1, 7)), "--each", *words)
+    assert "Calibration changed on m4.csv" in each.stdout
+    over = call("report", "all.csv", "--over", "day", "--every", "month", *words)
+    assert "Calibration changed on 2025-04" in over.stdout
+    found = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    assert found["series"]["n"] == [200] * 6
+    assert "2 files are read as one; `--each`" in call("report", "m1.csv", "m2.csv", *words).stderr
+    assert "--every needs --over" in fails("report", "m1.csv", "--every", "day", *words)
+    assert "`--over` must hold dates" in fails("report", "all.csv", "--over", "p", "--every", "day", *words)

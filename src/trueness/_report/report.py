@@ -222,16 +222,22 @@ def report_rows(
     cluster: ArrayLike | None = None,
     rounded_to: float | None = None,
     origin: Provenance,
+    files: Sequence[Mapping[str, Any]] | None = None,
+    series: Series | None = None,
     **settings: Any,
 ) -> Report:
-    """The report of rows; `origin` says where they were read, `settings` are those of every report."""
+    """The report of rows; `origin` says where they were read, `settings` are those of every report.
+
+    `files` are the lines of a table of their files or periods, a `series`.
+    """
     asked = _asked(None, **settings)
     subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
     assert subject.kept is not None
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
     origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
-    return Report(compute_contents(subject, read_by(by, y_true, subject.kept, crossed), *asked, origin))
+    contents = compute_contents(subject, read_by(by, y_true, subject.kept, crossed), *asked, origin)
+    return Report(replace(contents, files=None if files is None else tuple(files), series=series))
 
 
 def report_sums(

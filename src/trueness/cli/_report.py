@@ -2,19 +2,23 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible
 from trueness.cli._columns import Model, Request
 from trueness.cli._messages import note, warning
 from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
-from trueness.cli._sums import OWN_BINS, each, file_names, own_bins, read_total
+from trueness.cli._sums import OWN_BINS, SumsFile, add, each, file_names, own_bins, read_total
+from trueness.cli._watch import EVERY, period
 from trueness.cli._writing import MARKDOWN, Target
+from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
@@ -40,6 +44,9 @@ _page = opt.combine(
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
 @opt.rounded_to("The scores were rounded to multiples of this")
+@click.option("--each", is_flag=True, help="Also test each file, such as a month, and look for a change.")
+@opt.text("--over", "Column of dates or periods: test each of them, and look for a change.")
+@opt.choice("--every", tuple(EVERY), None, "Take the dates of --over together.")
 @opt.seed()
 @_page
 def command(**options: Any) -> None:
@@ -54,6 +61,8 @@ def command(**options: Any) -> None:
       trueness report rows.csv --label churned --prob a --prob b --by region
       trueness report answers.jsonl --label correct --prob p --cluster question
       trueness report scores.npz --label y --prob P -o dogs.html
+      trueness report m2025-*.csv --each -o months.html
+      trueness report rows.csv --over date --every month
       trueness report monday.tally tuesday.tally -o days.html
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
@@ -64,9 +73,62 @@ def command(**options: Any) -> None:
         **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")},
         "bins": opt.bin_rule(options["bins"]),
     }
-    with open_dataset(Request.pop_from(options)) as data:
-        rows = data.rows()
+    request, over = Request.pop_from(options), options["over"]
+    if options["every"] is not None and over is None:
+        raise click.UsageError("--every needs --over.")
+    if over is not None and options["each"]:
+        raise click.UsageError("Give --over or --each, not both.")
+    rows = _rows(request if over is None else replace(request, by=(*request.by, over)))
+    if over is not None:
+        settings |= _series(_periods(rows, over, options["every"]), settings)
+        rows = replace(rows, choice=replace(rows.choice, by=request.by))
+    elif options["each"]:
+        from trueness.sources._files import expand_paths
+
+        files = expand_paths(request.files)
+        settings |= _series([(name, _rows(replace(request, files=(name,)))) for name in files], settings)
+    elif len(request.files) > 1:
+        note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
     _write(_report_of_rows(rows, settings), target)
+
+
+def _rows(request: Request) -> Rows:
+    with open_dataset(request) as data:
+        return data.rows()
+
+
+def _periods(rows: Rows, over: str, every: str | None) -> "list[tuple[str, Rows]]":
+    """The rows of each value of a column, or of each day, week or month."""
+    import numpy as np
+
+    texts = [str(value) if every is None else period(value, "--over", every) for value in rows.columns.groups[over]]
+    names, code = np.unique(texts, return_inverse=True)
+    return [(str(name), rows.select(code == i)) for i, name in enumerate(names)]
+
+
+def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[str, Any]:
+    """The lines and the tests of files or periods."""
+    from trueness.cli._each_file import compare_files
+    from trueness.cli._measurements import Options
+
+    sums = [SumsFile(name, _sums(rows)) for name, rows in parts]
+    found = compare_files(sums, add(sums), Options(settings["bins"], settings["level"]))
+    return {"files": found.rows, "series": found.series}
+
+
+def _sums(rows: Rows) -> "tn.Accumulator":
+    """The sums of the rows of one model."""
+    if len(rows.choice.models) != 1:
+        raise InputError("--prob", "must name one model for a series", f"got {len(rows.choice.models)}")
+    rows = rows.complete()
+    require_rows(rows.source, len(rows))
+    (model,) = rows.choice.models
+    one = rows.arguments(model)
+    options: dict[str, Any] = {**one.rows, "missing": "raise"}
+    weight = options.pop("sample_weight", None)
+    total = tn.Accumulator("distinct", kind="classwise", **options)
+    total.update(one.y_true, one.y_prob, sample_weight=weight)
+    return total
 
 
 @opt.command("report")

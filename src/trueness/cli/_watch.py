@@ -16,7 +16,7 @@ from trueness.cli._messages import note
 from trueness.cli._writing import check_writable, write
 from trueness.errors import InputError
 
-_EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
 
 @opt.command("watch")
@@ -26,7 +26,7 @@ _EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @opt.text("--prob", "Column of scores.")
 @opt.text("--by", "Column of segments. Repeatable: rows with the same values are a segment.", multiple=True)
 @opt.text("--time", "Column of dates: its days, weeks or months are looks. By default each FILE is one.")
-@opt.choice("--every", tuple(_EVERY), "day", "The looks of --time.")
+@opt.choice("--every", tuple(EVERY), "day", "The looks of --time.")
 @opt.text("--before", "Leave out the look of this date and later ones, such as a day that is not over.", metavar="DATE")
 @opt.text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL")
 @opt.missing
@@ -138,7 +138,7 @@ def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
         watch.update(groups, largest_cluster=cluster)
         return
     looks = _by_period(groups, about["time"], about["every"])
-    before = None if options["before"] is None else _period(options["before"], "--before", about["every"])
+    before = None if options["before"] is None else period(options["before"], "--before", about["every"])
     watch.update(looks, time=about["time"], before=before, largest_cluster=cluster)
 
 
@@ -148,14 +148,14 @@ def _by_period(groups: Any, time: str, every: str) -> Any:
     for key, sums in groups.items():
         if key[0] is None:
             raise InputError("--time", "must not be missing", f"{sums.n:,} rows have none in column {time!r}")
-        place = (_period(key[0], "--time", every), *key[1:])
+        place = (period(key[0], "--time", every), *key[1:])
         found[place] = found[place] + sums if place in found else sums
     return type(groups)(groups.names, found)
 
 
-def _period(value: Any, option: str, every: str) -> str:
+def period(value: Any, option: str, every: str) -> str:
     try:
-        return date.fromisoformat(str(value)[:10]).strftime(_EVERY[every])
+        return date.fromisoformat(str(value)[:10]).strftime(EVERY[every])
     except ValueError:
         raise InputError(option, "must hold dates such as 2025-01-31", f"got {value!r}") from None
 
