@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 MISSING = "–"
 _ROUNDING = 1e-12  # left over when equal numbers are subtracted
@@ -14,8 +14,6 @@ _MOST_COMMON_DECIMALS = 6
 def number(value: float | None, decimals: int = 4) -> str:
     """A number with `decimals` decimals, or as many as show two digits of a small one.
 
-    Examples
-    --------
     >>> number(0.04919), number(0.0000123), number(0.00009999), number(float("nan")), number(-1234.5, 1)
     ('0.0492', '0.000012', '0.00010', '–', '−1,234.5')
     >>> number(None), number(math.inf), number(-math.inf), number(-1e-17), number(0.0006), number(0.001)
@@ -45,8 +43,6 @@ def signed(value: float | None, decimals: int = 4) -> str:
 def ratio(value: float | None) -> str:
     """A ratio such as observed/expected with two decimals, or more if it is small and fewer if it is large.
 
-    Examples
-    --------
     >>> ratio(1.0349), ratio(0.0123), ratio(23.456), ratio(float("inf")), ratio(float("nan"))
     ('1.03', '0.012', '23.5', '∞', '–')
     """
@@ -61,8 +57,6 @@ def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
 def short_number(value: float) -> str:
     """Three or four digits, for pictures.
 
-    Examples
-    --------
     >>> short_number(0.21234), short_number(0.0123), short_number(0.00001234), short_number(-4.7e-17)
     ('0.212', '0.0123', '1.2e-05', '0')
     """
@@ -88,8 +82,6 @@ def common_decimals(values: Sequence[float]) -> int:
 def percent(value: float, decimals: int = 1) -> str:
     """A fraction as a percentage; whole ones without decimals, those near 0 or 1 with two digits of the distance.
 
-    Examples
-    --------
     >>> percent(1 - 0.05), percent(0.2038), percent(0.00112), percent(0.99996), percent(math.nan)
     ('95 %', '20.4 %', '0.11 %', '99.9960 %', '–')
     """
@@ -107,8 +99,6 @@ def percent(value: float, decimals: int = 1) -> str:
 def percents(*values: float) -> tuple[str, ...]:
     """Fractions as percentages without their sign, all with as many decimals as the spread between them needs.
 
-    Examples
-    --------
     >>> percents(0.651, 0.41, 0.352), percents(0.0012, 0.0031), percents(0.9991, 1.0)
     (('65', '41', '35'), ('0.12', '0.31'), ('99.910', '100.000'))
     """
@@ -123,8 +113,6 @@ def percents(*values: float) -> tuple[str, ...]:
 def points(*values: float) -> tuple[str, ...]:
     """Differences of probabilities in percentage points, all with the decimals that suit the largest.
 
-    Examples
-    --------
     >>> points(0.0492), points(0.043, 0.0561), points(0.0, 0.00052)
     (('4.9',), ('4.3', '5.6'), ('0.000', '0.052'))
     """
@@ -140,8 +128,6 @@ def points(*values: float) -> tuple[str, ...]:
 def level_percent(level: float) -> str:
     """A confidence level with all its digits.
 
-    Examples
-    --------
     >>> level_percent(0.95), level_percent(0.9545), level_percent(1 - 0.95)
     ('95 %', '95.45 %', '5 %')
     """
@@ -156,8 +142,6 @@ def percentage(value: float | None) -> str:
 def p_value(p: float | None, *, named: bool = True) -> str:
     """A p-value with two digits, never shown as 0; `named` puts ``p =`` in front.
 
-    Examples
-    --------
     >>> p_value(0.5), p_value(0.01234), p_value(0.0), p_value(1e-9, named=False), p_value(None)
     ('p = 0.50', 'p = 0.012', 'p < 0.0001', '< 0.0001', '–')
     """
@@ -172,8 +156,6 @@ def p_value(p: float | None, *, named: bool = True) -> str:
 def total(value: float) -> str:
     """A sum of weights: whole numbers in full, others with six digits.
 
-    Examples
-    --------
     >>> total(1_000_000.0), total(1234.56789)
     ('1,000,000', '1,234.57')
     """
@@ -183,29 +165,14 @@ def total(value: float) -> str:
 def count(n: int, noun: str) -> str:
     """A number of things.
 
-    Examples
-    --------
     >>> count(1, "row"), count(10_000, "row")
     ('1 row', '10,000 rows')
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-class _ConfidenceSet(Protocol):
-    """An interval, with or without the point zero."""
-
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def low_closed(self) -> bool: ...
-    @property
-    def is_interval(self) -> bool: ...
-
-
-def confidence_set(found: _ConfidenceSet | None, form: Callable[[float], str] = number) -> str:
-    """A confidence set in brackets.
+def confidence_set(found: Any, form: Callable[[float], str] = number) -> str:
+    """The confidence set of an `Interval`, or None, in brackets.
 
     >>> from trueness.results import Interval
     >>> for low, high, closed, zero in ((0.01, 0.04, True, True), (0.01, 0.04, False, False), (0.0, 0.0, True, True)):
@@ -233,8 +200,6 @@ _STEPS = {1: 5, 1.5: 5, 2: 4, 3: 6, 4: 4, 5: 5, 6: 6, 8: 4}
 def zoomed_ends(least: float, most: float) -> tuple[float, float]:
     """The ends of an axis from 0 or up to 1 that shows all from `least` to `most`; 0 and 1 if that is half or more.
 
-    Examples
-    --------
     >>> zoomed_ends(0.001, 0.017), zoomed_ends(0.93, 1.0), zoomed_ends(0.1, 0.9)
     ((0.0, 0.02), (0.92, 1.0), (0.0, 1.0))
     """
@@ -254,8 +219,6 @@ def round_up(value: float) -> float:
 def linear_ticks(low: float, high: float) -> list[float]:
     """Four to six equal steps between ends of :func:`zoomed_ends`.
 
-    Examples
-    --------
     >>> linear_ticks(0.0, 0.02)
     [0.0, 0.005, 0.01, 0.015, 0.02]
     """
@@ -267,8 +230,6 @@ def linear_ticks(low: float, high: float) -> list[float]:
 def percent_tick(value: float) -> str:
     """A tick in percent, with all its digits unless these are very many.
 
-    Examples
-    --------
     >>> percent_tick(0.00001), percent_tick(0.999), percent_tick(1e-9), percent_tick(1 - 1e-9)
     ('0.001 %', '99.9 %', '1e-07 %', '100−1e-07 %')
     """
@@ -286,8 +247,6 @@ _FEW_EDGES = 12  # named one by one
 def bin_name(low: float, high: float, *, last: bool) -> str:
     """A bin by its edges, with enough digits to tell them from each other and from 1.
 
-    Examples
-    --------
     >>> bin_name(0.0, 0.1, last=False), bin_name(0.99991, 0.99993, last=False), bin_name(0.99996, 1.0, last=True)
     ('[0, 0.1)', '[0.99991, 0.99993)', '[0.99996, 1]')
     """
@@ -302,8 +261,6 @@ def bin_name(low: float, high: float, *, last: bool) -> str:
 def rule_in_words(rule: Any) -> str:
     """A bin rule, or its ``repr``, in words.
 
-    Examples
-    --------
     >>> import trueness as tn
     >>> rule_in_words("EqualWidth(n=1500)"), rule_in_words("EqualMass(n=1)"), rule_in_words(tn.Isotonic())
     ('1,500 bins of equal width', '1 bin of equal mass', 'isotonic bins')

@@ -29,8 +29,6 @@ def spreadsheet_text(text: str) -> str:
 
     Numbers keep their sign.
 
-    Examples
-    --------
     >>> [spreadsheet_text(name) for name in ("=1+1", "@SUM(A1)", "-x", "-0.5", "a=b")]
     ["'=1+1", "'@SUM(A1)", "'-x", '-0.5', 'a=b']
     """
@@ -41,8 +39,6 @@ def spreadsheet_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     r"""Text that Markdown shows as it is.
 
-    Examples
-    --------
     >>> print(markdown_text("p_a|b <i>"))
     p\_a\|b \<i\>
     """

@@ -97,8 +97,6 @@ def command(**options: Any) -> None:
 def _cut_offs(typed: str | None) -> Any:
     """Read ``--bins``: names with upper cut-offs, or what other commands take.
 
-    Examples
-    --------
     >>> _cut_offs("A=0.01, B=1")
     {'A': 0.01, 'B': 1.0}
     """

@@ -101,8 +101,6 @@ def wording(
     `arguments` names the columns behind the arguments; `options` adds spellings of arguments such as
     ``{"n_bins": "--bins"}``; `remedies` adds ways out.
 
-    Examples
-    --------
     >>> print(wording().spell('`missing="drop"` leaves such rows out.'))
     `--missing drop` leaves such rows out.
     """

@@ -199,8 +199,6 @@ def bins(default: str | None, what: str, *, blind: bool = False) -> Decorator:
 def bin_rule(typed: str | None) -> Any:
     """Read ``--bins``: a number, ``mass:10``, edges separated by commas, or the name of a rule.
 
-    Examples
-    --------
     >>> bin_rule("mass:15")
     EqualMass(n=15)
     """

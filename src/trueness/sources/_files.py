@@ -47,8 +47,6 @@ def compression_by_name(path: str | Path) -> str | None:
 def inner_suffix(path: str | Path) -> str:
     """The suffix of the format, without that of the compression.
 
-    Examples
-    --------
     >>> inner_suffix("x.tsv.gz"), inner_suffix("x.tsv")
     ('.tsv', '.tsv')
     """

@@ -19,7 +19,6 @@ class Arrays(Table):
         self.name, self.names, self._arrays = name, tuple(arrays), arrays
 
     def read(self, *names: Sequence[str]) -> Columns:
-        """Read some columns."""
         labels, numbers, *groups = names
         return Columns(
             {name: self._text(name) for name in labels},
@@ -28,7 +27,6 @@ class Arrays(Table):
         )
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        """Some arrays, to be put together with other files."""
         found = self.read(*names)
         self.rows = len(found)
         columns = zip((new for new, _ in prefixed(names)), found.arrays(), strict=True)
@@ -72,7 +70,6 @@ class NpzFile(Arrays):
         self.names = tuple(member.removesuffix(".npy") for member in members)
 
     def array(self, name: str) -> NDArray[Any]:
-        """One array; the others stay compressed."""
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 return np.asarray(archive[name])
@@ -80,7 +77,6 @@ class NpzFile(Arrays):
             self._refuse(f"array {name!r}", reason)
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
-        """Write all arrays, compressed if they were."""
         with zipfile.ZipFile(self.path) as archive:
             deflated = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
         # `np.savez` has parameters of its own, with which the name of an array may clash.
@@ -112,11 +108,9 @@ class NpyFile(Arrays):
             raise InputError("", demand, f"got shape {self.table.shape}", remedy=remedy)
 
     def array(self, name: str) -> NDArray[Any]:
-        """One column of the memory-mapped file."""
         return np.array(self.table[name] if self.table.dtype.names else self.table[:, int(name)])
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
-        """Write the table with new columns or fields."""
         table = self.table
         if table.dtype.names is None:
             np.save(file, np.column_stack([table, *new.values()]))

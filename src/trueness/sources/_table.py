@@ -127,13 +127,11 @@ class PolarsTable(Table):
             yield from lazy.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True)
 
     def read(self, *names: Sequence[str]) -> Columns:
-        """Read all rows of some columns."""
         lazy = self.lazy(*names)
         frames = list(self._frames(lazy)) or [lazy.clear().collect()]
         return self._columns(self._polars.concat(frames))
 
     def batches(self, *names: Sequence[str]) -> Iterator[tuple[Columns, int]]:
-        """Read some columns frame by frame."""
         seen = 0
         for frame in self._frames(self.lazy(*names)):
             seen += frame.height
@@ -205,12 +203,10 @@ class ParquetFile(PolarsTable):
 
     @cached_property
     def rows(self) -> int:  # type: ignore[override]  # from the footer of the file
-        """The number of rows."""
         with self._reading():
             return int(self._scan().select(self._polars.len()).collect().item())
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        """Some columns; the others are not touched."""
         return self._scan().select(self._renamed(prefixed(names)))
 
     def _renamed(self, columns: Sequence[tuple[str, str]]) -> list[Any]:
@@ -263,24 +259,20 @@ class ConcatenatedTable(PolarsTable):
 
     @property
     def rows(self) -> int:  # type: ignore[override]  # known once they are read
-        """The number of rows of all files."""
         return sum(table.rows for table in self._tables)
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """The number of rows of each file."""
         each = ", ".join(f"{table.name} {table.rows:,}" for table in self._tables)
         return f"{len(self._tables)} files, {self.rows:,} rows in all: {each}."
 
     def place(self, row: int) -> str:
-        """A row, as its number within its file."""
         at = 0
         while row >= self._tables[at].rows:
             row, at = row - self._tables[at].rows, at + 1
         return f"{self._tables[at].place(row)} of {self._tables[at].name}"
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        """Some columns, of one type in all tables."""
         pl, frames = self._polars, [table.lazy(*names) for table in self._tables]
         schemas = [frame.collect_schema() for frame in frames]
         types = {column: self._common_type(column, [schema[column] for schema in schemas]) for column in schemas[0]}

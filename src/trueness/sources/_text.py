@@ -191,7 +191,6 @@ class JsonLinesFile(TextFile):
         return row
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
-        """Write all objects with new keys."""
         columns = [column.tolist() for column in new.values()]
         for line, values in zip(filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True):
             added = dict(zip(new, (None if np.isnan(value).any() else value for value in values), strict=True))
