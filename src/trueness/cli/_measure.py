@@ -1,6 +1,5 @@
 """``trueness measure``, of rows and of .tally files. docs/guide/commands.md lists the keys of the JSON object."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,11 +9,9 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import level_percent, number
-from trueness._text.table import Cell, Column, Table
+from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._interval_texts import Texts, join_names, limits_notes
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._rows import Dataset, Rows, open_dataset, read_rows
 from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
@@ -192,11 +189,6 @@ class _ModelPanel(NamedTuple):
     model: str
     panel: "tn.Panel"
 
-    @property
-    def title(self) -> str:
-        """What the panel is about."""
-        return f"{self.group.name(self.model)}: {self.panel.rows_in_words()}"
-
 
 def _check_panel(target: Target, *, tripod: bool) -> None:
     """Refuse options that a panel would ignore."""
@@ -224,71 +216,15 @@ def _panels(rows: Rows, level: float) -> Iterator[_ModelPanel]:
 
 
 def _deliver(panels: Sequence[_ModelPanel], target: Target, data: dict[str, Any], source: str, *, tripod: bool) -> None:
-    """Write the panels as a table, or as text for a paper."""
-    if not tripod:
-        return target.deliver(_panel_output(panels, data, source))
-    texts = [one.panel.text(style="tripod") for one in panels]
-    if len(panels) > 1:
-        texts = [f"{one.title}\n\n{text}" for one, text in zip(panels, texts, strict=True)]
-    return target.write("\n\n\n".join(texts) + "\n")
-
-
-def _panel_output(panels: Sequence[_ModelPanel], data: dict[str, Any], source: str) -> Output:
-    from trueness.results._estimate import INDEPENDENT_FLOOR  # not for the start of the command line
-
-    lines = [line for one in panels for line in _panel_lines(one)]
-    level = level_percent(panels[0].panel.level)
-    several = len({one.model for one in panels}) > 1
-    columns = [
-        *group_columns(one.group.by for one in panels),
-        Column("model", "model", "name", "all" if several else "data"),
-        Column("key", "measure"),
-        Column("value", "value", "number"),
-        *(Column(key, key, forms="data") for key in ("low", "high")),
-        Column("interval", f"{level} interval", "number", "table"),
-        Column("floor", "if calibrated", "number"),
-        Column("floor_high", f"{level} below", "number"),
-        *(Column(key, key, forms="data") for key in ("standard_error", "pvalue", "method", "note")),
-    ]
-    notes = [source, *(one.title if len(panels) > 1 else f"{one.panel.rows_in_words()}." for one in panels)]
-    notes += [_panel_tests(one, alone=len(panels) == 1) for one in panels]
-    estimates = [(estimate.measure, estimate) for one in panels for estimate in one.panel.estimates]
-    notes += limits_notes(estimates, clustered=any(one.panel.clusters is not None for one in panels))
-    remarks: dict[str, list[str]] = {}
-    for name, estimate in estimates:
-        if (estimate.bounded or math.isnan(estimate.value)) and estimate.note and estimate.note != INDEPENDENT_FLOOR:
-            remarks.setdefault(estimate.note, []).append(name)
-    notes += [f"{join_names(names)}: {note[:1].lower()}{note[1:]}" for note, names in remarks.items()]
+    """Write the panels as text, as the text of a paper, or as one table of all of them."""
+    if tripod or target.form == "table":
+        texts = [one.panel.text(style="tripod") if tripod else str(one.panel) for one in panels]
+        if len(panels) > 1:
+            texts = [f"{one.group.name(one.model)}\n\n{text}" for one, text in zip(panels, texts, strict=True)]
+        return target.write("\n\n\n".join([*texts, *([] if tripod else [source])]) + "\n")
+    columns = [*group_columns(one.group.by for one in panels), Column("model", "model", "name"), Column("key", "key")]
+    columns += [Column(key, key, "number") for key in ("value", "low", "high", "floor", "floor_high", "pvalue")]
+    columns += [Column(key, key, forms="data") for key in ("standard_error", "method", "note")]
+    lines = [{**one.group.entry(), "model": one.model, **line} for one in panels for line in one.panel.rows()]
     entries = [{**one.group.entry(), "model": one.model, **one.panel.to_dict()} for one in panels]
-    return Output(
-        Table(columns, [line for line in lines if line["shown"]], notes),
-        data | {"panels": entries},
-        csv=Table(columns, lines),
-    )
-
-
-def _panel_lines(one: _ModelPanel) -> Iterator[dict[str, Any]]:
-    """A line per estimate and per test; CSV has those of the tests, which a table has below."""
-    columns, texts = one.panel.columns(), Texts("number")
-    for values in zip(*columns.values(), strict=True):
-        line = dict(zip(columns, values, strict=True))
-        floor, ideal = (None if math.isnan(line[key]) else line[key] for key in ("floor", "ideal"))
-        reference = number(floor) if floor is not None else "" if ideal is None else f"{ideal:g}"
-        yield {
-            **one.group.entry(),
-            "model": one.model,
-            **line,
-            "key": Cell(line["key"], line["measure"]),
-            "value": texts.value(line["value"]),
-            "interval": texts.interval(line["low"], line["high"]),
-            "floor": Cell(floor, reference),
-            "floor_high": None if math.isnan(line["floor_high"]) else texts.value(line["floor_high"]),
-            "shown": line["key"] in one.panel.names,
-        }
-
-
-def _panel_tests(one: _ModelPanel, *, alone: bool) -> str:
-    names = dict(zip(one.panel, one.panel.columns()["measure"], strict=True))
-    tests = [f"{names[t.method]} {number(t.statistic, 2)} ({t.pvalue_in_words})" for t in one.panel.tests]
-    about = "" if alone else f"{one.group.name(one.model)}: "
-    return f"{about}{', '.join(tests)}."
+    return target.deliver(Output(Table(columns, lines, [source]), data | {"panels": entries}))
