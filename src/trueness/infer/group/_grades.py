@@ -1,7 +1,7 @@
 """Tables by rating grade: events expected and observed, exact limits, traffic lights."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
@@ -133,8 +133,10 @@ def grade_table(
     >>> round(table["B"].ratio, 2), table.inversions
     (1.7, ())
     """
-    level = checked_level(level)
-    model = _Model(level, *_checked_lights(lights), _checked_correlation(correlation), _checked_portfolio(portfolio))
+    if not is_real(correlation) or not 0 <= correlation < 1:
+        raise InputError("correlation", "must lie in [0, 1)", f"got {correlation!r}")
+    checked_word(portfolio, "portfolio", ("infinite", "finite"))
+    model = _Model(checked_level(level), *_checked_lights(lights), float(correlation), portfolio)
     if grades is None:
         return _table(*_by_score(y_true, y_prob, bins, rows), model)
     if bins is not None:
@@ -164,6 +166,11 @@ class _GradeSums(NamedTuple):
     """Σw²; the weight itself if weights count rows."""
     whole: bool
 
+    @property
+    def score(self) -> Floats:
+        """Mean score, nan without rows."""
+        return np.asarray(np.divide(self.expected, self.weight, out=np.full(self.n.size, np.nan), where=self.n > 0))
+
     @classmethod
     def of_bins(cls, names: Iterable[str], parts: Iterable[Bins]) -> "_GradeSums":
         parts = tuple(parts)
@@ -178,15 +185,9 @@ class _GradeSums(NamedTuple):
         n = weight.astype(np.int64) if whole else join("count")
         return cls(tuple(names), n, weight, events, expected, squares, whole)
 
-    def order(self, at: Ints) -> "_GradeSums":
-        """The grades in another order."""
-        columns = {k: getattr(self, k)[at] for k in ("n", "weight", "events", "expected", "squares")}
-        return self._replace(names=tuple(self.names[i] for i in at), **columns)
-
-    @property
-    def score(self) -> Floats:
-        """Mean score, nan without rows."""
-        return np.asarray(np.divide(self.expected, self.weight, out=np.full(self.n.size, np.nan), where=self.n > 0))
+    def each(self, change: Callable[[Any], Any]) -> "_GradeSums":
+        """All columns changed in the same way, such as another order."""
+        return self._replace(**{k: change(getattr(self, k)) for k in ("n", "weight", "events", "expected", "squares")})
 
 
 def _checked_lights(lights: Any) -> tuple[float, float]:
@@ -196,17 +197,6 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
     if not amber < red:
         raise InputError("lights", "must have a lower level for amber than for red", f"got {lights!r}")
     return amber, red
-
-
-def _checked_correlation(value: Any) -> float:
-    if not is_real(value) or not 0 <= value < 1:
-        raise InputError("correlation", "must lie in [0, 1)", f"got {value!r}")
-    return float(value)
-
-
-def _checked_portfolio(value: Any) -> Portfolio:
-    checked_word(value, "portfolio", ("infinite", "finite"))
-    return value  # type: ignore[no-any-return]
 
 
 def _by_score(
@@ -310,7 +300,8 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     cells = cells_of_rows(evidence.sample)  # checks every value
     sums = _sums_by_code(evidence, column.code, column.names)
     if not column.ordered:
-        sums = sums.order(np.lexsort((np.arange(len(column.names)), sums.score)))
+        order = np.lexsort((np.arange(len(column.names)), sums.score))
+        sums = sums.each(lambda values: values[order])._replace(names=tuple(sums.names[i] for i in order))
     return sums, cells, ()
 
 
@@ -325,21 +316,19 @@ def _sums_by_code(evidence: Evidence, code: Ints, names: tuple[str, ...]) -> _Gr
 
 
 def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model) -> GradeTable:
-    one = np.array([1.0])
-    filled = sums.n > 0
+    one, filled = np.array([1.0]), sums.n > 0
     laws = [OneFactor(np.array([p]), one, model.correlation) for p in np.minimum(sums.score, 1.0)]
     share = sums.weight[filled] / sums.weight.sum()
     every = OneFactor(np.minimum(sums.score[filled], 1.0), share, model.correlation)
-    whole = sums.whole
-    grades = [_grade(name, _line(sums, [i]), laws[i], model, whole) for i, name in enumerate(sums.names)]
+    grades = [_grade(name, sums, i, law, model) for i, (name, law) in enumerate(zip(sums.names, laws, strict=True))]
     adjusted = np.full(len(grades), np.nan)
     adjusted[filled] = holm(np.array([g.pvalue for g in grades])[filled])
     grades = [replace(g, adjusted_pvalue=float(p)) for g, p in zip(grades, adjusted, strict=True)]
-    total = _grade(_TOTAL, _line(sums, range(len(grades))), every, model, whole)
+    total = _grade(_TOTAL, sums.each(lambda values: values.sum(keepdims=True)), 0, every, model)
     there = [g for g in grades if g.n > 0]
     return GradeTable(
         grades=tuple(grades),
-        total=replace(total, adjusted_pvalue=total.pvalue),
+        total=total,
         offset=_offset(cells, total, model.level),
         inversions=tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate),
         level=model.level,
@@ -351,34 +340,16 @@ def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model:
     )
 
 
-class _Line(NamedTuple):
-    """The sums of one grade, or of all."""
-
-    n: int
-    weight: float
-    events: float
-    expected: float
-    rows: float
-    """Independent rows of equal weight that it is worth."""
-
-
-def _line(sums: _GradeSums, at: Iterable[int]) -> _Line:
-    at = list(at)
-    n, weight, events, expected, squares = (
-        getattr(sums, name)[at].sum() for name in ("n", "weight", "events", "expected", "squares")
-    )
-    return _Line(
-        int(n), float(weight), float(events), float(expected), float(weight * (weight / squares)) if n else 0.0
-    )
-
-
-def _grade(name: str, line: _Line, law: OneFactor, model: _Model, whole: bool) -> Grade:
-    if line.n == 0:
+def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
+    """One line of the table, without adjustment of its p-value."""
+    n, weight, events, expected, squares = (float(column[i]) for column in sums[1:6])
+    if n == 0:
         unknown = dict.fromkeys((f.name for f in fields(Grade)), math.nan)
         none: dict[str, Any] = {"n": 0, "weight": 0.0, "expected": 0.0, "events": 0.0}
         return Grade(**(unknown | none | {"grade": name, "light": "", "few": False}))
-    rows, rate, score = line.rows, min(line.events / line.weight, 1.0), law.mean
-    k = round(line.events) if whole else rate * rows
+    rows = weight * (weight / squares)  # independent rows of equal weight that these are worth
+    rate, score, whole = min(events / weight, 1.0), law.mean, sums.whole
+    k = round(events) if whole else rate * rows
     low, high = (float(end) for end in clopper_pearson(k, rows, model.level))
     large = model.correlation > 0 and model.portfolio == "infinite"
 
@@ -394,11 +365,11 @@ def _grade(name: str, line: _Line, law: OneFactor, model: _Model, whole: bool) -
     ratio, ratio_low, ratio_high = (_over(x, score, rate) for x in (rate, low, high))
     return Grade(
         grade=name,
-        n=line.n,
-        weight=line.weight,
+        n=int(n),
+        weight=weight,
         score=score,
-        expected=line.expected,
-        events=line.events,
+        expected=expected,
+        events=events,
         rate=rate,
         low=low,
         high=high,

@@ -3,8 +3,9 @@
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
@@ -23,16 +23,16 @@ from trueness.infer.comparison._compare import holm
 from trueness.infer.group._change_point import change_point
 from trueness.infer.interval._ece_interval import checked_level, ece_interval
 from trueness.infer.limits._ece import ece_limits_of
-from trueness.infer.null._redrawn_labels import count_entries, label_batches
+from trueness.infer.null._measure_floor import gap_floor
 from trueness.infer.test._calibration_test import calibration_test
 from trueness.measure import calibration_slope, ece, observed_expected
-from trueness.results import Change, Interval, Series
+from trueness.results import Change, Series
 from trueness.typing import Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
-_DRAWS, _FEWEST_DRAWS = 999, 39
-# Cells times draws: of a noise floor, and of all tests that are repeated with more draws.
-_FLOOR_LABELS, _TEST_LABELS = 2e7, 4e8
+_DRAWS = 999
+# Cells times draws of all tests that are repeated with more draws.
+_TEST_LABELS = 4e8
 # The omnibus test draws near ties together, so that it has at most about this many entries.
 _MOST_ENTRIES = 4096
 # With more tests than this, of days and classes, no labels are redrawn.
@@ -116,12 +116,12 @@ def calibration_series(
     rule, rng, report = as_rule(bins), generator(seed), reporter(progress)
     first = seed if isinstance(seed, int) else int(rng.integers(2**32))
     several = len(filled) > 1
-    tests = _Tests({name: _as_tally(one) for name, one in filled.items()}, resamples, first)
+    tests = _Tests({name: _at_means(one) for name, one in filled.items()}, resamples, first)
     lines = []
     for i, (name, one) in enumerate(days.items()):
-        lines.append(_Line.empty() if one is None else _line(one, tests, name, rule, level))
+        lines.append(_EMPTY if one is None else _line(one, tests, name, rule, level))
         report(i + 1, len(days) + 1)
-    columns = {name: np.array([getattr(line, name) for line in lines]) for name in _Line._fields}
+    columns = {name: np.array([line[name] for line in lines]) for name in _EMPTY}
     known = columns["n"] > 0
     pvalues, questions = columns["pvalue"], 2 if several else 1
     pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions, rng)
@@ -185,45 +185,34 @@ def _add(sums: Mapping[str, Any]) -> Any:
     return total
 
 
-class _Line(NamedTuple):
+# What a day without rows has.
+_EMPTY = dict.fromkeys(
+    ("n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high", "error", "error_low", "error_high"),
+    math.nan,
+) | {"n": 0, "includes_zero": False, "pvalue": math.nan}
+
+
+def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> dict[str, Any]:
     """The numbers of one day."""
-
-    n: int
-    score: float
-    rate: float
-    ece: float
-    ece_low: float
-    ece_high: float
-    floor: float
-    floor_high: float
-    error: float
-    error_low: float
-    error_high: float
-    includes_zero: bool
-    pvalue: float
-
-    @classmethod
-    def empty(cls) -> "_Line":
-        nan = math.nan
-        return cls(0, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, False, nan)
-
-
-def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
-    tally = tests.tallies[name]
+    tally, rng = tests.tallies[name], partial(generator, tests.seed)
+    found = _EMPTY | dict(zip(("score", "rate"), _means(tally), strict=True)) | {"n": sums.n}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # small days are expected in a series
-        interval = None if isinstance(sums, Binned) or len(tally.parts) > 1 else _interval(tally, level, tests.seed)
-        floor = _floor(tally, rule, level, tests.seed)
-        error = float(ece(sums, bins=rule))
-        limits = _ece_limits(sums, rule, level, tests.seed)
-    ends = (math.nan,) * 3 if interval is None else (interval.estimate, interval.low, interval.high)
-    zero = interval is not None and interval.includes_zero
-    return _Line(
-        sums.n, *_means(tally), error, *limits, *floor, *ends, zero, tests.pvalue(tally, tests.draws, tests.seed)
-    )
+        found["ece"] = float(ece(sums, bins=rule))
+        found["floor"], found["floor_high"] = _floor(tally, rule, level, rng())
+        with suppress(InputError):  # one row, or several classes
+            evidence = Evidence.of_sums(sums, two_columns="keep")
+            limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, rng=rng())
+            found |= {"ece_low": limits.low, "ece_high": limits.high}
+        with suppress(InputError):  # too few rows, or weights that a tally does not know one by one
+            if not isinstance(sums, Binned) and len(tally.parts) == 1:
+                error = ece_interval(tally, level=level, seed=tests.seed)
+                found |= {"error": error.estimate, "error_low": error.low, "error_high": error.high}
+                found["includes_zero"] = error.includes_zero
+    return found | {"pvalue": tests.pvalue(tally, tests.draws, tests.seed)}
 
 
-def _as_tally(sums: Sums) -> Tally:
+def _at_means(sums: Sums) -> Tally:
     """Rows at the mean score of their cell or bin."""
     if isinstance(sums, Binned):
         return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
@@ -237,46 +226,15 @@ def _means(tally: Tally) -> tuple[float, float]:
     return score / weight, sum(float(part.events.sum()) for part in tally.parts) / weight
 
 
-def _interval(tally: Tally, level: float, seed: int) -> Interval | None:
-    try:
-        return ece_interval(tally, level=level, seed=seed)
-    except InputError:  # too few rows, or weights that a tally does not know one by one
-        return None
-
-
-def _ece_limits(sums: Sums, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
-    """A two-sided interval for the ECE of infinitely many rows."""
-    try:
-        evidence = Evidence.of_sums(sums, two_columns="keep")
-        limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, rng=generator(seed))
-    except InputError:  # one row, or several classes
+def _floor(tally: Tally, rule: BinRule, level: float, rng: np.random.Generator) -> tuple[float, float]:
+    """Mean and upper quantile of the ECE of a calibrated model."""
+    if not all(cells.whole for cells in tally.parts):
         return math.nan, math.nan
-    return limits.low, limits.high
-
-
-def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
-    """Mean and upper quantile of the ECE of a calibrated model, as in `noise_floor`, with many draws at once."""
-    parts, rng = _filled(tally), generator(seed)
-    if not all(cells.whole for cells in parts):
-        return math.nan, math.nan
-    draws = max(_FEWEST_DRAWS, min(_DRAWS, int(_FLOOR_LABELS / sum(cells.size for cells in parts))))
-    share = np.array([1.0 if tally.kind == "classwise" else float(cells.weight.sum()) for cells in parts])
-    drawn = np.array([_drawn_ece(cells, rule, draws, rng) for cells in parts]) * (share / share.sum())[:, np.newaxis]
-    # The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles are added, which
-    # is cautious.
-    apart = tally.kind == "classwise"
-    high = np.quantile(drawn, level, axis=1).sum() if apart else np.quantile(drawn.sum(axis=0), level)
-    return float(drawn.sum(axis=0).mean()), float(high)
-
-
-def _drawn_ece(cells: Cells, rule: BinRule, draws: int, rng: np.random.Generator) -> Floats:
-    start, (z, count) = bin_starts(cells, rule), count_entries(cells)
-    expected = np.add.reduceat(count * cells.score, start)
-    gaps = [
-        np.abs(np.add.reduceat(hits.astype(np.float64), start, axis=0) - expected[:, np.newaxis]).sum(axis=0)
-        for (hits,) in label_batches(z, count, draws, rng)
-    ]
-    return np.asarray(np.concatenate(gaps) / count.sum())
+    # The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles are averaged,
+    # which is cautious.
+    apart = [Tally("binary", (cells,)) for cells in _filled(tally)] if tally.kind == "classwise" else [tally]
+    found = [gap_floor(Evidence.of_sums(one), rule, "l1", 1, level=level, rng=rng) for one in apart]
+    return float(np.mean([one.mean for one in found])), float(np.mean([one.high for one in found]))
 
 
 class _Tests:
