@@ -62,14 +62,14 @@ def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
     return float(sizes.sum() ** 2 / (sizes @ sizes)) if sizes.size else 0.0
 
 
-def warn_few_clusters(rows: ClusteredRows, what: str = "clusters") -> None:
+def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "clusters") -> None:
     """Warn if the clusters are worth fewer than 20 of equal size."""
-    effective = effective_number(rows.cluster, rows.weight)
+    effective = effective_number(cluster, weight)
     if effective < FEW_CLUSTERS:
-        worth = f"{effective:.1f} of equal {'size' if rows.weight is None else 'weight'}"
+        worth = f"{effective:.1f} of equal {'size' if weight is None else 'weight'}"
         warn(
-            f"There are {rows.clusters:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the level may not be kept: "
-            "for rare events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
+            f"There are {int(cluster.max()) + 1:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the level may not be "
+            "kept: for rare events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
             FewClustersWarning,
         )
 

@@ -409,7 +409,9 @@ class Evidence:
         w = top.w
         order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
         found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order])
-        warn_few_clusters(found, "rows by `sample_weight`" if self.cluster is None else "clusters")
+        warn_few_clusters(
+            found.cluster, found.weight, "rows by `sample_weight`" if self.cluster is None else "clusters"
+        )
         return found
 
     @property

@@ -1,24 +1,10 @@
-r"""The joint test of all segments: one null distribution for the smallest of all tails (Westfall and Young).
+"""The joint test of all segments: one null distribution for the smallest of all tails (Westfall and Young).
 
-Two statistics per segment, both compared with calibrated scores:
-
-- the gap: the two-sided tail of the number of events, exact (Poisson-binomial);
-- the slope: :math:`\sum (y - p)(x - \bar x)` with :math:`x = \mathrm{logit}\,p`, the score of a slope other than 1 in
-  the log-odds, for segments whose errors cancel in the mean. Its tail is that of a gamma distribution with the same
-  first three moments; segments whose events have a variance below 5 are left out.
-
-The labels of all rows are redrawn from the scores, and the smallest tail over all segments is noted for each draw. The
-adjusted p-value of a segment is how often that minimum is at most its own tail; segments with smaller tails leave the
-minimum, one after another (step-down). Since the same labels are used for all segments, overlapping columns and
-crossings are respected. How good the tails are matters for power only: with R draws, P(any false flag at α) ≤ α for any
-number of rows, ties and rare events.
-
-Whether a segment differs from the rows as a whole is asked of the same two statistics after the shift and slope of all
-rows are undone. Labels are redrawn from those scores, and shift and slope are fitted again in every draw, by one step
-of Newton's method: what all rows have in common is projected out of each statistic.
-
-With clusters there is a second null distribution, random signs of the cluster sums, and the larger p-value counts, as
-in :mod:`trueness.infer.test._clustered_tests`; the level then needs many clusters.
+The statistics and their null distribution are in the notes of :func:`trueness.segments`. How good the tails are matters
+for power only: with R draws, P(any false flag at α) ≤ α for any number of rows, ties and rare events. Tails other than
+exact ones are those of a gamma distribution with the same first three moments; slopes of segments whose events have a
+variance below 5 are left out. The part that shift and slope of all rows explain is projected out of each statistic to
+compare a segment with the whole: one step of Newton's method, which fits them again to each set of drawn labels.
 
 References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; Ge, Dudoit, Speed, "Resampling-based
 multiple testing for microarray data analysis", Test 12, 2003.

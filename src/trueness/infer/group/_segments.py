@@ -15,18 +15,18 @@ from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.clusters import FEW_CLUSTERS, effective_number
+from trueness._tally.clusters import FEW_CLUSTERS, warn_few_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
-from trueness.errors import FewClustersWarning, InputError, warn
+from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
 from trueness.infer.group._segment_tests import LEAST_VARIANCE, SegmentTests, joint_tests
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _LEAST_DRAWS = 999
@@ -174,7 +174,7 @@ def segments_of(
     sample = evidence.sample
     cells_of_rows(sample)  # checks every value
     if evidence.cluster is not None:
-        _warn_few_clusters(evidence.cluster, sample.w)
+        warn_few_clusters(evidence.cluster, sample.w)
     rows = of_sample(sample, columns, evidence.cluster)
     found = describe_segments(rows, level, resamples, rng, evidence.rounded_to)
     return replace(found, notes=(*evidence.notes, *found.notes))
@@ -343,22 +343,10 @@ def _assumptions(rows: SegmentRows, tests: SegmentTests) -> str:
     )
 
 
-def _warn_few_clusters(cluster: Ints, weight: Floats | None) -> None:
-    effective = effective_number(cluster, weight)
-    if effective < FEW_CLUSTERS:
-        worth = f"worth {effective:.1f} of equal {'size' if weight is None else 'weight'}"
-        text = (
-            f"There are {int(cluster.max()) + 1:,} clusters, {worth}. Below {FEW_CLUSTERS} the level may not be kept."
-        )
-        warn(text, FewClustersWarning)
-
-
 def _few_clusters(names: list[tuple[str, str]], clusters: Floats | None) -> str:
     """Which segments have too few clusters for the test to keep its level."""
-    few = (
-        [] if clusters is None else [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
-    )
-    if not few:
+    if clusters is None or not (clusters < FEW_CLUSTERS).any():
         return ""
+    few = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
     shown = ", ".join(few[:_NAMED]) + (f" and {len(few) - _NAMED} more" if len(few) > _NAMED else "")
     return f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."
