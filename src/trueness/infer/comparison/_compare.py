@@ -28,6 +28,7 @@ from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
+from trueness._text.numbers import count
 from trueness.errors import InputError, Place, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.comparison._paired_bootstrap import (
@@ -223,14 +224,20 @@ def compare_of(
                 estimates[name] = _mean_loss(one, asked.key)
             else:
                 estimates[name] = _own_measure(one, partial(asked.function, **asked.preset))
-    contrast: _Contrast = _InfluenceContrast(estimates, first.cluster, first.need_rows("").w)
+    pairs = list(combinations(estimates, 2))
     if method == "bootstrap":
-        _check_resamples(resamples, len(estimates), level)
+        _check_resamples(resamples, len(pairs), level)
         values = [each.resampled for each in estimates.values()]
-        contrast = _BootstrapContrast(estimates, paired_resamples(values, first.units, resamples, rng, workers, report))
+        drawn = dict(
+            zip(estimates, paired_resamples(values, first.units, resamples, rng, workers, report).T, strict=True)
+        )
+        found = {(a, b): _by_resamples(estimates[a].value - estimates[b].value, drawn[a] - drawn[b]) for a, b in pairs}
+    else:
+        weight = first.need_rows("").w
+        found = {(a, b): _by_influence(estimates[a], estimates[b], first.cluster, weight) for a, b in pairs}
     return Comparison(
         measure=asked.key if isinstance(measure, str) else measure_name(measure),
-        pairs=_differences(contrast, level),
+        pairs=_with_adjustment(found, level),
         estimates={name: each.value for name, each in estimates.items()},
         level=level,
         method=method,
@@ -293,16 +300,14 @@ def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstra
     return cast(Literal["influence", "bootstrap"], method)
 
 
-def _check_resamples(resamples: int, models: int, level: float) -> None:
-    m = math.comb(models, 2)
-    least = int(np.ceil(round(2 * m / (1 - level), 6))) - 1
+def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
+    least = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
     if resamples < least:
-        raise InputError(
-            "resamples",
-            f"must be at least {least:,} for {_comparisons_text(m)} at level {level:g}, so that at least one resample "
-            "lies beyond each end of an interval",
-            f"got {resamples:,}",
+        what = f"{count(comparisons, 'comparison')} at level {level:g}"
+        demand = (
+            f"must be at least {least:,} for {what}, so that at least one resample lies beyond each end of an interval"
         )
+        raise InputError("resamples", demand, f"got {resamples:,}")
 
 
 @dataclass(frozen=True)
@@ -396,46 +401,28 @@ class _Difference(NamedTuple):
     interval: Callable[[float], tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class _InfluenceContrast:
-    """Differences judged by the influence of each row."""
+def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floats | None) -> _Difference:
+    """The difference judged by the influence of each row."""
+    difference = a.value - b.value
+    d = cast(Floats, a.influence) - cast(Floats, b.influence)
+    error, units = error_of_mean(_weighted_influence(d, weight), cluster)
+    if a.residuals is not None and b.residuals is not None and error > 0:
+        pairs = pair_variance(a.residuals, b.residuals)
+        error = math.sqrt(max(error**2 - pairs, pairs))
 
-    estimates: dict[str, _Estimate]
-    cluster: Ints | None
-    weight: Floats | None
+    def interval(level: float) -> tuple[float, float]:
+        reach = -float(stdtrit(units - 1, (1 - level) / 2)) * error
+        return difference - reach, difference + reach
 
-    def __call__(self, first: str, second: str) -> _Difference:
-        a, b = self.estimates[first], self.estimates[second]
-        difference = a.value - b.value
-        d = cast(Floats, a.influence) - cast(Floats, b.influence)
-        error, units = error_of_mean(_weighted_influence(d, self.weight), self.cluster)
-        if a.residuals is not None and b.residuals is not None and error > 0:
-            pairs = pair_variance(a.residuals, b.residuals)
-            error = math.sqrt(max(error**2 - pairs, pairs))
-
-        def interval(level: float) -> tuple[float, float]:
-            reach = -float(stdtrit(units - 1, (1 - level) / 2)) * error
-            return difference - reach, difference + reach
-
-        return _Difference(difference, error, _student_pvalue(difference, error, units - 1), interval)
+    if error == 0:
+        return _Difference(difference, error, 1.0 if difference == 0 else 0.0, interval)
+    return _Difference(difference, error, float(2 * stdtr(units - 1, -abs(difference) / error)), interval)
 
 
-@dataclass(frozen=True)
-class _BootstrapContrast:
-    """Differences judged by their resamples."""
-
-    estimates: dict[str, _Estimate]
-    resampled: Floats
-
-    def __call__(self, first: str, second: str) -> _Difference:
-        names = list(self.estimates)
-        difference = self.estimates[first].value - self.estimates[second].value
-        drawn = self.resampled[:, names.index(first)] - self.resampled[:, names.index(second)]
-        interval = partial(centred_interval, difference, drawn)
-        return _Difference(difference, float(drawn.std(ddof=1)), bootstrap_pvalue(difference, drawn), interval)
-
-
-_Contrast: TypeAlias = _InfluenceContrast | _BootstrapContrast
+def _by_resamples(difference: float, drawn: Floats) -> _Difference:
+    """The difference judged by its resamples."""
+    interval = partial(centred_interval, difference, drawn)
+    return _Difference(difference, float(drawn.std(ddof=1)), bootstrap_pvalue(difference, drawn), interval)
 
 
 def _weighted_influence(d: Floats, weight: Floats | None) -> Floats:
@@ -446,20 +433,12 @@ def _weighted_influence(d: Floats, weight: Floats | None) -> Floats:
     return np.asarray(mean + weight / weight.mean() * (d - mean))
 
 
-def _student_pvalue(difference: float, error: float, freedom: int) -> float:
-    if error == 0:
-        return 1.0 if difference == 0 else 0.0
-    return float(2 * stdtr(freedom, -abs(difference) / error))
-
-
-def _differences(contrast: _Contrast, level: float) -> tuple[Difference, ...]:
-    pairs = list(combinations(contrast.estimates, 2))
-    differences = [contrast(*pair) for pair in pairs]
-    adjusted = holm(np.array([d.pvalue for d in differences]))
-    each = 1 - (1 - level) / len(pairs)
+def _with_adjustment(found: Mapping[tuple[str, str], _Difference], level: float) -> tuple[Difference, ...]:
+    adjusted = holm(np.array([d.pvalue for d in found.values()]))
+    each = 1 - (1 - level) / len(found)
     return tuple(
         Difference(*names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each))
-        for names, d, p in zip(pairs, differences, adjusted, strict=True)
+        for (names, d), p in zip(found.items(), adjusted, strict=True)
     )
 
 
@@ -490,16 +469,12 @@ def error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
     return float(np.sqrt(spread)) / values.size, units
 
 
-def _comparisons_text(m: int) -> str:
-    return f"{m:,} comparison{'' if m == 1 else 's'}"
-
-
 def _multiplicity(models: int, level: float) -> str:
     m = math.comb(models, 2)
     if m == 1:
         return "One comparison: nothing to adjust for."
     return (
-        f"{_comparisons_text(m)} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
+        f"{count(m, 'comparison')} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
         f"Bonferroni's, each of level {100 * (1 - (1 - level) / m):.4g} %, so that all cover jointly with "
         f"probability {100 * level:g} %."
     )

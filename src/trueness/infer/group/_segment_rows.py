@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
@@ -19,6 +19,7 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.infer.null._certain_scores import moved_scores
+from trueness.infer.plan._score_law import log_odds_of
 from trueness.typing import Bools, Floats, Ints
 
 
@@ -58,8 +59,7 @@ class SegmentRows:
     @property
     def log_odds(self) -> Floats:
         """Logit p, and 0 where that is infinite."""
-        inside = self.inside
-        return np.where(inside, logit(np.where(inside, self.score, 0.5)), 0.0)
+        return log_odds_of(self.score)
 
     @property
     def residual(self) -> Floats:

@@ -18,10 +18,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
+from trueness.infer.plan._score_law import ScoreLaw, moved
 from trueness.infer.test._omnibus import power_function
 from trueness.results._verdict import ENOUGH, NOTICED, RATIO, DetectionPower
 from trueness.typing import Floats
@@ -111,14 +112,11 @@ class _Scores:
         self.cells = Cells(score, weight, weight, np.zeros_like(weight))
         self.n = float(weight.sum())
         self.p, self.w = score, weight.astype(np.float64)
-        self.inside = (score > 0) & (score < 1)
-        self.x = np.where(self.inside, logit(np.where(self.inside, score, 0.5)), 0.0)
-        v = self.w * score * (1 - score)
-        self.v, self.variance = v, float(v.sum())
+        self.variance = float(self.w @ (score * (1 - score)))
 
     def moved(self, slope: float, shift: float) -> Floats:
         """The scores with other log-odds; those of 0 and 1 stay."""
-        return np.where(self.inside, expit(slope * self.x + shift), self.p)
+        return moved(self.p, slope, shift)
 
     def error(self, other: Floats) -> float:
         """The l2 distance from the scores."""
@@ -165,11 +163,7 @@ class _Scores:
 
     def strength(self, other: Floats) -> float:
         """Non-centrality of the score tests of shift and slope together."""
-        gap = self.w * (other - self.p)
-        away = np.where(self.inside, self.x - float(self.v @ self.x) / self.variance, 0.0)
-        second = float(self.v @ away**2)
-        slope = float(gap @ away) ** 2 / second if second > 1e-12 * self.variance else 0.0
-        return math.sqrt(float(gap.sum()) ** 2 / self.variance + slope)
+        return math.sqrt(self.n * ScoreLaw(self.p, self.w / self.n).strength(other))
 
     def rows(self, alternatives: list[Floats], alpha: float, n: float) -> int:
         """About how many rows give power 0.8, to two digits: the non-centrality grows with the root of their number."""

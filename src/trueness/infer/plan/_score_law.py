@@ -57,6 +57,13 @@ class ScoreLaw(NamedTuple):
             )
         return bracketed_root(lambda a: float(share @ expit(slope * x + a)) - target, -_FARTHEST, _FARTHEST, xtol=1e-10)
 
+    def strength(self, truth: Floats) -> float:
+        """Non-centrality per row of the score tests of shift and slope together, if these are the event rates."""
+        total, first, second = self.information
+        gap, spread = self.share * (truth - self.score), second - first**2 / total
+        along = float(gap @ np.where((self.score > 0) & (self.score < 1), log_odds_of(self.score) - first / total, 0.0))
+        return float(gap.sum()) ** 2 / total + (along**2 / spread if spread > 1e-12 * total else 0.0)
+
     def rows(self, n: int, most: int) -> tuple[Floats, Ints]:
         """Scores at quantiles of the law, at most `most` distinct ones, and the number of the n rows with each."""
         m = min(n, most)
@@ -70,6 +77,11 @@ def log_odds_of(score: Floats) -> Floats:
     """Log-odds; 0 for scores of 0 and 1, which no shift and no slope moves."""
     inside = (score > 0) & (score < 1)
     return np.where(inside, logit(np.where(inside, score, 0.5)), 0.0)
+
+
+def moved(score: Floats, slope: float, shift: float) -> Floats:
+    """Scores with other log-odds; those of 0 and 1 stay."""
+    return np.where((score > 0) & (score < 1), expit(slope * log_odds_of(score) + shift), score)
 
 
 def score_law(prevalence: Any, c_statistic: Any, log_odds: Any, scores: ArrayLike | None) -> ScoreLaw | None:

@@ -1,11 +1,13 @@
 """Planning a validation: how many rows it takes to estimate, test or accept the calibration of a model."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, generator, is_number
 from trueness._keywords import suggests_keywords
@@ -15,10 +17,10 @@ from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.plan._acceptance_power import Accepted, acceptance_size
-from trueness.infer.plan._score_law import ScoreLaw, log_odds_of, score_law
+from trueness.infer.plan._score_law import ScoreLaw, moved, score_law
 from trueness.infer.test._omnibus import omnibus_power
 from trueness.results import ValidationSize
-from trueness.typing import ArrayLike, Floats
+from trueness.typing import ArrayLike
 
 # The widths that software for Riley's criteria plans for by default; that of the Brier score is ours.
 _LEAST_TARGET, _MOST_TARGET = 1e-9, 1e9
@@ -29,6 +31,7 @@ _MANY = 1024
 _DRAWS, _NULL_DRAWS = 400, 999
 _LEAST_ROWS, _MOST_ROWS = 10, 10**7
 _TURNS = 12
+_STEPS = 12
 # A simulated power this near to the target, about one standard error, ends the search.
 _NEAR = 0.02
 
@@ -178,10 +181,13 @@ def validation_size(
     if accept_oe is not None:
         found.append(plan.acceptance(accept_oe))
     wanted = {name: margin for name, margin in margins.items() if margin is not None}
-    steps = _Steps(reporter(progress), len(wanted))
-    for name, margin in wanted.items():
-        found.append(plan.equivalence(name, margin, rng, steps.step))
-        steps.finish()
+    report = reporter(progress)
+    for i, (name, margin) in enumerate(wanted.items()):
+        # About ten numbers of rows are tried, of which each is a step.
+        steps = map(partial(min, _STEPS - 1), count(1))
+        step = partial(_report_step, report, steps, _STEPS * i, _STEPS * len(wanted))
+        found.append(plan.equivalence(name, margin, rng, step))
+        report(_STEPS * (i + 1), _STEPS * len(wanted))
     return plan.result(found, explain=nothing)
 
 
@@ -238,10 +244,17 @@ class _Plan(NamedTuple):
         """Rows with which the omnibus test detects the error with the probability `power`."""
         law, title = self.known_law(name), "O/E" if name == "detect_oe" else "slope"
         ratio, slope = (value, 1.0) if name == "detect_oe" else (1.0, value)
-        error = _Error(law, slope, law.shift(ratio, slope))
+        shift = law.shift(ratio, slope)
+
+        def simulated(n: int) -> float:
+            """The share of data sets of n rows that the test rejects."""
+            score, count = law.rows(n, _MANY)
+            cells, truth = Cells(score, count, count, np.zeros_like(count)), moved(score, slope, shift)
+            return omnibus_power(cells, truth, 1 - self.level, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
+
         target = f"{title} {value:g} detected with probability {self.power:g}"
-        size = _detection_size(lambda n: error.power(n, 1 - self.level, rng), error, self.level, self.power)
-        return _Criterion("omnibus test", target, size)
+        strength = law.strength(moved(law.score, slope, shift))
+        return _Criterion("omnibus test", target, _detection_size(simulated, strength, self.level, self.power))
 
     def acceptance(self, margin: float) -> _Criterion:
         """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
@@ -294,60 +307,17 @@ class _Plan(NamedTuple):
         )
 
 
-class _Steps:
-    """Progress through criteria whose power is simulated, each for about ten numbers of rows."""
-
-    _EACH = 12
-
-    def __init__(self, report: Report, criteria: int) -> None:
-        self._report, self._total, self._done, self._finished = report, self._EACH * criteria, 0, 0
-
-    def step(self) -> None:
-        """One number of rows is done."""
-        self._done = min(self._done + 1, self._finished + self._EACH - 1)
-        self._report(self._done, self._total)
-
-    def finish(self) -> None:
-        """One criterion is done."""
-        self._finished = self._done = self._finished + self._EACH
-        self._report(self._done, self._total)
+def _report_step(report: Report, steps: Iterator[int], before: int, total: int) -> None:
+    report(before + next(steps), total)
 
 
-class _Error(NamedTuple):
-    """A miscalibration of scores of a law: the true log-odds are slope times those of the score, plus a shift."""
-
-    law: ScoreLaw
-    slope: float
-    shift: float
-
-    def truth(self, score: Floats) -> Floats:
-        """The true probabilities; scores of 0 and 1 are right."""
-        inside = (score > 0) & (score < 1)
-        return np.where(inside, expit(self.slope * log_odds_of(score) + self.shift), score)
-
-    def power(self, n: int, alpha: float, rng: np.random.Generator) -> float:
-        """Simulated share of data sets of n rows that the omnibus test rejects."""
-        score, count = self.law.rows(n, _MANY)
-        cells = Cells(score, count, count, np.zeros_like(count))
-        return omnibus_power(cells, self.truth(score), alpha, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
-
-    @property
-    def strength(self) -> float:
-        """Non-centrality per row of the score tests of shift and slope together."""
-        law, (total, first, second) = self.law, self.law.information
-        gap = law.share * (self.truth(law.score) - law.score)
-        spread = second - first**2 / total
-        along = float(gap @ (log_odds_of(law.score) - first / total))
-        return float(gap.sum()) ** 2 / total + (along**2 / spread if spread > 1e-12 * total else 0.0)
-
-
-def _detection_size(simulated: Callable[[int], float], error: _Error, level: float, power: float) -> int | None:
+def _detection_size(simulated: Callable[[int], float], strength: float, level: float, power: float) -> int | None:
     """Rows at which a simulated power is near the target, rounded up to two digits; None if there are too many.
 
     Near the target, the normal quantile of the power grows linearly with the root of n.
     """
     quantile, target = float(ndtri((1 + level) / 2)), float(ndtri(power))
-    n = ((quantile + max(target, 0.0)) ** 2) / error.strength
+    n = ((quantile + max(target, 0.0)) ** 2) / strength
     slopes: list[float] = []
     for _ in range(_TURNS):
         if n > _MOST_ROWS:
