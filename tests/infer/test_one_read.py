@@ -31,6 +31,7 @@ FUNCTIONS = {
     "prior_shift": tn.prior_shift,
     "reliability_bands": tn.reliability_bands,
     "segments": lambda y, p, **o: tn.segments(y, p, by=np.arange(60) % 2, seed=0, **o),
+    "ece by segment": lambda y, p, **o: tn.ece(y, p, by=np.arange(60) % 2, **o),
 }
 
 

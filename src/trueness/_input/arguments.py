@@ -115,6 +115,7 @@ _TYPES = {
     "sum_tolerance": "float, optional",
     "from_logits": "bool, default False",
     "percent": "bool, default False",
+    "by": "array-like of shape (n,), optional",
 }
 _TEXTS = {
     "y_true": "Labels: 0/1, bool, or classes.",
@@ -142,8 +143,9 @@ _TEXTS = {
     "sum_tolerance": "How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.",
     "from_logits": "Whether the scores are logits; the logistic function (softmax for a matrix) is applied first.",
     "percent": "Whether the scores are percentages, from 0 to 100.",
+    "by": "A column of segments: the result is a dict with the value in each of them. :func:`segments` tests them.",
 }
-_OPTIONS = tuple(_TYPES)[2:]
+_OPTIONS = tuple(_TYPES)[2:-1]
 
 # An entry of a section of parameters, whose text begins with a reference to `ece`, and the rest of that text.
 _ENTRY = re.compile(
@@ -159,16 +161,18 @@ def spelled_out(documented: Documented) -> Documented:
     return documented
 
 
-def spell_out(docstring: str, kind: str | None = "classwise") -> str:
+def spell_out(docstring: str, kind: str | None = "classwise", *, by: bool = False) -> str:
     """The docstring with the arguments that are "as for ece" spelled out; `kind` is the default view of a matrix.
 
     Text after the reference is appended to the option that it mentions: the weights, missing values, or else `kind`.
+    A measure takes `by`, too.
     """
 
     def entries(found: re.Match[str]) -> str:
         rest = " ".join(found["rest"].split()).lstrip(".,; ")
         rest = rest[:1].upper() + rest[1:]
-        names = [name for one in found["names"].split(", ") for name in (_OPTIONS if one == "**rows" else [one])]
+        every = (*_OPTIONS, "by") if by else _OPTIONS
+        names = [name for one in found["names"].split(", ") for name in (every if one == "**rows" else [one])]
         target = next((name for name in ("sample_weight", "missing") if f"`{name}" in rest), "kind")
         target = target if "kind" in names else names[-1]
         shown = []

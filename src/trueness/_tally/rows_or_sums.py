@@ -22,7 +22,7 @@ Measure = TypeVar("Measure", bound=Callable[..., Any])
 Part = TypeVar("Part")
 
 _SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
-_OPTIONS = {
+ROW_OPTIONS = {
     "kind": "classwise",
     "labels": None,
     "pos_label": None,
@@ -35,17 +35,19 @@ _OPTIONS = {
 }
 
 
-def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
+def takes_rows(measure: Measure, *, kind: Kind = "classwise", by: bool = False) -> Measure:
     """Spell out the row options in the signature and the docstring that ``help`` shows; the call does not change."""
     signature = inspect.signature(measure)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     hints = RowOptions.__annotations__
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
-        for name, default in (_OPTIONS | {"kind": kind}).items()
+        for name, default in (ROW_OPTIONS | {"kind": kind}).items()
     ]
+    if by:
+        options.append(inspect.Parameter("by", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ArrayLike))
     measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind)
+    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind, by=by)
     return measure
 
 
@@ -180,9 +182,9 @@ def sample_and_kind(
 
 
 def _refuse_unknown(options: RowOptions) -> None:
-    unknown = options.keys() - _OPTIONS.keys()
+    unknown = options.keys() - ROW_OPTIONS.keys()
     if unknown:
-        raise unknown_row_option(min(unknown), _OPTIONS)
+        raise unknown_row_option(min(unknown), ROW_OPTIONS)
 
 
 def refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
@@ -195,7 +197,7 @@ def refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None
     if kind != sums.kind and (sums.kind, kind) != ("binary", "classwise"):
         raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={sums.kind!r}")
     for name, value in options.items():
-        default = value is None or (isinstance(value, str | bool | float | int) and value == _OPTIONS[name])
+        default = value is None or (isinstance(value, str | bool | float | int) and value == ROW_OPTIONS[name])
         if name != "kind" and not default:
             raise InputError(name, "describes rows", f"this {what} already holds their sums")
     if sums.n == 0:

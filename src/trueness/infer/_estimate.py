@@ -255,7 +255,7 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
         demand = "must be a function of the library, its name, or a function of a Tally"
         raise InputError("measure", demand, f"got {measure!r}")
     found = MEASURES[key]
-    known = inspect.signature(found.function).parameters
+    known = {name: one for name, one in inspect.signature(found.function).parameters.items() if name != "by"}
     unknown = options.keys() - known.keys()
     if unknown and not lenient:
         raise unknown_keyword(key, min(unknown), known)

@@ -6,8 +6,9 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
+from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells
-from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.tally import Tally
 from trueness.errors import NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -16,7 +17,7 @@ from trueness.typing import ArrayLike, Floats, RowOptions
 _BLOCK = 2**13
 
 
-@takes_rows
+@measured
 def auc(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Area under the ROC curve (c-statistic): discrimination, not calibration.
 

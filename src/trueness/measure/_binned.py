@@ -6,14 +6,15 @@ import numpy as np
 
 from trueness._numerics.averages import exponent, power_mean
 from trueness._tally.bins import Bins
-from trueness._tally.rows_or_sums import as_binned, takes_rows
+from trueness._tally.by_segment import measured
+from trueness._tally.rows_or_sums import as_binned
 from trueness._tally.rules import BinsLike, EqualMass
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Norm, RowOptions
 
 
-@takes_rows
+@measured
 def ece(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -81,6 +82,11 @@ def ece(
     >>> round(tn.ece([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2), 6)
     0.15
 
+    With `by`, the value in each segment:
+
+    >>> tn.ece([0, 1, 1, 0], [0.25, 0.75, 0.5, 0.5], bins=2, by=["north", "north", "south", "south"])
+    {'north': 0.25, 'south': 0.0}
+
     A matrix has one column per class. Both rows give 0.75 to their class:
 
     >>> P = [[0.75, 0.25], [0.25, 0.75]]
@@ -91,7 +97,7 @@ def ece(
     return as_binned(y_true, y_prob, bins, rows).average(lambda part: norm_of_gaps(part, p))
 
 
-@takes_rows
+@measured
 def ace(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -134,7 +140,7 @@ def _equal_mass(bins: int) -> EqualMass:
     return EqualMass(int(bins))
 
 
-@takes_rows
+@measured
 def mce(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,

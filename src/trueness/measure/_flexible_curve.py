@@ -12,8 +12,9 @@ from trueness._numerics.averages import weighted_quantiles
 from trueness._numerics.loess import Loess, loess
 from trueness._numerics.logistic import logits
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
+from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, pool_cells
-from trueness._tally.rows_or_sums import as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.tally import Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
 from trueness.measure._slope import contradicted_in_words, inside_cells
@@ -27,7 +28,7 @@ _MANY, _POOLS, _ENDS = 2**15, 4096, 256
 _PLACES = 512
 
 
-@takes_rows
+@measured
 def ici(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -87,7 +88,7 @@ def ici(
     return _error(y_true, y_prob, curve, knots, rows, 0)
 
 
-@takes_rows
+@measured
 def e50(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -123,7 +124,7 @@ def e50(
     return _error(y_true, y_prob, curve, knots, rows, 1)
 
 
-@takes_rows
+@measured
 def e90(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -159,7 +160,7 @@ def e90(
     return _error(y_true, y_prob, curve, knots, rows, 2)
 
 
-@takes_rows
+@measured
 def emax(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._tally.bins import Bins
-from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, takes_rows
+from trueness._tally.by_segment import measured
+from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import NoEstimateWarning, warn
 from trueness.typing import ArrayLike, RowOptions
@@ -18,7 +19,7 @@ _BLOCK = 2**13
 _ABOVE_0, _BELOW_1 = 5e-324, 1 - 2.0**-53
 
 
-@takes_rows
+@measured
 def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Brier score: the mean squared difference between predicted probabilities and labels.
 
@@ -57,7 +58,7 @@ def _mean_square(bins: Bins) -> float:
     return max(0.0, float(np.add.reduce(squares)) / bins.totals.weight)  # rounding can leave −1e-16
 
 
-@takes_rows
+@measured
 def scaled_brier(
     y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
 ) -> float:
@@ -108,7 +109,7 @@ def _base_rate_score(bins: Bins) -> float:
     return rate * (1 - rate)
 
 
-@takes_rows
+@measured
 def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Logarithmic score: the mean of −log(predicted probability of the label), in nats.
 

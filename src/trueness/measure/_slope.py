@@ -7,15 +7,16 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from trueness._numerics.logistic import line_of_scores
+from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import UnsortedRows
-from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, as_tally
 from trueness._tally.tally import Binned, Parts, Tally
 from trueness.errors import CertainScoresWarning, NoEstimateWarning, warn
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 
-@takes_rows
+@measured
 def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Slope of the logistic regression of labels on the logits of the scores (Cox 1958).
 
@@ -51,7 +52,7 @@ def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None
     return _estimate(y_true, y_prob, rows, lambda c: line_of_scores(c.score, c.weight, c.events)[0], "slope")
 
 
-@takes_rows
+@measured
 def calibration_intercept(
     y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
 ) -> float:
@@ -158,7 +159,7 @@ def _amount(weight: float) -> str:
     return f"{weight:,.0f}" if weight == round(weight) else f"{weight:,.6g}"
 
 
-@takes_rows
+@measured
 def observed_expected(
     y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
 ) -> float:

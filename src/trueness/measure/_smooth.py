@@ -3,12 +3,13 @@
 from typing import Unpack
 
 from trueness._numerics.smooth import smooth_error
-from trueness._tally.rows_or_sums import as_rows_or_cells, takes_rows
+from trueness._tally.by_segment import measured
+from trueness._tally.rows_or_sums import as_rows_or_cells
 from trueness._tally.tally import Tally
 from trueness.typing import ArrayLike, RowOptions
 
 
-@takes_rows
+@measured
 def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
     r"""Smooth calibration error: the residuals are smoothed by a Gaussian kernel instead of binned.
 

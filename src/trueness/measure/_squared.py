@@ -18,15 +18,16 @@ from trueness._tally.binned_scores import (
     of_matrix,
 )
 from trueness._tally.bins import Bins
+from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, segment_sums
-from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally
 from trueness._tally.rules import BinRule, BinsLike, BySize, Edges, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 
-@partial(takes_rows, kind="confidence")
+@partial(measured, kind="confidence")
 def squared_ece(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,

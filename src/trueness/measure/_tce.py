@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from trueness._numerics.averages import power_mean
 from trueness._tally.bins import Bins
+from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, segment_sums
-from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_binned, as_tally
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -28,7 +29,7 @@ _TESTS = ("binomial", "t", "t-variance-for-deviation")
 _PLACES = 64
 
 
-@takes_rows
+@measured
 def tce(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -260,7 +261,7 @@ def checked_test(test: Test) -> Test:
     return test
 
 
-@takes_rows
+@measured
 def gce(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
