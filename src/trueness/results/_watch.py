@@ -1,7 +1,7 @@
 """What a watch has seen: its looks, and the shift that they leave possible."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -79,18 +79,29 @@ class WatchedSegment(Record):
     """Whether it is one of the alarms."""
 
 
-def prometheus(name: str, values: Mapping[str, tuple[str, Mapping[str, float]]]) -> str:
-    """Numbers in Prometheus' text format: for each metric its help and its values by segment."""
+_METRICS = {
+    "evidence": "E against calibration, by segment.",
+    "n": "Rows counted, by segment.",
+    "observed": "Events, by segment.",
+    "expected": "Sum of the scores, by segment.",
+    "listed": "1 for segments that are alarms.",
+}
+
+
+def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str:
+    """The numbers of a watch in Prometheus' text format."""
+    metrics = {"alarm": ("1 since the first alarm.", {"": float(alarm)})}
+    for key, text in _METRICS.items():
+        values = {one.segment: float(getattr(one, key)) for one in watched if one.segment or key != "listed"}
+        metrics["rows" if key == "n" else key] = text, values
     lines = []
-    for metric, (text, by) in values.items():
+    for metric, (text, by) in metrics.items():
         lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]
         for segment, value in by.items():
             labels = {"model": name, "segment": segment}
             shown = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items() if label)
-            text_of = "+Inf" if value == math.inf else "NaN" if math.isnan(value) else repr(float(value))
-            lines.append(
-                f"trueness_watch_{metric}{{{shown}}} {text_of}" if shown else f"trueness_watch_{metric} {text_of}"
-            )
+            number_of = "+Inf" if value == math.inf else repr(value)
+            lines.append(f"trueness_watch_{metric}{f'{{{shown}}}' if shown else ''} {number_of}")
     return "\n".join(lines) + "\n"
 
 

@@ -403,3 +403,23 @@ def test_few_of_the_listed_segments_are_calibrated():
         found.append(len(named))
     assert np.mean(shares) <= 0.1 + 2 * np.std(shares) / math.sqrt(20)
     assert np.mean(found) > 5
+
+
+@pytest.mark.slow
+def test_the_forecasts_of_games_ring_when_home_teams_win_less_than_predicted(data_folder):
+    games = pl.read_csv(data_folder / "nba_games.csv.gz").sort("date", maintain_order=True)
+    home, both = tn.Watch(), tn.Watch()
+    rung = {}
+    for (day,), some in games.group_by("date", maintain_order=True):
+        home.update(some["prob1_outcome"], some["prob1"], position=day)
+        # Both teams of a game are one cluster: counting both rows would double the evidence.
+        y = np.concatenate([some["prob1_outcome"], some["prob2_outcome"]])
+        p = np.concatenate([some["prob1"], some["prob2"]])
+        both.update(y, p, cluster=np.tile(np.arange(len(some)), 2), position=day)
+        for name, watch in (("home", home), ("both", both)):
+            if watch.alarm:
+                rung.setdefault(name, (day, watch.direction))
+    assert rung["home"] == ("2016-12-01", "events 0.94 × as frequent as predicted")
+    assert rung["both"] == ("2017-03-02", "overconfident")  # the shift cancels, the slope stays
+    assert home.evidence[""] > 1e19
+    assert home.shift.high < 0 < both.shift.high

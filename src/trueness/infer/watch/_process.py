@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ ALTERNATIVES = (*((sign * d, 1.0) for d in SHIFTS for sign in (1, -1)), *((0.0, 
 _STEP, _END = 0.05, 60
 """The candidates of the shift: multiples of a step, up to this many of them on either side."""
 _BLOCK = 2**13
+_NOTHING_YET = -1e300
+"""log 0, in a form that JSON has."""
 _MANY = 2**15
 _FINE = 128
 """With more entries, scores whose log-odds lie in a cell of 1/128 are taken at their mean: E stays valid."""
@@ -114,12 +117,15 @@ class Streams:
     def grow(self, size: int) -> None:
         """Make room for streams that begin now."""
         new = size - self.looks.size
-        wide = np.full((new, len(self.alternatives)), -math.inf)
+        if not new:
+            return
+        wide = np.full((new, len(self.alternatives)), _NOTHING_YET)
         self.mass, self.best = np.concatenate([self.mass, wide]), np.concatenate([self.best, wide])
         self.onset = np.concatenate([self.onset, np.zeros(wide.shape, dtype=np.int64)])
         self.looks, self.refuted = (
             np.concatenate([values, np.zeros(new, dtype=np.int64)]) for values in (self.looks, self.refuted)
         )
+        self.__dict__.pop("log_evidence", None)
 
     def step(self, at: Ints, ratios: Floats, refuted: Ints, look: int) -> None:
         """Enter one look of some of the streams."""
@@ -130,12 +136,11 @@ class Streams:
         self.mass[at] = np.logaddexp(self.mass[at], begin) + ratios
         self.onset[at] = np.where(begin > self.best[at], look, self.onset[at])
         self.best[at] = np.maximum(self.best[at], begin) + ratios
+        self.__dict__.pop("log_evidence", None)
 
-    @property
+    @cached_property
     def log_evidence(self) -> Floats:
         """The logarithm of E of each stream; ∞ if a label refuted a score."""
-        if not self.looks.size:
-            return np.empty(0)
         begun = np.logaddexp.reduce(self.mass, axis=1) - math.log(len(self.alternatives))
         found = np.logaddexp(begun, -np.log1p(self.looks))
         return np.where(self.refuted > 0, math.inf, found)
@@ -168,7 +173,7 @@ class ShiftSequence:
 
     alive: Ints = field(default_factory=lambda: np.arange(-_END, _END + 1))
     """Candidates, in steps."""
-    mass: Floats = field(default_factory=lambda: np.full((2 * _END + 1, 2 * len(SHIFTS)), -math.inf))
+    mass: Floats = field(default_factory=lambda: np.full((2 * _END + 1, 2 * len(SHIFTS)), _NOTHING_YET))
     likelihood: Floats = field(default_factory=lambda: np.zeros(2 * _END + 1))
     """The log-likelihood of every candidate relative to no shift."""
     looks: int = 0

@@ -36,9 +36,12 @@ def to_json(watch: Any) -> str:
         "first": watch._first,
         "looks": watch._looks,
         "sums": watch._sums.tolist(),
-        "streams": {name: _plain(getattr(watch._streams, name)) for name in _STREAMS},
-        "shift": None if shift is None else {"looks": shift.looks, **{k: _plain(getattr(shift, k)) for k in _SHIFT}},
-        "history": {name: [_finite(look) for look in looks] for name, looks in watch._history.items()},
+        "streams": {name: getattr(watch._streams, name).tolist() for name in _STREAMS},
+        "shift": None if shift is None else {"looks": shift.looks, **{k: getattr(shift, k).tolist() for k in _SHIFT}},
+        "history": {
+            name: [[None if v != v else "inf" if v == math.inf else v for v in look] for look in looks]
+            for name, looks in watch._history.items()
+        },
     }
     return json.dumps({**state, "checksum": _checksum(state)}, allow_nan=False, ensure_ascii=False)
 
@@ -66,7 +69,11 @@ def from_json(cls: Any, text: str) -> Any:
     if state["shift"] is not None:
         watch._shift = ShiftSequence(looks=state["shift"]["looks"])
         _fill(watch._shift, state["shift"], _SHIFT)
-    watch._history = {name: [_infinite(look) for look in looks] for name, looks in state["history"].items()}
+    for name, looks in state["history"].items():
+        watch._history[name] = [
+            (place, *(math.nan if v is None else math.inf if v == "inf" else v for v in values))
+            for place, *values in looks
+        ]
     return watch
 
 
@@ -83,36 +90,10 @@ def read(path: Path, parse: Callable[[str], Found]) -> Found:
 def _fill(target: Any, stored: dict[str, Any], types: dict[str, Any]) -> None:
     for name, dtype in types.items():
         width = getattr(target, name).shape[1:]
-        values = np.array(_minus_infinity(stored[name]), dtype=dtype)
-        setattr(target, name, values.reshape(-1, *width))
+        setattr(target, name, np.array(stored[name], dtype=dtype).reshape(-1, *width))
+    target.__dict__.pop("log_evidence", None)
 
 
 def _checksum(state: dict[str, Any]) -> str:
-    return hashlib.sha256(
-        json.dumps(state, allow_nan=False, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    ).hexdigest()
-
-
-def _plain(values: Any) -> list[Any]:
-    """As lists; nothing happened yet, −∞, is null."""
-    found: list[Any] = values.tolist()
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        return _swap(found, lambda v: None if v == -math.inf else v)
-    return found
-
-
-def _minus_infinity(values: list[Any]) -> list[Any]:
-    return _swap(values, lambda v: -math.inf if v is None else v)
-
-
-def _swap(values: list[Any], change: Callable[[Any], Any]) -> list[Any]:
-    return [_swap(one, change) if isinstance(one, list) else change(one) for one in values]
-
-
-def _finite(look: Any) -> list[Any]:
-    return [("inf" if v == math.inf else None if v != v else v) if isinstance(v, float) else v for v in look]
-
-
-def _infinite(look: list[Any]) -> tuple[Any, ...]:
-    place, *values = look
-    return (place, *(math.inf if v == "inf" else math.nan if v is None else v for v in values))
+    text = json.dumps(state, allow_nan=False, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

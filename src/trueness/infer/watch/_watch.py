@@ -399,15 +399,7 @@ class Watch:
 
     def to_prometheus(self) -> str:
         """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
-        watched = self.watched
-        columns: dict[str, tuple[str, Mapping[str, float]]] = {
-            "evidence": ("E against calibration, by segment.", {one.segment: one.evidence for one in watched}),
-            "rows": ("Rows counted, by segment.", {one.segment: one.n for one in watched}),
-            "observed": ("Events, by segment.", {one.segment: one.observed for one in watched}),
-            "expected": ("Sum of the scores, by segment.", {one.segment: one.expected for one in watched}),
-            "listed": ("1 for the segments that are alarms.", {one.segment: one.listed for one in watched[1:]}),
-        }
-        return prometheus(self.name, {"alarm": ("1 since the first alarm.", {"": self.alarm}), **columns})
+        return prometheus(self.name, self.alarm, self.watched)
 
 
 def _slope(look: Look) -> tuple[float, float, float]:
