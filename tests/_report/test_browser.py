@@ -401,8 +401,9 @@ def test_the_script_draws_what_the_page_came_with(opened, binary):
     np.testing.assert_allclose(*circles, atol=0.006)
 
 
-def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(opened, two):
-    page = opened(two, width=1200, folded=True)
+@pytest.mark.parametrize("which", ["two", "off"])
+def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(opened, request, which):
+    page = opened(request.getfixturevalue(which), width=1200, folded=True)
     assert not any(control.is_displayed() for control in every(page, ".controls, .blocks, .how dl"))
     links = {
         a.text: a.get_attribute("hash") or a.get_attribute("href") for a in every(page, "article:not([hidden]) nav a")
@@ -410,6 +411,8 @@ def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(
     heads = {h.text: h.get_attribute("id") for h in every(page, "h2[id]") if h.is_displayed()}
     assert {words: target.partition("#")[2] for words, target in links.items()} == heads
     fits = "return [...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)"
+    assert page.execute_script(fits)
+    unfold(page)
     assert page.execute_script(fits)
 
 
