@@ -139,8 +139,8 @@ def test_rows_that_miss_a_value_in_one_model_are_dropped_for_all():
 
 
 def test_a_weight_counts_as_that_many_rows():
-    d = tn.simulate.demo(200)
-    w = np.arange(200) % 3
+    d = tn.simulate.demo(18)
+    w = np.arange(18) % 3
     found = tn.report(d.y_true, d.y_prob, sample_weight=w, intervals=False).to_dict()
     again = tn.report(np.repeat(d.y_true, w), np.repeat(d.y_prob, w), intervals=False).to_dict()
     assert found["rows"]["used"] == (w > 0).sum()

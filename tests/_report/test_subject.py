@@ -160,7 +160,7 @@ def test_no_rows_are_an_error():
 
 
 def test_a_matrix_of_two_columns_is_the_binary_problem_of_the_second():
-    d = tn.simulate.demo(200)
+    d = tn.simulate.demo(19)
     P = np.column_stack([1 - d.y_prob, d.y_prob])
     asked = ((d.y_true, P), (d.y_true, d.y_prob)), ((tn.tally(d.y_true, P),), (tn.tally(d.y_true, d.y_prob),))
     for pair in asked:

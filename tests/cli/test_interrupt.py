@@ -95,7 +95,10 @@ def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails):
 
 
 @needs_full
-@pytest.mark.parametrize("asked", [["--help"], ["measure", "--demo", "--rows", "50", "--no-intervals"]])
+@pytest.mark.parametrize(
+    "asked",
+    [["--help"], pytest.param(["measure", "--demo", "--rows", "50", "--no-intervals"], marks=pytest.mark.slow)],
+)
 def test_standard_output_that_is_full_is_one_line_and_code_2(process, asked):
     with Path("/dev/full").open("w") as full:
         done = process(*asked, stdout=full, stderr=subprocess.PIPE, capture_output=False)
@@ -129,7 +132,7 @@ def test_a_named_pipe_is_written_to_and_stays_one(call, tmp_path):
     ("asked", "streams"),
     [
         (["gate", "--demo", "--max-ece", "1"], ["stdout"]),
-        (["--help"], ["stdout"]),
+        pytest.param(["--help"], ["stdout"], marks=pytest.mark.slow),
         (["measure", "--demo", "--rows", "50", "--no-intervals", "-o", "/dev/stdout"], ["stdout"]),
         (["gate", "nowhere.csv", "--max-ece", "1"], ["stdout", "stderr"]),
     ],

@@ -37,7 +37,7 @@ def test_the_demo_leaves_a_page(call, fails, tmp_path):
 def test_the_name_of_the_output_decides_its_form_and_what_is_said_goes_to_standard_output(
     call, tmp_path, form, ending, start
 ):
-    rows = "y,p\n" + "".join(f"{i % 3 // 2},0.{i % 4 + 1}\n" for i in range(60))
+    rows = "y,p\n" + "".join(f"{i % 3 // 2},0.{i % 4 + 1}\n" for i in range(18))
     asked = ["report", "-", "--prob", "p", "--no-intervals"]
     assert call(*asked, "-o", f"r.{ending}", stdin=rows).exit_code == 0
     written = (tmp_path / f"r.{ending}").read_text(encoding="utf-8")
