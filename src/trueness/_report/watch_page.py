@@ -40,7 +40,7 @@ def watch_page(watch: Any) -> str:
         f'<div class="watch">{"".join(WatchDisplay.from_watch(watch).pictures(_INK))}</div>',
     ]
     caption = "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
-    caption += "Bars: ordinary 95 % limits of the period alone."
+    caption += "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from all looks."
     parts.append(f'<p class="note">{caption} {escape(str(watch.shift or ""))}</p>')
     if segments:
         parts += ["<h2>Segments</h2>", _table(watch).to_html()]

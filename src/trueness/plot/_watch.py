@@ -14,7 +14,7 @@ from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, re
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueness.results import WatchedSegment, WatchHistory
+    from trueness.results import Shift, WatchedSegment, WatchHistory
 
 _PERIODS = 24
 """With more looks, neighbours are drawn as one period."""
@@ -31,6 +31,8 @@ class WatchDisplay(Display):
         All rows, then the segments with a panel of their own.
     alarm_at : float
         The weighted evidence at which the alarm rings.
+    shift : Shift, optional
+        The shift of all rows, a band beside observed/expected.
 
     Attributes
     ----------
@@ -40,8 +42,15 @@ class WatchDisplay(Display):
         The figure.
     """
 
-    def __init__(self, history: dict[str, WatchHistory], watched: Sequence[WatchedSegment], *, alarm_at: float) -> None:
-        self.history, self.watched, self.alarm_at = history, list(watched), alarm_at
+    def __init__(
+        self,
+        history: dict[str, WatchHistory],
+        watched: Sequence[WatchedSegment],
+        *,
+        alarm_at: float,
+        shift: Shift | None = None,
+    ) -> None:
+        self.history, self.watched, self.alarm_at, self.shift = history, list(watched), alarm_at, shift
 
     @classmethod
     def from_watch(cls, watch: Any, *, segments: int = 6) -> Self:
@@ -50,7 +59,8 @@ class WatchDisplay(Display):
         if not history[""].position:
             raise InputError("watch", "must have seen a look", "it has seen none")
         watched = [one for one in watch.watched if one.segment in history][: 1 + segments]
-        return cls(history, watched, alarm_at=(2 if len(watch.evidence) > 1 else 1) / watch.alpha)
+        alarm_at = (2 if len(watch.evidence) > 1 else 1) / watch.alpha
+        return cls(history, watched, alarm_at=alarm_at, shift=watch.shift)
 
     @property
     def panels(self) -> int:
@@ -75,6 +85,9 @@ class WatchDisplay(Display):
         ratio, slope = self.axes_[1:3]
         self._draw_periods(ratio, periods, *_ratios(whole, periods))
         ratio.set(ylabel="observed / expected")
+        if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
+            ends = _ratio_of_shift(whole, np.array([self.shift.low, self.shift.high]))
+            ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
         self._draw_periods(slope, periods, *_slopes(whole, periods))
         slope.set(ylabel="slope of the log-odds")
         for panel in self.axes_:
@@ -127,6 +140,12 @@ class WatchDisplay(Display):
         at = np.unique(np.linspace(0, len(positions) - 1, 4).round().astype(int))
         ax.set_xticks(at, [str(positions[i]) for i in at], fontsize=8)
         ax.set_xlim(-0.5, len(positions) - 0.5)
+
+
+def _ratio_of_shift(history: WatchHistory, shift: Any) -> Any:
+    """Observed over expected events of a shift of the log-odds, at the mean score."""
+    mean = history.expected.sum() / history.n.sum()
+    return 1 / (mean + (1 - mean) * np.exp(-shift))
 
 
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
