@@ -100,14 +100,13 @@ def _how_far(model: Model) -> Answer:
     found, chance, ratio = s.ece_interval, _chance(s), s.estimates.get("observed_expected")
     numbers: dict[str, Any] = {"ece": s.ece, "chance": chance[0], "chance_high": chance[1]}
     numbers |= {"l2": math.nan, "low": math.nan, "high": math.nan, "level": math.nan}
-    (error,), by_chance = points(s.ece), ""
-    if math.isfinite(chance[0]):
-        error, floor = points(s.ece, chance[0])
-        by_chance = f"a perfectly calibrated model would show about {floor} by chance"
+    (error, floor), known = points(s.ece, chance[0]), math.isfinite(chance[0])
+    by_chance = f"perfectly calibrated model would show about {floor} by chance"
     if found is None:
-        return Answer(question, f"{error} percentage points on average (ECE)", _sentence(by_chance), numbers)
+        phrase = f"{error} percentage points on average (ECE)"
+        return Answer(question, phrase, f"A {by_chance}." if known else "", numbers)
     other = f"the plain average over ranges (ECE), not corrected for chance, is {error}"
-    other += f", where {by_chance}" if by_chance else ""
+    other += f", where a {by_chance}" if known else ""
     if model.verdict.code == "too-good":
         return Answer(question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers)
     low, high = found.hull
@@ -127,10 +126,6 @@ def _how_far(model: Model) -> Answer:
         f"Events are rare, so ratios lead; {level} confidence in brackets. The typical error, a root mean square, is "
     )
     return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _chance(s: Summary) -> tuple[float, float]:
@@ -154,7 +149,7 @@ def _where(model: Model, top_label: bool) -> Answer:
     if segment is not None:
         numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
-        bad = worst_class(model.classes)
+        bad = worst_class(model.classes) if model.classes else None
         named = segment is not None and not _as_all_rows(model)
         group_name = (
             _segment_name(segment) if segment and named else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
@@ -201,7 +196,7 @@ def _group_sentence(model: Model) -> str:
         if _as_all_rows(model):
             return f"{off}, as all rows are."
         return f"{off}, most of all {_segment_name(one)}: {_finding(one)}."
-    bad = worst_class(model.classes)
+    bad = worst_class(model.classes) if model.classes else None
     if bad is None:
         return ""
     predicted, happened = percents(bad.score, bad.share)

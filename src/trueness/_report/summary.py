@@ -25,7 +25,7 @@ from trueness.infer._estimate import estimates_of, value_of
 from trueness.infer._panel import NAMES, panel_of_answers
 from trueness.infer.band._curve_bands import band_of_cells
 from trueness.infer.band._monotone_band import BandRuns
-from trueness.infer.decision._verdict import FEW_ROWS, NEEDED, power_of, prior_shift_in, significance_of
+from trueness.infer.decision._verdict import FEW_ROWS, NEEDED, attempted, power_of, prior_shift_in, significance_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_errors
 from trueness.infer.null._noise_floor import noise_floor_of
@@ -33,7 +33,7 @@ from trueness.infer.test._calibration_test import test_of
 from trueness.measure import corp, ece, smooth_ece, tce
 from trueness.measure._flexible_curve import curve_places
 from trueness.measure._slope import inside_cells
-from trueness.results import Estimate, NoiseFloor, Panel, Significance
+from trueness.results import Estimate, NoiseFloor, Panel
 from trueness.typing import Floats
 
 ALPHA = 0.05
@@ -175,7 +175,7 @@ def _measure_estimates(
     names = ["rate", *whole, *(key for key in errors if key not in quick)]
     found = _limits(data, names, options, notes) | _limits(data, quick, options, notes, floor=True)
     if data.classwise is not None:
-        found |= _all_classes(data, options, notes)
+        found |= _limits(data.every_class, [*_PROPER, "ece_classwise"], options, notes)
     floors = _floors(data, options, notes, floor)
     draws = {key: one.draws for key, one in floors.items() if one is not None}
     if binary and data.tally is not None:
@@ -188,29 +188,16 @@ def _measure_estimates(
 def _limits(
     data: Evidence, names: Iterable[str], options: Options, notes: Notes, *, floor: bool = False
 ) -> dict[str, Estimate]:
-    """Measures of the binary problem by field, from the rows if weights or clusters require them."""
+    """Measures by field, from the rows if weights or clusters require them."""
     asked = {key: _asked_measure(key, options.rule, data.view) for key in names}
-    return _ask(asked, data, options, notes, floor=floor)
-
-
-def _all_classes(data: Evidence, options: Options, notes: Notes) -> dict[str, Estimate]:
-    """The class-wise ECE and the proper scores of a matrix."""
-    asked = {key: key for key in _PROPER} | {"ece_classwise": partial(ece, bins=options.rule)}
-    return _ask(asked, data.every_class, options, notes, floor=False)
-
-
-def _ask(
-    asked: Mapping[str, Any], data: Evidence, options: Options, notes: Notes, *, floor: bool
-) -> dict[str, Estimate]:
     same: Any = {"level": options.level, "rng": generator(options.seed), "floor": floor}
     return notes.attempt("Intervals", lambda: estimates_of(asked, data, **same), warn=False) or {}
 
 
 def _asked_measure(key: str, rule: BinRule, view: str = "binary") -> Any:
     """A measure in the bins of the report, as `estimates_of` takes it."""
-    if key == "rate":
-        key = "prevalence" if view == "binary" else "accuracy"
-    return MEASURES[key].asked(rule)
+    other = {"rate": "prevalence" if view == "binary" else "accuracy", "ece_classwise": "ece"}
+    return MEASURES[other.get(key, key)].asked(rule)
 
 
 def _shown_within(data: Evidence, options: Options) -> float:
@@ -285,18 +272,11 @@ def validation_panel(data: Evidence, estimates: Mapping[str, Estimate], options:
     if data.tally is None or not estimates.keys() >= set(NAMES):
         return None
     clusters = data.units if data.dependent else None
-    tests = tuple(_tests(data, options))
-    return panel_of_answers(estimates, tests, data.tally.parts[0], options.level, clusters=clusters)
-
-
-def _tests(data: Evidence, options: Options) -> list[Significance]:
-    """Spiegelhalter's and Cox's tests; with clusters the first only, whose weights must count rows."""
+    # With clusters the first test only, whose weights must count rows.
     methods = _METHODS[:1] if data.dependent else _METHODS
-    notes = Notes()
-    found = [
-        notes.attempt(method, partial(test_of, data, method=method, rng=generator(options.seed))) for method in methods
-    ]
-    return [one for one in found if one is not None]
+    tests = (attempted(test_of, data, method=method, rng=generator(options.seed)) for method in methods)
+    found = tuple(one for one in tests if one is not None)
+    return panel_of_answers(estimates, found, data.tally.parts[0], options.level, clusters=clusters)
 
 
 def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:

@@ -273,7 +273,7 @@ def _flagged_segments(segments: Segments | None) -> Flags | None:
 
 def _flagged_classes(classes: Iterable[ClassRow] | None) -> Flags | None:
     rows = list(classes or ())
-    worst = worst_class(rows)
+    worst = worst_class(rows) if rows else None
     if worst is None:
         return None
     bad = [one for one in rows if one.flagged]
