@@ -218,9 +218,9 @@ def compare_of(
     estimates = {}
     for name, one in models.items():
         with model_context(name):
-            if isinstance(measure, str) and asked.key in _IN_CELLS:
+            if asked.key in _IN_CELLS:
                 estimates[name] = _squared_error(one, rule, root=asked.key == "l2")
-            elif method == "influence" or (isinstance(measure, str) and asked.key in _WITH_INFLUENCES):
+            elif asked.key in _WITH_INFLUENCES:
                 estimates[name] = _mean_loss(one, asked.key)
             else:
                 estimates[name] = _own_measure(one, partial(asked.function, **asked.preset))

@@ -54,7 +54,6 @@ class SegmentTests(NamedTuple):
     """Whether the slope has the smaller adjusted p-value."""
     overall: Floats
     """Adjusted p-values of "the error of this segment is that of all rows"; nan if that error cannot be estimated."""
-    draws: int
     pooled: bool
     """Whether near ties were drawn together."""
 
@@ -63,26 +62,19 @@ def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Segm
     """Test all segments jointly."""
     labels, joined = _statistics(rows, draws)
     observed = labels.observed(rows)
-    adjusted, _ = _step_down(observed, labels.batches(draws, rng), draws)
-    segments = rows.members.shape[0]
-    proven = labels.proven_tails(rows)
-    at_floor = adjusted[:segments] * (draws + 1) < 1.5
-    gap, slope = adjusted[:segments].copy(), np.ones(segments)
+    gap, slope = labels.apart(_step_down(observed, labels.batches(draws, rng), draws)[0], 1.0)
+    pvalue, slope_pvalue = labels.proven_tails(rows), labels.apart(observed, np.nan)[1]
     # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not changed by it.
-    both = 2 if labels.sloped.size else 1
-    gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * proven)))[at_floor]
-    slope[labels.sloped] = adjusted[segments:]
-    pvalue, slope_pvalue = proven, np.full(segments, np.nan)
-    slope_pvalue[labels.sloped] = observed[segments:]
+    both, at_floor = 2 if labels.sloped.size else 1, gap * (draws + 1) < 1.5
+    gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * pvalue)))[at_floor]
     if rows.cluster is not None:
         signs, alone = _by_signs(labels, rows, draws, rng)
-        gap, pvalue = np.maximum(gap, signs[:segments]), np.maximum(pvalue, alone[:segments])
-        slope[labels.sloped] = np.maximum(slope[labels.sloped], signs[segments:])
-        slope_pvalue[labels.sloped] = np.maximum(observed[segments:], alone[segments:])
-    sign = np.zeros(segments)
+        gap, slope = map(np.maximum, (gap, slope), labels.apart(signs, 1.0))
+        pvalue, slope_pvalue = map(np.maximum, (pvalue, slope_pvalue), labels.apart(alone, np.nan))
+    sign = np.zeros(gap.size)
     sign[labels.sloped] = labels.slope_excess(rows)
     overall = _overall_tests(rows, draws, rng)
-    return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, draws, joined)
+    return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, joined)
 
 
 def _statistics(rows: SegmentRows, draws: int, *, fitted: bool = False) -> "tuple[_LabelStatistics, bool]":
@@ -93,17 +85,14 @@ def _statistics(rows: SegmentRows, draws: int, *, fitted: bool = False) -> "tupl
 
 
 def _overall_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Floats:
-    segments = rows.members.shape[0]
     fitted = rows.without_overall_error()
     if fitted is None:
-        return np.full(segments, np.nan)
+        return np.full(rows.members.shape[0], np.nan)
     labels, _ = _statistics(fitted, draws, fitted=True)
     adjusted, _ = _step_down(labels.observed(fitted), labels.batches(draws, rng), draws)
     if rows.cluster is not None:
         adjusted = np.maximum(adjusted, _by_signs(labels, fitted, draws, rng)[0])
-    least = adjusted[:segments].copy()
-    least[labels.sloped] = np.minimum(least[labels.sloped], adjusted[segments:])
-    return least
+    return np.minimum(*labels.apart(adjusted, 1.0))
 
 
 def _step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
@@ -145,6 +134,13 @@ class _LabelStatistics:
         else:
             self.gap_tail = self._gamma_tail(members.astype(np.float64), total, slice(total.size))
 
+    def apart(self, values: Floats, untested: float) -> tuple[Floats, Floats]:
+        """Numbers of all statistics as those of the gap and those of the slope of each segment."""
+        gap = values[: self.centre.size].copy()
+        slope = np.full(gap.size, untested)
+        slope[self.sloped] = values[gap.size :]
+        return gap, slope
+
     @property
     def exact(self) -> bool:
         """Whether gaps have exact tails: events are counts, and nothing was fitted to them."""
@@ -157,9 +153,7 @@ class _LabelStatistics:
         information, square = (design * entries.variance / entries.scale, design * entries.variance)
         share = (weights @ information.T) @ np.linalg.pinv(information @ design.T)
         total = (weights * weights) @ entries.variance
-        rest = (
-            total - 2 * (share * (weights @ square.T)).sum(axis=1) + ((share @ (square @ design.T)) * share).sum(axis=1)
-        )
+        rest = _rest(total, share, weights @ square.T, square @ design.T)
         return share, np.where(rest > 1e-9 * total, rest, np.inf)
 
     def _gamma_tail(self, weights: Any, variance: Floats, part: slice) -> Callable[[Floats], Floats]:
@@ -240,6 +234,11 @@ class _LabelStatistics:
         return np.where(large & (found < 100 * _ABSOLUTE_ERROR), np.minimum(found + _ABSOLUTE_ERROR, bound), found)
 
 
+def _rest(total: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
+    """Sums of squares of statistics less their `share` of two others, from all sums of products."""
+    return np.asarray(total - 2 * (share * mixed).sum(axis=1) + ((share @ common) * share).sum(axis=1))
+
+
 class _Patterns:
     """Sums over segments by way of patterns, the runs of entries that belong to the same segments."""
 
@@ -272,7 +271,7 @@ def _by_signs(
     # What shift and slope of all rows explain: nothing, unless they were fitted.
     share = np.zeros((total.size, 2)) if labels.common is None else labels.common[0]
     common = np.stack([rows.inside, rows.log_odds]) @ cluster
-    rest = squares - 2 * (share * (sums @ common.T)).sum(axis=1) + ((share @ (common @ common.T)) * share).sum(axis=1)
+    rest = _rest(squares, share, sums @ common.T, common @ common.T)
     scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)
     total = total - share @ common.sum(axis=1)
 

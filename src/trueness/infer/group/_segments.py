@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
@@ -149,7 +148,7 @@ def segments(
             demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
             got = f"got a {type(y_true).__name__} of sums"
             raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
-        read = _accumulated(y_true, by) if isinstance(y_true, Accumulator) else _grouped(y_true, by, crossed)
+        read = _of_accumulator(y_true, by) if isinstance(y_true, Accumulator) else _of_groups(y_true, by, crossed)
         unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
         return describe_segments(read, level, draws, rng, unit)
     if by is None:
@@ -180,15 +179,15 @@ def segments_of(
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
-def _accumulated(sums: Accumulator, by: Any) -> SegmentRows:
+def _of_accumulator(sums: Accumulator, by: Any) -> SegmentRows:
     if sums.by is None:
         raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
     if by is not None:
         raise InputError("by", "must be None for an Accumulator", f"its groups are called {sums.by!r}")
-    return _grouped(sums.groups, sums.by, 1)
+    return _of_groups(sums.groups, sums.by, 1)
 
 
-def _grouped(groups: Mapping[Any, Any], by: Any, crossed: int) -> SegmentRows:
+def _of_groups(groups: Mapping[Any, Any], by: Any, crossed: int) -> SegmentRows:
     if not groups:
         raise InputError("y_true", "must hold at least one group", "there is none")
     for key, sums in groups.items():
@@ -219,7 +218,8 @@ def describe_segments(
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
-    tests = joint_tests(moved, draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1), rng)
+    draws = draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
+    tests = joint_tests(moved, draws, rng)
     measures, clusters = _measures(rows, level)
     flagged = tests.adjusted <= alpha
     finding = _findings(tests, flagged, measures["gap"])
@@ -241,8 +241,8 @@ def describe_segments(
         joint_pvalue=float(tests.adjusted.min()),
         alpha=alpha,
         level=level,
-        draws=tests.draws,
-        assumptions=_assumptions(rows, tests) + (_ROUNDED if moved is not rows else ""),
+        draws=draws,
+        assumptions=_assumptions(rows, draws, tests.pooled) + (_ROUNDED if moved is not rows else ""),
         notes=tuple(filter(None, [*(one.note for one in rows.columns), _few_clusters(names, clusters)])),
     )
 
@@ -255,9 +255,10 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
     effective, clusters = _effective_labels(rows, weight, rate - score)
     labels = weight * effective * _reduction(rows, weight * effective, score, rate)
     low, high = clopper_pearson(rate * labels, labels, level ** (1 / weight.size))
+    ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
     shrunk = [
-        shrink(rows.score, rows.weight, rows.events, one.code, effective[part], level)
-        for one, part in zip(rows.columns, _slices(rows), strict=True)
+        shrink(rows.score, rows.weight, rows.events, one.code, part, level)
+        for one, part in zip(rows.columns, np.split(effective, ends), strict=True)
     ]
     shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -295,11 +296,6 @@ def _reduction(rows: SegmentRows, labels: Floats, score: Floats, rate: Floats) -
     return np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
 
 
-def _slices(rows: SegmentRows) -> list[slice]:
-    ends = np.cumsum([0, *(len(one.values) for one in rows.columns)])
-    return [slice(a, b) for a, b in pairwise(ends)]
-
-
 def _effective_labels(rows: SegmentRows, weight: Floats, gap: Floats) -> tuple[Floats, Floats | None]:
     """Independent labels per unit of weight, by segment; and the effective number of clusters, if there are any.
 
@@ -329,16 +325,13 @@ def _findings(tests: SegmentTests, flagged: Any, gap: Floats) -> list[str]:
     return [str(one) for one in np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")]
 
 
-def _assumptions(rows: SegmentRows, tests: SegmentTests) -> str:
-    number = rows.members.shape[0]
-    text = f"Gap and slope of all segments ({number:,}), jointly: step-down max-T, {tests.draws:,} sets of labels drawn"
-    text += " from the scores"
-    if tests.pooled:
-        text += ", near ties together"
+def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
+    text = f"Gap and slope of all segments ({rows.members.shape[0]:,}), jointly: step-down max-T, {draws:,} sets of "
+    text += f"labels drawn from the scores{', near ties together' if pooled else ''}"
     if rows.cluster is None:
         return f"{text}; rows are independent. The level is exact at any number of rows."
     return (
-        f"{text}, and {tests.draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} clusters; the larger "
+        f"{text}, and {draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} clusters; the larger "
         "p-value counts. Clusters are independent, rows of one cluster need not be; the level needs many clusters."
     )
 
