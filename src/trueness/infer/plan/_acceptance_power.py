@@ -24,7 +24,7 @@ Accepted: TypeAlias = Literal["l2", "ece", "band"]
 _DRAWS: Final[dict[str, int]] = {"l2": 100, "ece": 100, "band": 40}
 _FEW_DRAWS, _HIGH_POWER = 20, 0.9
 _FACTOR = 1.1
-_LEAST_ROWS, _FIRST, _MOST_ROWS = 20, 2_000, 10**7
+_LEAST_ROWS, _FIRST, MOST_ROWS = 20, 2_000, 10**7
 # The interval cuts n scores into n^0.65 cells (_FINE); the simulation keeps _PER_CELL scores for each of them.
 _PER_CELL, _FINE = 4, 0.65
 # If no score is shared by more rows than this, scores are taken to have a density.
@@ -42,49 +42,57 @@ def acceptance_size(
 ) -> int | None:
     """Rows with which calibrated scores are accepted with probability `power`; None if there are too many.
 
-    The power rises with n. It is simulated with up to 100 sets of labels each, until two numbers of rows that differ by
-    10 % have it between them: about ten times, `step` being called after each. Near its target, the normal quantile of
-    the power is about linear in log n.
+    `step` is called after each number of rows that is tried: about ten times.
     """
-    target, draws = float(ndtri(power)), _DRAWS[criterion]
-    few = _FEW_DRAWS if power <= _HIGH_POWER else draws
+    few = _FEW_DRAWS if power <= _HIGH_POWER else _DRAWS[criterion]
+
+    def share(n: int) -> float:
+        found = acceptance_power(law, criterion, within, n, 1 - level, rng, few)
+        step()
+        return found
+
+    return rows_for(share, power, _FIRST, least=_LEAST_ROWS, times=4, draws=_DRAWS[criterion])
+
+
+def rows_for(
+    power_at: Callable[[int], float], power: float, first: float, *, least: int, times: int, draws: int
+) -> int | None:
+    """Rows with which a simulated power, which rises with their number, is `power`; None if there are too many.
+
+    From the `first` number on, numbers are multiplied or divided by `times` until two have the power between them, and
+    the interval is halved until they differ by 10 %. Near its target, the normal quantile of the power is about linear
+    in log n.
+    """
+    target, n = float(ndtri(power)), max(first, float(least))
     seen: list[tuple[float, float]] = []
 
     def reached(n: float) -> bool:
-        share = acceptance_power(law, criterion, within, math.ceil(n), 1 - level, rng, few)
+        share = power_at(math.ceil(n))
         seen.append((math.log(n), float(ndtri(min(max(share, 0.5 / draws), 1 - 0.5 / draws)))))
-        step()
         return share >= power
 
-    low, high = _bracket(reached)
-    if high is None:
-        return None
+    if n <= MOST_ROWS and reached(n):
+        while n > least and reached(max(n / times, least)):
+            n = max(n / times, least)
+        low, high = max(n / times, least), n
+    else:
+        while n < MOST_ROWS and not reached(min(times * n, MOST_ROWS)):
+            n *= times
+        if n >= MOST_ROWS:
+            return None
+        low, high = n, min(times * n, MOST_ROWS)
     while high > low * _FACTOR:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if reached(middle) else (middle, high)
     # The nearest four smooth the noise of the simulation.
     near = sorted(seen, key=lambda point: abs(point[1] - target))[:4]
     x, z = np.array(near).T
-    slope, intercept = np.polyfit(x, z, 1)
+    slope, intercept = np.polyfit(x, z, 1) if len(near) > 1 else (0.0, 0.0)
     # Equal powers have no slope but that of rounding.
     if np.ptp(z) > 0 and slope > 0:
         fitted = math.exp(min((target - intercept) / slope, 700.0))
         high = min(max(fitted, low / _FACTOR), high * _FACTOR)
     return math.ceil(high)
-
-
-def _bracket(reached: Callable[[float], bool]) -> tuple[float, float | None]:
-    """Two numbers of rows, of which the larger one is enough; None if too many would be."""
-    n = float(_FIRST)
-    if reached(n):
-        while n > _LEAST_ROWS and reached(max(n / 4, _LEAST_ROWS)):
-            n = max(n / 4, _LEAST_ROWS)
-        return max(n / 4, _LEAST_ROWS), n
-    while n < _MOST_ROWS:
-        if reached(min(4 * n, _MOST_ROWS)):
-            return n, min(4 * n, _MOST_ROWS)
-        n *= 4
-    return n, None
 
 
 def acceptance_power(

@@ -16,7 +16,7 @@ from trueness._progress import Progress, Report, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.plan._acceptance_power import Accepted, acceptance_size
+from trueness.infer.plan._acceptance_power import MOST_ROWS, Accepted, acceptance_size, rows_for
 from trueness.infer.plan._score_law import ScoreLaw, moved, score_law
 from trueness.infer.test._omnibus import omnibus_power
 from trueness.results import ValidationSize
@@ -29,11 +29,7 @@ _TITLES = {"oe_width": "O/E", "slope_width": "slope", "brier_width": "Brier scor
 # Distinct scores for which power is simulated at most; above, neighbours share one.
 _MANY = 1024
 _DRAWS, _NULL_DRAWS = 400, 999
-_LEAST_ROWS, _MOST_ROWS = 10, 10**7
-_TURNS = 12
-_STEPS = 12
-# A simulated power this near to the target, about one standard error, ends the search.
-_NEAR = 0.02
+_LEAST_ROWS, _STEPS = 10, 12
 
 
 @suggests_keywords
@@ -253,8 +249,10 @@ class _Plan(NamedTuple):
             return omnibus_power(cells, truth, 1 - self.level, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
 
         target = f"{title} {value:g} detected with probability {self.power:g}"
-        strength = law.strength(moved(law.score, slope, shift))
-        return _Criterion("omnibus test", target, _detection_size(simulated, strength, self.level, self.power))
+        # As many rows as the best single test would need.
+        first = (self.z + max(float(ndtri(self.power)), 0.0)) ** 2 / law.strength(moved(law.score, slope, shift))
+        size = rows_for(simulated, self.power, first, least=_LEAST_ROWS, times=2, draws=_DRAWS)
+        return _Criterion("omnibus test", target, None if size is None else _two_digits(max(size, _LEAST_ROWS)))
 
     def acceptance(self, margin: float) -> _Criterion:
         """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
@@ -292,7 +290,7 @@ class _Plan(NamedTuple):
                 "for the one given, the rest for that of the scores."
             )
         if None in sizes:
-            notes.append(f"–: more than {_MOST_ROWS:,} rows; the test has hardly any power.")
+            notes.append(f"–: more than {MOST_ROWS:,} rows; the test has hardly any power.")
         return ValidationSize(
             max((size for size in sizes if size is not None), default=0),
             tuple(one.title for one in found),
@@ -309,37 +307,6 @@ class _Plan(NamedTuple):
 
 def _report_step(report: Report, steps: Iterator[int], before: int, total: int) -> None:
     report(before + next(steps), total)
-
-
-def _detection_size(simulated: Callable[[int], float], strength: float, level: float, power: float) -> int | None:
-    """Rows at which a simulated power is near the target, rounded up to two digits; None if there are too many.
-
-    Near the target, the normal quantile of the power grows linearly with the root of n.
-    """
-    quantile, target = float(ndtri((1 + level) / 2)), float(ndtri(power))
-    n = ((quantile + max(target, 0.0)) ** 2) / strength
-    slopes: list[float] = []
-    for _ in range(_TURNS):
-        if n > _MOST_ROWS:
-            return None
-        n = max(_LEAST_ROWS, math.ceil(n))
-        share = simulated(n)
-        clear = min(max(share, 0.5 / _DRAWS), 1 - 0.5 / _DRAWS)
-        slope = (float(ndtri(clear)) + quantile) / math.sqrt(n)
-        if abs(share - power) < 0.15 and share == clear:
-            slopes.append(slope)
-        if abs(share - power) <= _NEAR and len(slopes) > 1:
-            break
-        wanted = ((target + quantile) / slope) ** 2 if slope > 0 else math.inf
-        if share == 1:  # any greater number of rows has this share, too
-            wanted = min(wanted, n / 2)
-        step = min(max(wanted, n / 4), 4 * n)
-        if n == _LEAST_ROWS and step < n:
-            return _LEAST_ROWS
-        n = step
-    if slopes:
-        n = ((target + quantile) / (sum(slopes) / len(slopes))) ** 2
-    return _two_digits(max(n, _LEAST_ROWS))
 
 
 def _slope_size(law: ScoreLaw, se: float) -> float:
