@@ -312,7 +312,10 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         return Answer(question, *_doubt(model, provenance))
     if code == "too-few-rows" and power is not None and power.rows_needed is not None:
         more = max(0, power.rows_needed - model.summary.n)
-        detail = f"{_round(more)} more, to notice an error that matters. Until then, leave the scores as they are."
+        until = "leave the scores as they are"
+        if model.remedies is not None and best is not None and best.name == model.remedies.best:
+            until = f"{best.name} would probably help: it is better in {in_ten(best.chance)} new samples of this size"
+        detail = f"{_round(more)} more, to notice an error that matters. Until then, {until}."
         return Answer(question, f"Collect about {_round(power.rows_needed)} rows", detail, {"rows": power.rows_needed})
     if code in _ADVICE:
         command = provenance.commands.get(model.name, "") if code == "undetermined" else ""

@@ -12,6 +12,7 @@ from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
 from trueness._input.sample import row_weights
 from trueness._numerics.multinomial import log_softmax
+from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._auto_candidates import (
     MATRIX_CANDIDATES,
     AutoFit,
@@ -24,17 +25,6 @@ from trueness.recalibrate._auto_candidates import (
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
 from trueness.recalibrate._calibrator import Calibrator, check_flag, with_parameters
 from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
-from trueness.recalibrate._formula import (
-    Linear,
-    LogOdds,
-    Logs,
-    PythonOnly,
-    Softmax,
-    joined,
-    line,
-    weighted_curve,
-    weighted_linear,
-)
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import Field, array, meets, names_of, number
 from trueness.typing import ArrayLike, Floats, Ints
@@ -208,28 +198,26 @@ class AutoCalibration(LogitMap):
             plan = plan._replace(cluster=None if plan.cluster is None else np.repeat(plan.cluster, times))
         return fit_matrix(Rows(z, y, w), plan)
 
-    def _formula(self) -> LogOdds | Softmax | PythonOnly:
+    def _formula(self) -> formulas.LogOdds | formulas.Softmax | formulas.PythonOnly:
         n = self.n_classes_
         if n is None:
             shapes: Any = vector_shapes(self.reach_, self.knots_).values()  # type: ignore[arg-type]  # of a vector
             curves = [shape.curve(theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
-            every = [line(0, 1), *curves, joined(*self.points_)]  # type: ignore[misc]  # two rows
-            return self._log_odds(weighted_curve(zip(self.weights_, every, strict=True)))
+            every = [formulas.line(0, 1), *curves, formulas.joined(*self.points_)]  # type: ignore[misc]  # two rows
+            return self._log_odds(formulas.weighted_curve(zip(self.weights_, every, strict=True)))
         parametric = zip(self.candidates_[1:], self.curves_, strict=True)
-        linears = [Linear(), *(MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric)]
-        linear = weighted_linear(zip(self.weights_, linears, strict=True), n)
+        linears = [formulas.Linear(), *(MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric)]
+        linear = formulas.weighted_linear(zip(self.weights_, linears, strict=True), n)
         if not self.limits or self.from_logits:
-            return Softmax(self._logs(normalized=True), linear)
+            return formulas.Softmax(self._logs(normalized=True), linear)
 
         def zeros_stay(p: NDArray[Any]) -> Floats:
             zero = p == 0
-            found = Softmax(Logs(normalized=True), linear)(np.where(zero, self.eps_, p.astype(np.float64)))
-            if zero.any():
-                found[zero] = 0
-                found /= found.sum(axis=1, keepdims=True)
-            return found
+            moved = np.where(zero, self.eps_, p.astype(np.float64))
+            found = np.where(zero, 0.0, formulas.Softmax(formulas.Logs(normalized=True), linear)(moved))
+            return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-        return PythonOnly(zeros_stay, "with limits=True, which class wins depends on which others are 0")
+        return formulas.PythonOnly(zeros_stay, "with limits=True, which class wins depends on which others are 0")
 
     @property
     def chance_(self) -> float:

@@ -12,18 +12,7 @@ from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
-from trueness.recalibrate._cross_fit import (
-    Folds,
-    Gain,
-    clustered_gain,
-    deal_folds,
-    deal_rows,
-    design_effect,
-    held_out_weights,
-    mean_gain,
-    mixture_weights,
-    number_of_deals,
-)
+from trueness.recalibrate import _cross_fit as cross_fit
 from trueness.recalibrate._formula import Linear, joined, own_log_odds
 from trueness.recalibrate._logit_map import Bend, Line, LogitCells, LogitShape, LogScores, Spline, spline_knots
 from trueness.recalibrate._structured import Structure, fit_structured
@@ -35,7 +24,7 @@ _MOST_CLASSES = 100
 # With more entries than this, all but the temperature is learnt from some of the rows.
 _MOST_ENTRIES = 5_000_000
 _MAX_ITER = 100
-_NO_GAIN = Gain(0.0, -np.inf, np.inf)
+_NO_GAIN = cross_fit.Gain(0.0, -np.inf, np.inf)
 
 
 def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
@@ -67,8 +56,8 @@ class AutoFit(NamedTuple):
     names: tuple[str, ...]
     curves: tuple[Floats, ...]
     weights: Floats
-    gain: Gain
-    brier_gain: Gain
+    gain: cross_fit.Gain
+    brier_gain: cross_fit.Gain
 
 
 def fit_vector(
@@ -78,7 +67,7 @@ def fit_vector(
 
     The first candidate leaves the scores alone.
     """
-    folds = deal_folds(cells, y, w, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
+    folds = cross_fit.deal_folds(cells, y, w, plan.cluster, plan.folds, cross_fit.number_of_deals(plan.rows_worth))
     weight, events = folds.training()
     knots = spline_knots(cells.z, cells.weight, _KNOTS)
     shapes = vector_shapes(cells.reach, knots)
@@ -96,11 +85,11 @@ def fit_vector(
 
 
 def _weigh_vector(
-    log_odds: Floats, folds: Folds, cells: LogitCells, y: Ints, w: Floats | None, plan: Plan
-) -> tuple[Floats, list[Gain]]:
+    log_odds: Floats, folds: cross_fit.Folds, cells: LogitCells, y: Ints, w: Floats | None, plan: Plan
+) -> tuple[Floats, list[cross_fit.Gain]]:
     """Weights of candidates from held-out log-odds (candidates, deals, folds, cells), and gains of their mixture."""
     if folds.number < 2:  # nothing can be held out
-        return mixture_weights(np.zeros(log_odds.shape[0])), [_NO_GAIN] * 2
+        return cross_fit.mixture_weights(np.zeros(log_odds.shape[0])), [_NO_GAIN] * 2
     loss = folds.events * np.logaddexp(0, -log_odds) + folds.others * np.logaddexp(0, log_odds)
     loss = loss.sum(axis=3)
 
@@ -112,15 +101,17 @@ def _weigh_vector(
     effect, row_weight = 1.0, np.ones(y.size) if w is None else w
     if plan.cluster is not None:
         best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
-        effect = design_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), row_weight, plan.cluster)
-    mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
+        effect = cross_fit.design_effect(
+            at_rows(_differences(log_odds[0], log_odds[best])[0]), row_weight, plan.cluster
+        )
+    mixed = np.einsum("cdf,cdfm->dfm", cross_fit.held_out_weights(loss, effect), log_odds)
     every = _differences(log_odds[0], mixed)
     if plan.cluster is not None:
-        gains = [clustered_gain(at_rows(one), row_weight, plan.cluster, plan.level) for one in every]
+        gains = [cross_fit.clustered_gain(at_rows(one), row_weight, plan.cluster, plan.level) for one in every]
     else:
         weight = np.concatenate([folds.events, folds.others]) / folds.deals
-        gains = [mean_gain(np.concatenate(one), weight, plan.level, plan.rows_worth) for one in every]
-    return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
+        gains = [cross_fit.mean_gain(np.concatenate(one), weight, plan.level, plan.rows_worth) for one in every]
+    return cross_fit.mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
 
 
 def _differences(plain: Floats, mixed: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
@@ -208,7 +199,7 @@ def fit_matrix(rows: Rows, plan: Plan) -> AutoFit:
     """Fit the candidates on all rows and without each fold, and weigh them."""
     every, cluster, worth = rows, plan.cluster, plan.rows_worth
     if rows.z.size > _MOST_ENTRIES:
-        some = deal_rows(rows.z, rows.y, rows.w, cluster, math.ceil(rows.z.size / _MOST_ENTRIES), 1)[0] == 0
+        some = cross_fit.deal_rows(rows.z, rows.y, rows.w, cluster, math.ceil(rows.z.size / _MOST_ENTRIES), 1)[0] == 0
         rows, worth = rows.take(some), worth * float(rows.w[some].sum() / rows.w.sum())
         cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
     few = rows.z.shape[1] <= _MOST_CLASSES
@@ -217,21 +208,21 @@ def fit_matrix(rows: Rows, plan: Plan) -> AutoFit:
     curves = [one.fit(every if i == 0 else rows) for i, one in enumerate(candidates)]
     known = ("identity", *names), tuple(curves)
     if plan.folds < 2:  # nothing can be held out
-        return AutoFit(*known, mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
-    dealt = deal_rows(rows.z, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
+        return AutoFit(*known, cross_fit.mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
+    dealt = cross_fit.deal_rows(rows.z, rows.y, rows.w, cluster, plan.folds, cross_fit.number_of_deals(worth))
     deals = [_held_out(rows, candidates, fold) for fold in dealt]
     loss = np.stack([one.loss for one in deals], axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
-    effect = 1.0 if cluster is None else design_effect(deals[0].own[0] - deals[0].own[best], rows.w, cluster)
-    weights = held_out_weights(loss, effect)
+    effect = 1.0 if cluster is None else cross_fit.design_effect(deals[0].own[0] - deals[0].own[best], rows.w, cluster)
+    weights = cross_fit.held_out_weights(loss, effect)
     differences = np.mean([one.differences(rows.y, weights[:, i]) for i, one in enumerate(deals)], axis=0)
     gains = [
-        mean_gain(one, rows.w, plan.level, worth)
+        cross_fit.mean_gain(one, rows.w, plan.level, worth)
         if cluster is None
-        else clustered_gain(one, rows.w, cluster, plan.level)
+        else cross_fit.clustered_gain(one, rows.w, cluster, plan.level)
         for one in differences
     ]
-    return AutoFit(*known, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
+    return AutoFit(*known, cross_fit.mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
 
 
 class _Held(NamedTuple):

@@ -22,18 +22,7 @@ from trueness._input.arguments import is_number
 from trueness._keywords import suggests_keywords
 from trueness._version import __version__
 from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, remedies, warn
-from trueness.recalibrate._calibration_set import (
-    REMEDIES,
-    CalibrationSet,
-    Scale,
-    Shape,
-    accept_rows,
-    accept_scores,
-    check_column_order,
-    column_names,
-    score_names,
-    single_column,
-)
+from trueness.recalibrate import _calibration_set as calibration
 from trueness.recalibrate._formula import Map
 from trueness.recalibrate._onnx import onnx_of
 from trueness.recalibrate._saving import Savable
@@ -44,7 +33,7 @@ Class = TypeVar("Class", bound=type)
 
 _FINGERPRINT_ROWS = 1 << 9
 
-_REMEDIES = REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}
+_REMEDIES = calibration.REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}
 _REMEDIES_OF_LOGITS = _REMEDIES | {
     "from-logits": Remedy("input-logits", "These look like logits: use `from_logits=True` if they are.")
 }
@@ -89,7 +78,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     __metadata_request__transform: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
 
-    _shape: ClassVar[Shape] = "vector"
+    _shape: ClassVar[calibration.Shape] = "vector"
     _shared_parameters: ClassVar[dict[str, str]] = {}
 
     # `_saving.COMMON` says what these are.
@@ -113,7 +102,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
             cls.fit = suggests_keywords(vars(cls)["fit"])  # type: ignore[method-assign]  # the same signature
 
     @property
-    def _scale(self) -> Scale:
+    def _scale(self) -> calibration.Scale:
         """Whether scores are probabilities or logits."""
         return "probabilities"
 
@@ -149,14 +138,14 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         """
         self._check_parameters()
         options: Any = {"labels": labels, "pos_label": pos_label, "scale": self._scale, "shape": self._shape}
-        y_prob = single_column(y_prob)
+        y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
-            rows = accept_rows(y_prob, y_true, sample_weight, **options)
+            rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)
         self.n_rows_ = rows.y.size
         self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
         self.classes_ = rows.classes
-        self.columns_ = None if rows.classes is None else column_names(y_prob)
-        self.score_names_ = score_names(y_prob)
+        self.columns_ = None if rows.classes is None else calibration.column_names(y_prob)
+        self.score_names_ = calibration.score_names(y_prob)
         name = getattr(y_true, "name", None)
         self.label_name_ = name if isinstance(name, str) else None
         self.date_, self.version_ = datetime.now(UTC).date().isoformat(), __version__
@@ -260,11 +249,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     def _accept(self, y_prob: ArrayLike) -> NDArray[Any]:
         """Checked scores; warns if they are the ones it was fitted on."""
         check_is_fitted(self)
-        y_prob = single_column(y_prob)
+        y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
-            p = accept_scores(y_prob, scale=self._scale, classes=self.n_classes_)
+            p = calibration.accept_scores(y_prob, scale=self._scale, classes=self.n_classes_)
         if self.classes_ is not None:
-            check_column_order(column_names(y_prob), self.columns_, self.classes_)
+            calibration.check_column_order(calibration.column_names(y_prob), self.columns_, self.classes_)
         if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self.seen_:
             warn(
                 f"These are the {self.n_rows_:,} rows that the calibrator was fitted on: an error measured on them "
@@ -281,7 +270,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         """Raise if a parameter does not meet its demand; as usual in scikit-learn, `fit` checks, not `__init__`."""
 
     @abstractmethod
-    def _fit(self, rows: CalibrationSet) -> None: ...
+    def _fit(self, rows: calibration.CalibrationSet) -> None: ...
 
     @abstractmethod
     def _formula(self) -> Map:

@@ -14,21 +14,11 @@ from trueness._tally.cells import Cells
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import MOST_BINS, EqualWidth
 from trueness.errors import FewRowsWarning, InputError, TiedScoresWarning, warn
+from trueness.recalibrate import _planning as planning
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._fitted_guarantee import FittedBins, guarantee_of
 from trueness.recalibrate._formula import PythonOnly, Steps
-from trueness.recalibrate._planning import (
-    DELTA,
-    SCHEMES,
-    Bound,
-    Scheme,
-    checked_split,
-    cut_rows,
-    max_bins,
-    sample_size,
-    usual_bins,
-)
 from trueness.recalibrate._saving import Field, array, boolean, fractions, one_of, whole
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
@@ -102,7 +92,7 @@ class HistogramBinning(Calibrator):
     """
 
     _state: ClassVar = {
-        "scheme": Field("how the bins were made", one_of(SCHEMES)),
+        "scheme": Field("how the bins were made", one_of(planning.SCHEMES)),
         "n_bins": Field("number of bins", whole(1)),
         "n": Field("number of rows; a row of weight 2 counts twice", whole(1)),
         "edges": Field(
@@ -128,13 +118,13 @@ class HistogramBinning(Calibrator):
     }
 
     n_bins: int | Literal["auto"] = field(default=10, kw_only=False)
-    scheme: Scheme = field(default="umd", kw_only=False)
+    scheme: planning.Scheme = field(default="umd", kw_only=False)
     epsilon: float | None = None
     alpha: float = 0.1
     split: float = 0.5
     seed: int | np.random.Generator | None = None
 
-    def guarantee(self, alpha: float = 0.1, *, bound: Bound = "hoeffding") -> Guarantee:
+    def guarantee(self, alpha: float = 0.1, *, bound: planning.Bound = "hoeffding") -> Guarantee:
         """A bound on the distance between predictions and the event rates of their bins.
 
         Parameters
@@ -173,9 +163,9 @@ class HistogramBinning(Calibrator):
         return guarantee_of(bins._replace(**arrays), alpha, bound)
 
     def _check_parameters(self) -> None:
-        checked_word(self.scheme, "scheme", SCHEMES)
+        checked_word(self.scheme, "scheme", planning.SCHEMES)
         checked_fraction(self.alpha, "alpha")
-        checked_split(self.split, self.scheme)
+        planning.checked_split(self.split, self.scheme)
         check_seed(self.seed)
         if self.n_bins != "auto":
             checked_whole(self.n_bins, "n_bins", MOST_BINS)
@@ -232,7 +222,7 @@ class HistogramBinning(Calibrator):
         wanted = self._requested_bins(n)
         most = MOST_BINS if self.scheme == "fixed-width" else max(1, n // 2)
         if self.scheme == "split":
-            most = min(most, cut_rows(n, self.split) + 1)
+            most = min(most, planning.cut_rows(n, self.split) + 1)
         if wanted > most:
             few = f"{n:,} rows are too few for {wanted:,} bins with a label each"
             warn(f"{few}; {most:,} bins are used.", FewRowsWarning)
@@ -242,11 +232,11 @@ class HistogramBinning(Calibrator):
         if self.n_bins != "auto":
             return int(self.n_bins)
         if self.epsilon is None:
-            return min(usual_bins(n), MOST_BINS)
+            return min(planning.usual_bins(n), MOST_BINS)
         options = {"alpha": self.alpha, "scheme": self.scheme, "split": self.split}
-        most = max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
+        most = planning.max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
         if most == 0:
-            least = sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
+            least = planning.sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
             needs = f"an epsilon of {self.epsilon:g} needs {least:,} rows for a single bin"
             raise InputError("epsilon", f"must be larger: with alpha = {self.alpha:g}, {needs}", f"got {n:,}")
         return min(most, MOST_BINS)
@@ -269,7 +259,7 @@ class HistogramBinning(Calibrator):
         rng = _generator(self.seed, _FIT) if self.scheme in ("split", "randomized") else None
         if self.scheme == "split":
             assert rng is not None
-            cuts = split_cuts(cells, self.n_bins_, cut_rows(self.n_, self.split), rng)
+            cuts = split_cuts(cells, self.n_bins_, planning.cut_rows(self.n_, self.split), rng)
         else:
             cuts = rank_cuts(cells, self.n_bins_, rng)
         self.edges_, self.ties_, self.counts_ = cuts.edges, cuts.ties, cuts.counts
@@ -282,7 +272,7 @@ class HistogramBinning(Calibrator):
             self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / self.counts_[below]
         elif self.scheme == "randomized":
             assert rng is not None
-            self.values_ = (self.values_ + DELTA * rng.random(self.n_bins_)) / (1 + DELTA)
+            self.values_ = (self.values_ + planning.DELTA * rng.random(self.n_bins_)) / (1 + planning.DELTA)
 
     def _fit_fixed(self, rows: CalibrationSet) -> None:
         bins = bins_of_rows(Sample(rows.y, rows.p, rows.w), EqualWidth(self.n_bins_))

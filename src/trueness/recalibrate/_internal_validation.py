@@ -22,17 +22,9 @@ from trueness.errors import InputError, TruenessWarning, warn
 from trueness.infer._panel import panel, panel_values
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.measure._flexible_curve import FlexibleMethod
+from trueness.recalibrate import _classifier as classifiers
 from trueness.recalibrate._calibration_set import group_codes
 from trueness.recalibrate._calibrator import warn_once
-from trueness.recalibrate._classifier import (
-    base_scores,
-    check_classifier,
-    check_cv,
-    checked_weights,
-    rows_and_classes,
-    split_rows,
-    takes_groups,
-)
 from trueness.results import Estimate, Panel, Validation
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
@@ -206,10 +198,10 @@ def _training_rows(
             remedy="`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new rows.",
         )
     try:
-        check_classifier(estimator)
+        classifiers.check_classifier(estimator)
     except InputError as error:
         raise error.but(demand="must be a classifier such as `LogisticRegression()`") from None
-    X, y, classes = rows_and_classes(X, y)
+    X, y, classes = classifiers.rows_and_classes(X, y)
     known = classes.tolist()
     if len(known) != 2:
         one = "Validate one class against the rest: `validate(estimator, X, y == one_class)`." if len(known) > 2 else ""
@@ -217,7 +209,7 @@ def _training_rows(
     if pos_label is not None and pos_label not in known:
         raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
     event = 1 if pos_label is None else known.index(pos_label)
-    w = checked_weights(sample_weight, y.size)
+    w = classifiers.checked_weights(sample_weight, y.size)
     takes = has_fit_parameter(estimator, "sample_weight")
     if w is not None and not takes:
         name = type(estimator).__name__
@@ -235,22 +227,22 @@ def _fitted_scores(estimator: Any, rows: _Rows, train: Ints | None, test: Ints |
     if not hasattr(fitted, "predict_proba"):
         got = f"{type(estimator).__name__} has none"
         raise InputError("estimator", "must have `predict_proba`", got, remedy="Wrap it in `tn.CalibratedClassifier`.")
-    matrix = base_scores(
+    matrix = classifiers.base_scores(
         fitted, rows.X if test is None else _safe_indexing(rows.X, test), rows.classes, "probabilities", matrix=True
     )
     return np.asarray(matrix[:, rows.event])
 
 
 def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> list[tuple[Ints, Ints]]:
-    check_cv(cv)
+    classifiers.check_cv(cv)
     state = int(rng.integers(2**31)) if shuffle else None
     if cv is None or isinstance(cv, int | np.integer):
         kind = StratifiedKFold if rows.group is None else StratifiedGroupKFold
         cv = kind(_FOLDS if cv is None else int(cv), shuffle=shuffle, random_state=state)
-    if takes_groups(cv) and rows.group is None:
+    if classifiers.takes_groups(cv) and rows.group is None:
         raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
-    arguments = {"groups": rows.group} if takes_groups(cv) else {}  # others warn that they ignore groups
-    folds = split_rows(cv, rows.X, rows.y, arguments)
+    arguments = {"groups": rows.group} if classifiers.takes_groups(cv) else {}  # others warn that they ignore groups
+    folds = classifiers.split_rows(cv, rows.X, rows.y, arguments)
     if not folds:
         raise InputError("cv", "must have at least one fold", "it has none")
     _check_folds(folds, rows)

@@ -9,7 +9,7 @@ from trueness._tally.rules import BinsLike, Distinct, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, warn
 from trueness.results import ValidityCurve
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, RowOptions
 
 _FEW = 5
 _DIGITS = 12
@@ -81,7 +81,7 @@ def validity_curve(
     # Classes have all rows each and count equally, top labels as often as they are predicted.
     weight, events, score = (np.concatenate(column).astype(np.float64) for column in zip(*every, strict=True))
     # Gaps that are equal but for rounding, as those of two complementary classes, are one jump.
-    gaps: Floats = np.round(np.abs(events / weight - score), _DIGITS)
+    gaps = np.asarray(np.round(np.abs(events / weight - score), _DIGITS), np.float64)
     jumps, at = np.unique(gaps, return_inverse=True)
     total = np.cumsum(np.bincount(at, weights=weight))
     return ValidityCurve(jumps, total / total[-1], sums.n, at.size, sums.kind)
