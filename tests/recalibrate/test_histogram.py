@@ -411,3 +411,17 @@ def test_randomized_values_are_moved_by_less_than_delta_and_differ():
     off = moved.values_ * (1 + DELTA) - plain.values_
     assert ((off > 0) & (off < DELTA)).all()
     assert np.unique(off.round(14)).size == 5
+
+
+def test_with_boundary_rows_every_bin_but_the_last_has_one():
+    """Of eight rows, the third and the sixth are boundaries, and count in the bins below."""
+    fitted = HistogramBinning(3, "original").fit(np.arange(1, 9) / 10, [0, 1, 1, 0, 0, 1, 1, 1])
+    assert fitted.counts_.tolist() == [3, 3, 2]
+    assert fitted.values_ == pytest.approx([2 / 3, 1 / 3, 1])
+
+
+def test_bins_between_equal_edges_have_no_part_in_warning_and_guarantee():
+    with pytest.warns(FewRowsWarning, match="1 of 4 bins has no labels"):  # the one below 0.2
+        fitted = HistogramBinning(4, "split", seed=0).fit([0.2] * 10 + [0.6] * 10, [0, 1] * 5 + [1] * 10)
+    assert (np.diff(fitted.edges_) == 0).sum() == 1
+    assert fitted.guarantee().n_bins == 3

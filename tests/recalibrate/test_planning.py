@@ -342,3 +342,7 @@ def test_no_bins_are_found_for_errors_that_no_number_of_labels_achieves():
         max_bins(10**9, 5e-4, bound="exact")
     with pytest.raises(InputError, match="`epsilon` must exceed δ = 1e-09"):
         sample_size(2, 1e-9, scheme="randomized")
+
+
+def test_two_rows_are_enough_for_one_bin_of_a_large_error():
+    assert sample_size(1, 0.9, scheme="split", alpha=0.5) == 2

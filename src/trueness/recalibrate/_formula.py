@@ -309,7 +309,7 @@ def weighted_linear(terms: Iterable[tuple[float, Linear]], n: int) -> Linear:
             own, own_shift = one.plain(n)
             matrix, shift = matrix + weight * own, shift + weight * own_shift
             if one.beta is not None:
-                beta, beta_weight = one.beta, float(weight) * one.beta_weight
+                beta, beta_weight = one.beta, float(weight)
     return Linear(matrix, shift, beta=beta, beta_weight=beta_weight)
 
 
