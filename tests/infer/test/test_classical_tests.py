@@ -112,8 +112,8 @@ def test_rows_are_redrawn_below_25_expected_events(method):
         y = (np.arange(n) % 100 == 0).astype(int)
         found = calibration_test(y, np.full(n, 0.01), method=method, seed=0)
         assert ("sets of labels were drawn" in found.assumptions) == drawn
-        weighted = calibration_test(y, np.full(n, 0.01), method=method, sample_weight=np.full(n, 0.5))
-        assert ("may be too small" in weighted.assumptions) == drawn
+        weighted = calibration_test(y, np.full(n, 0.01), method=method, sample_weight=np.full(n, 0.5), seed=0)
+        assert ("sets of labels were drawn" in weighted.assumptions) == drawn
     # A thousand rows of 1/2 and ten of 0.01: only these tilt the line or change the expected Brier score.
     p, y = np.repeat([0.01, 0.5], [10, 1_000]), np.arange(1_010) % 2
     assert "sets of labels were drawn" in calibration_test(y, p, method=method, seed=0).assumptions
@@ -137,17 +137,18 @@ def test_hosmer_lemeshow_is_the_sum_over_groups(fitted, freedom):
 
 @pytest.mark.parametrize("scale", [1, 0.5, 3.5])
 def test_groups_whose_events_have_a_variance_of_5_are_judged_by_chi_square(scale):
-    """20 rows of score 1/2; with 19 labels are redrawn or, for weights that cannot be, the result is qualified."""
-    caveat = "Few events or non-events are expected, so the p-value may be too small."
+    """20 rows of score 1/2; with 19 labels are redrawn, and always if weights do not count rows."""
     for n, enough in ((20, True), (19, False)):
         y, p = np.arange(n + 40) % 2, np.repeat([0.5, 0.25], [n, 40])
         w = np.full(n + 40, scale)
         found = calibration_test(y, p, method="hosmer-lemeshow", bins=tn.Distinct(), sample_weight=w, seed=0)
         groups = [(w * (y - p))[p == s].sum() ** 2 / (w**2 * p * (1 - p))[p == s].sum() for s in (0.5, 0.25)]
         assert found.statistic == pytest.approx(sum(groups))
-        assert ("2 degrees of freedom" in found.assumptions) == (enough or scale != 1)
-        assert (caveat in found.assumptions) == (not enough and scale != 1)
-        if enough:
+        assert ("sets of labels were drawn" in found.assumptions) == (not enough or scale != 1)
+        assert ("2 degrees of freedom. Every group that counts has several" in found.assumptions) == (
+            enough and scale == 1
+        )
+        if enough and scale == 1:
             assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 2))
 
 
@@ -156,9 +157,22 @@ def test_a_group_of_certain_scores_adds_nothing_unless_a_label_contradicts_it():
     test = partial(calibration_test, method="hosmer-lemeshow", bins=tn.Distinct())
     found, alone = test(y, p), test(y[30:], p[30:])
     assert (found.statistic, found.pvalue) == pytest.approx((alone.statistic, alone.pvalue))
-    assert "2 degrees of freedom" in found.assumptions
+    assert "2 degrees of freedom. Every group that counts has several" in found.assumptions
+    assert "3 of them. 1 with scores of only 0 or only 1 leave nothing to chance and do not count." in found.assumptions
     y[0] = 1
     assert (test(y, p).statistic, test(y, p).pvalue) == (math.inf, 0)
+
+
+@pytest.mark.slow
+def test_hosmer_lemeshow_keeps_its_level_if_weights_are_not_counts():
+    """With the chi-squared distribution 0.057 were rejected at 0.01."""
+    rng, runs, found = np.random.default_rng(3), 500, []
+    for _ in range(runs):
+        p, w = rng.random(300), rng.lognormal(0, 1.5, 300)
+        y = (rng.random(300) < p).astype(int)
+        found.append(calibration_test(y, p, method="hosmer-lemeshow", sample_weight=w, seed=rng).pvalue)
+    for level in (0.01, 0.05, 0.1):
+        assert abs(np.mean(np.array(found) <= level) - level) <= 3.5 * math.sqrt(level * (1 - level) / runs)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
@@ -100,7 +100,7 @@ def test_its_tests_are_those_of_calibration_test(weights):
 @pytest.mark.parametrize("method", ["ks", "kuiper"])
 def test_the_path_is_scaled_by_its_null_deviation(method):
     y, p = (np.tile(column, 100) for column in BY_HAND)
-    found = calibration_test(y, p, method=method)
+    found = getattr(cumulative_walk(y, p), method)
     scaled = 80 / math.sqrt(100 * (0.16 + 0.21 + 0.24 + 0.24))
     assert found.statistic == pytest.approx(0.8 / 4)
     assert f"Statistic / null deviation: {scaled:.4g}." in found.assumptions
@@ -126,6 +126,30 @@ def test_scores_of_0_and_1_are_certain():
     assert (agrees.reach, agrees.half.tolist()) == (0, [0, 0, 0])
     assert (wrong.ks.pvalue, wrong.kuiper.pvalue, wrong.ks.statistic) == (0, 0, pytest.approx(1 / 3))
     assert "Statistic / null deviation: inf." in wrong.ks.assumptions
+
+
+def test_two_columns_are_walked_as_they_are_tested():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y, both = (rng.random(400) < p).astype(int), np.column_stack([1 - p, p])
+    for method in ("ks", "kuiper"):
+        assert getattr(cumulative_walk(y, both), method).pvalue == calibration_test(y, both, method=method).pvalue
+    assert cumulative_walk(y, both).score[-1] == p.max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [2, 5, 11])
+def test_few_distinct_scores_are_rejected_as_often_as_others(values):
+    """Paths of few steps reach less far than Brownian motion: 0.02 to 0.03 were rejected at 0.05."""
+    rng, runs = np.random.default_rng(5), 600
+    score, found = (np.arange(values) + 0.5) / values, {"ks": 0, "kuiper": 0}
+    for _ in range(runs):
+        p = rng.choice(score, 400)
+        y = (rng.random(400) < p).astype(int)
+        for method in found:
+            found[method] += calibration_test(y, p, method=method, seed=rng).pvalue <= 0.05
+    assert min(found.values()) >= binom.ppf(1e-3, runs, 0.045)
+    assert max(found.values()) <= binom.isf(1e-3, runs, 0.05)
 
 
 def test_the_top_label_of_a_matrix_is_walked():

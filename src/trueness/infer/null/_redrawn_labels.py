@@ -4,6 +4,7 @@ Two forms: counts of events for many draws at once, for statistics that are arra
 tallies one at a time, for any function of a tally (:class:`Redraw`).
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -59,26 +60,38 @@ def monte_carlo_outcome(
     `statistic` maps hits of the cells to an array of shape (draws,); `rows` and `detail` are the first and the last
     part of the assumptions.
     """
-    cells, resamples = require_counts(cells, "redrawing labels"), options.resamples or 999
+    resamples = options.resamples or 999
     (observed,) = statistic([cells.events[:, np.newaxis]])
-    drawn = [statistic(hits) for hits in label_batches(*count_entries(cells), resamples, options.rng)]
+    drawn = [statistic(hits) for hits in _event_batches(cells, options, resamples)]
     pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
     level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
     return Outcome(float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1))
 
 
+def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[Hits]:
+    """Drawn events of each cell: one label per row, times its weight."""
+    entries = options.entries
+    if cells.whole or entries is None:
+        yield from label_batches(*count_entries(require_counts(cells, "redrawing labels")), resamples, options.rng)
+        return
+    first = np.searchsorted(entries.z, cells.score)
+    for (hits,) in label_batches(entries.z[:, np.newaxis], entries.rows, resamples, options.rng):
+        yield [np.add.reduceat(hits * entries.weight[:, np.newaxis], first, axis=0)]
+
+
 def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
     """The options, with 999 draws if none were requested and the limiting distribution is not accurate.
 
-    Labels of weights that are not whole numbers cannot be drawn, and very many are not.
+    Sums of rows with different weights at one score cannot be drawn, and very many labels are not.
     """
-    affordable = cells.whole and cells.size * 999 <= _MOST_LABELS
+    size = options.entries.rows.size if options.entries is not None else cells.size if cells.whole else math.inf
+    affordable = size * 999 <= _MOST_LABELS
     return options if options.resamples or accurate or not affordable else options._replace(resamples=999)
 
 
 def caveat(*, accurate: bool) -> str:
     """What the assumptions add if labels should have been redrawn and were not."""
-    return "" if accurate else " Few events or non-events are expected, so the p-value may be too small."
+    return "" if accurate else " The approximation is not accurate here, and the p-value may be too small."
 
 
 def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:

@@ -19,10 +19,10 @@ from trueness.infer.interval._analytic import analytic
 from trueness.infer.test._classical_tests import cox, hosmer_lemeshow, spiegelhalter
 from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
 from trueness.infer.test._cumulative import ks, kuiper
-from trueness.infer.test._method import Options, Outcome, Test, require_counts, significance
+from trueness.infer.test._method import Entries, Options, Outcome, Test, require_counts, significance
 from trueness.infer.test._omnibus import omnibus
 from trueness.infer.test._omnibus_matrix import joint_outcome, matrix_outcome, parts_test
-from trueness.infer.test._omnibus_statistics import Entries, entries_of_equal_weights, entries_of_rows
+from trueness.infer.test._omnibus_statistics import entries_of_equal_weights, entries_of_rows, have_equal_weights
 from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, several_scores, t_cal
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
@@ -181,11 +181,13 @@ def calibration_test(
     **Limiting distributions** need enough rows that influence the statistic. 'ks', 'kuiper', 'spiegelhalter' and 'cox'
     therefore redraw labels, 999 times, unless Lyapunov's ratio
     :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}` of each sum :math:`\sum c (y - p)` that they use is at
-    most 0.2; for c = 1 and rare events this means at least 25 expected events. 'hosmer-lemeshow' redraws unless the
-    variance of the events is at least 5 in every group. Weights that are not whole numbers keep the approximation, and
-    so do more than 2·10⁸ labels; `assumptions` then warns. 'analytic' never
-    redraws: at 0.01 it rejects three times too often for uniform scores, at any n, and never for rare events, because
-    its null deviation assumes that scores fill [0, 1].
+    most 0.2; for c = 1 and rare events this means at least 25 expected events. 'ks' and 'kuiper' also redraw if few
+    distinct scores carry the variance, :math:`(\sum v)^2 / \sum v^2 < 100` for the variances v of their events: a path
+    of few steps reaches less far than Brownian motion. 'hosmer-lemeshow' redraws unless weights count rows and the
+    variance of the events is at least 5 in every group. More than 2·10⁸ labels keep the approximation, and so do sums
+    whose rows of one score have different weights; `assumptions` then warns. 'analytic' never redraws: at 0.01 it
+    rejects three times too often for uniform scores, at any n, and never for rare events, because its null deviation
+    assumes that scores fill [0, 1].
 
     **Too good to be true.** `too_good` is small if the labels agree with the scores better than independent labels
     would: the same statistics, each ranked from below, combined in the same way, with an exact level of its own.
@@ -214,7 +216,8 @@ def calibration_test(
 
     **Weights** that are whole numbers count rows. With other weights 'omnibus' draws one label per row and weighs its
     statistics; if only sums are passed, rows of one score must have equal weights. 'ks', 'kuiper', 'spiegelhalter',
-    'cox' and 'hosmer-lemeshow' use the null variance :math:`\sum w^2 p (1 - p)`; the others refuse such weights.
+    'cox' and 'hosmer-lemeshow' do the same where they redraw labels, and otherwise use the null variance
+    :math:`\sum w^2 p (1 - p)`; the others refuse such weights.
 
     **Matrices.** By default the question is whether the largest score is the probability that its class is right; a
     matrix of two columns is the binary problem of the second. 'omnibus' also takes `kind='classwise'` (every class
@@ -307,18 +310,16 @@ def test_of(
             raise _several_questions(evidence.view)
         (cells,) = evidence.tally_in(options.rule).parts
         options = options._replace(classes=None if evidence.classes is None else len(evidence.classes))
-        if method == "omnibus" and not cells.whole:
-            outcome = omnibus(cells, options, _weighted_entries(evidence, cells))
-        else:
-            outcome = _METHODS[method].test(cells, options)
-        found = significance(cells, method, outcome)
+        if not cells.whole:
+            options = options._replace(entries=_weighted_entries(evidence, cells, method))
+        found = significance(cells, method, _METHODS[method].test(cells, options))
     return replace(found, assumptions=f"{found.assumptions} {evidence.note}") if evidence.note else found
 
 
-def _weighted_entries(evidence: Evidence, cells: Cells) -> Entries:
+def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries | None:
     """One label per row, whatever its weight; from sums, rows of one score must have equal weights."""
     if evidence.rows is None:
-        return entries_of_equal_weights(cells)
+        return entries_of_equal_weights(cells) if method == "omnibus" or have_equal_weights(cells) else None
     top = evidence.sample
     assert top.w is not None
     return entries_of_rows(np.asarray(top.y), np.asarray(top.p, dtype=np.float64), top.w)

@@ -24,6 +24,8 @@ from trueness.typing import Floats
 
 # Log-odds whose variance is a smaller share of their mean square are equal.
 _EQUAL = 1e-12
+# Sums of the same weights in another order may differ by this share.
+_ROUNDED = 1e-9
 # Cells whose temporaries stay in the processor's cache.
 _BLOCK = 2**14
 
@@ -107,6 +109,7 @@ class _Score:
     def __init__(self, cells: Cells) -> None:
         p = cells.score
         self.certain = (p == 0) | (p == 1)
+        self.certain_weight = cells.weight[self.certain]
         self.certain_events = np.where(p == 1, cells.weight, 0)[self.certain]
         self.inside = np.flatnonzero(~self.certain)
         p = p[self.inside]
@@ -134,7 +137,8 @@ class _Score:
                 value += excess.sum(axis=1) ** 2 / self.information
             if self.freedom > 1:
                 value += weighted_sums(excess, self.away) ** 2 / self.second
-        value[(events[:, self.certain] != self.certain_events).any(axis=1)] = np.inf
+        wrong = np.abs(events[:, self.certain] - self.certain_events) > _ROUNDED * self.certain_weight
+        value[wrong.any(axis=1)] = np.inf
         return value
 
 
@@ -155,26 +159,32 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     def statistic(events: Floats) -> Floats:
         excess = np.add.reduceat(events, first, axis=1) - expected
         # A group whose scores are all 0, or all 1, adds nothing if its labels agree.
-        impossible = (excess[:, ~varies] != 0).any(axis=1)
+        impossible = (np.abs(excess[:, ~varies]) > _ROUNDED * weight[~varies]).any(axis=1)
         with np.errstate(over="ignore"):  # an event of score 1e-320 is practically impossible
             value = (excess[:, varies] ** 2 / variance[varies]).sum(axis=1)
         return np.where(impossible, np.inf, value)
 
+    used = int(varies.sum())
     groups = f"Groups: {rule!r}, {first.size} of them."
+    if used < first.size:
+        groups += f" {first.size - used} with scores of only 0 or only 1 leave nothing to chance and do not count."
     (value,) = statistic(observed_events(cells))
-    # In units of the mean weight, so that fractional weights count too. An infinite value is impossible.
-    enough = variance * weight**2 >= _LEAST_VARIANCE * squares**2
-    accurate = bool(enough[varies].all() or np.isinf(value))
+    # In units of the mean weight, so that fractional weights count too.
+    enough = (variance * weight**2 >= _LEAST_VARIANCE * squares**2)[varies]
+    # An infinite value is impossible. Few rows with large weights dominate a group, whatever its variance.
+    accurate = bool((cells.whole and enough.all()) or np.isinf(value))
     if not options.fitted:
         options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
         return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
-    freedom = _freedom(int(varies.sum()), options.fitted, cells)
+    freedom = _freedom(used, options.fitted, cells)
     fitted = "were used to fit a logistic model with intercept" if options.fitted else "were not used to fit the model"
+    few = int((~enough).sum())
+    several = f"{few} of {used} groups have few" if few else "Every group that counts has several"
     assumptions = (
-        f"Rows are independent and {fitted}: {freedom} degrees of freedom. Every group has several expected events "
-        f"and non-events. {groups}{caveat(accurate=accurate)}"
+        f"Rows are independent and {fitted}: {freedom} degrees of freedom. {several} expected events and non-events. "
+        f"{groups}{caveat(accurate=accurate)}"
     )
     return Outcome(float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions)
 

@@ -29,6 +29,8 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 # Each of this many stretches of a walk keeps two steps, the highest and the lowest.
 _STRETCHES = 1000
+# Equal steps from which on a path is close to Brownian motion.
+_STEPS = 100
 
 
 def ks_statistic(high: Any, low: Any) -> Any:
@@ -69,14 +71,15 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         # The path starts at 0.
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
 
-    accurate = is_nearly_normal(cells, np.ones(cells.size))
-    options = with_draws(cells, options, accurate=accurate)
+    accurate, v = is_nearly_normal(cells, np.ones(cells.size)), squared_weights(cells) * cells.score * (1 - cells.score)
+    # A path of few steps reaches less far than Brownian motion.
+    smooth = float(v.sum()) ** 2 >= _STEPS * float(v @ v)
+    options = with_draws(cells, options, accurate=accurate and smooth)
     if options.resamples:
         distance = of_events(lambda events: statistic.of_extremes(*extremes(events)) / total)
         return monte_carlo_outcome(distance, cells, options)
     (high,), (low,) = extremes(observed_events(cells))
-    variance = float((squared_weights(cells) * cells.score * (1 - cells.score)).sum())
-    outcome = _limit_outcome(statistic, _Path(float(high), float(low), variance, total))
+    outcome = _limit_outcome(statistic, _Path(float(high), float(low), float(v.sum()), total))
     return outcome._replace(assumptions=outcome.assumptions + caveat(accurate=accurate))
 
 

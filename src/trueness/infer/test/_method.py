@@ -9,7 +9,19 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule
 from trueness.errors import InputError
 from trueness.results import Significance
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
+
+
+class Entries(NamedTuple):
+    """Rows of the same score and weight, in order of their scores."""
+
+    z: Floats
+    rows: Ints
+    """Number of rows, whose labels are independent."""
+    weight: Floats
+    """The weight of each of these rows."""
+    hits: Ints
+    """Rows with label 1."""
 
 
 class Options(NamedTuple):
@@ -23,6 +35,8 @@ class Options(NamedTuple):
     """Columns of the matrix of scores whose largest entry is tested; None for a vector."""
     rounded_to: float | None = None
     """The unit to which scores were rounded."""
+    entries: Entries | None = None
+    """Rows whose weights are not whole numbers, so that their labels can be drawn."""
 
 
 class Outcome(NamedTuple):
@@ -76,8 +90,8 @@ def require_counts(cells: Cells, what: str) -> Cells:
             "sample_weight",
             f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",
             remedy=(
-                "Other weights are taken by `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' and "
-                "'hosmer-lemeshow' without `resamples`."
+                "Other weights are taken by `method='omnibus'`, 'ks', 'kuiper', 'spiegelhalter', 'cox' and "
+                "'hosmer-lemeshow'."
             ),
         )
     return cells

@@ -24,13 +24,12 @@ from trueness.infer.null._certain_scores import (
     moved_inside,
     moved_scores,
 )
-from trueness.infer.test._method import Options, Outcome
+from trueness.infer.test._method import Entries, Options, Outcome
 from trueness.infer.test._omnibus_statistics import (
     FORMS,
     MANY,
     NAMES,
     WORDS,
-    Entries,
     Statistics,
     evidence,
     log_odds,
@@ -68,10 +67,10 @@ class OmnibusTest(NamedTuple):
         return min(_EASIEST_FIRST, key=self.alone.__getitem__)
 
 
-def omnibus(cells: Cells, options: Options, entries: Entries | None = None) -> Outcome:
-    """The omnibus test as a method of :func:`trueness.calibration_test`; with `entries`, of weighted rows."""
+def omnibus(cells: Cells, options: Options) -> Outcome:
+    """The omnibus test as a method of :func:`trueness.calibration_test`."""
     draws = options.resamples or 999
-    result = omnibus_test(cells, draws, options.rng, entries, options.rounded_to)
+    result = omnibus_test(cells, draws, options.rng, options.entries, options.rounded_to)
     exactly = "exact at any n" if cells.size <= MANY else "exact within 0.001, near ties being drawn together"
     drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
     return omnibus_outcome(result, drawn)

@@ -18,7 +18,7 @@ their distributions are skewed when events are rare.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import label_batches
-from trueness.infer.test._method import require_counts
+from trueness.infer.test._method import Entries, require_counts
 from trueness.typing import Floats, Ints
 
 NAMES = ("error", "width", "cells", "trend", "mean", "slope", "variance", "waves")
@@ -91,29 +91,23 @@ def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:
     return fine, fine if isinstance(fine, Distinct) else EqualMass(size), EqualWidth(size), coarse
 
 
-class Entries(NamedTuple):
-    """Rows of the same score and weight, in order of their scores."""
-
-    z: Floats
-    rows: Ints
-    """Number of rows, whose labels are independent."""
-    weight: Floats
-    """The weight of each of these rows."""
-    hits: Ints
-    """Rows with label 1."""
-
-
 def entries_of_cells(cells: Cells) -> Entries:
     """One entry per distinct score; weights are counts."""
     count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
     return Entries(cells.score, count, np.ones(cells.size), hits)
 
 
+def have_equal_weights(cells: Cells) -> bool:
+    """Whether all rows of a score have the same weight."""
+    w = cells.weight.astype(np.float64)
+    return cells.squares is None or np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0)
+
+
 def entries_of_equal_weights(cells: Cells) -> Entries:
     """Entries of cells with other weights, if all rows of a score have the same."""
     assert cells.squares is not None
     w = cells.weight.astype(np.float64)
-    if not np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0):
+    if not have_equal_weights(cells):
         raise InputError(
             "sample_weight",
             "must be equal for all rows of a score if only their sums are there",
