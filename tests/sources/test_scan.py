@@ -74,7 +74,7 @@ def test_classes_without_a_name_for_every_column_are_refused():
 
 def test_columns_that_may_be_meant_by_name_or_by_place_are_refused():
     rows = pl.LazyFrame({"1": [0.5, 0.4], "0": [0.5, 0.6], "y": [0, 1]})
-    with pytest.raises(tn.InputError, match="columns of class codes in order; they are named '1', '0'"):
+    with pytest.raises(tn.InputError, match="columns of class codes in order; they are named 1, 0"):
         ask(rows, prob=["1", "0"])
     assert ask(rows, prob=["1", "0"], labels=[1, 0]).classes == (1, 0)
     named = pl.LazyFrame({"a": [0.5, 0.4], "b": [0.5, 0.6], "y": ["a", "b"]})

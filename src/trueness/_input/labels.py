@@ -47,7 +47,7 @@ def binary_labels(
     if labels is None and pos_label is None and categories is not None and values.dtype.kind not in "biuf":
         labels = categories.names if categories.ordered and len(categories.names) == 2 else None
     if labels is not None:
-        return _positions(values, _two_classes(labels, pos_label), rows).astype(np.uint8)
+        return _positions(values, two_classes(labels, pos_label), rows).astype(np.uint8)
     if pos_label is not None:
         return _events(values, pos_label)
     if values.dtype.kind in "biuf":
@@ -57,10 +57,11 @@ def binary_labels(
     found = _distinct_labels(values)
     text = f"With a vector of scores, say which of them the scores predict: `pos_label={found[-1]!r}`."
     remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
-    raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({_list_labels(found)})", remedy=remedy)
+    raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({list_labels(found)})", remedy=remedy)
 
 
-def _two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
+def two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
+    """`labels` of a vector of scores, which must agree with `pos_label`."""
     order = checked_order(labels)
     if len(order) != 2:
         demand = "must name two classes for a vector of scores, the positive one last"
@@ -83,9 +84,9 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     others = [v for v in found if v != pos_label]
     if len(others) > 1:
         if len(others) == len(found):
-            demand, remedy = f"must be a value of `{NAME}` ({_list_labels(found)})", did_you_mean(pos_label, found)
+            demand, remedy = f"must be a value of `{NAME}` ({list_labels(found)})", did_you_mean(pos_label, found)
             raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
-        got = f"got {len(found):,} ({_list_labels(found)})"
+        got = f"got {len(found):,} ({list_labels(found)})"
         raise InputError(NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
@@ -110,30 +111,33 @@ def class_labels(
         if len(order) != n_classes:
             demand = f"must name the {n_classes} columns of `y_prob` in order"
             raise InputError("labels", demand, f"got {len(order)} names")
-        _refuse_contradiction(order, names)
+        refuse_contradiction(order, names)
         return _positions(values, order, rows), tuple(order)
     if values.size == 0 and names is not None:
         return np.zeros(0, dtype=np.int64), names
     if categories is not None and _serve_as_columns(categories.names, n_classes, names):
         return _positions(values, list(categories.names), rows), categories.names
     if values.size == 0 or values.dtype.kind in "biuf":
-        _refuse_permuted_codes(names)
+        refuse_permuted_codes(names)
         return _codes(values, n_classes, rows), tuple(range(n_classes))
     found = _distinct_labels(values)
     if names is not None and set(found) & set(names):
         return _positions(values, list(names), rows, "the columns of `y_prob`"), names
     if len(found) != n_classes:
-        got = f"got {len(found):,} ({_list_labels(found)}) for {n_classes} columns"
+        got = f"got {len(found):,} ({list_labels(found)}) for {n_classes} columns"
         remedy = Remedy("labels-order", "`labels=` names the columns in order.")
         raise InputError(NAME, "must have one distinct value per column of `y_prob`", got, remedy=remedy)
     return _positions(values, found, rows), tuple(found)
 
 
-def _refuse_contradiction(order: list[Any], names: tuple[Any, ...] | None) -> None:
-    if names is not None and set(order) == set(names) and order != list(names):
-        got = f"it says {_list_labels(order)}, they are named {_list_labels(names)}"
+def refuse_contradiction(
+    order: Sequence[Any], names: tuple[Any, ...] | None, columns: str = "columns of `y_prob`"
+) -> None:
+    """Raise if `labels` are the names of the columns in another order."""
+    if names is not None and set(order) == set(names) and tuple(order) != names:
+        got = f"it says {list_labels(order)}, they are named {list_labels(names)}"
         remedy = "Leave `labels` out to match columns by name."
-        raise InputError("labels", "must name the columns of `y_prob` in their order", got, remedy=remedy)
+        raise InputError("labels", f"must name the {columns} in their order", got, remedy=remedy)
 
 
 def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None) -> bool:
@@ -141,27 +145,29 @@ def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[
     if names is not None and set(categories) & set(names):
         return False
     if len(categories) == n_classes:
-        _refuse_permuted_codes(names, categories)
+        refuse_permuted_codes(names, categories)
         return True
     if all(isinstance(name, numbers.Number) for name in categories):  # class codes, of which some may not occur
         return False
-    got = f"got {len(categories):,} ({_list_labels(categories)}) for {n_classes} columns"
+    got = f"got {len(categories):,} ({list_labels(categories)}) for {n_classes} columns"
     remedy = Remedy("labels-order", "Categories without rows count too; `labels=` names the columns in order.")
     raise InputError(NAME, "must have one category per column of `y_prob`", got, remedy=remedy)
 
 
-def _refuse_permuted_codes(names: tuple[Any, ...] | None, order: Sequence[Any] | None = None) -> None:
+def refuse_permuted_codes(
+    names: tuple[Any, ...] | None, order: Sequence[Any] | None = None, argument: str = "y_prob"
+) -> None:
     """Refuse columns named 2, 0, 1 for labels 0, 1, 2: matching by name and by position would differ."""
     codes = [str(label) for label in (range(len(names or ())) if order is None else order)]
     written = [str(name) for name in names or ()]
     if written != codes and sorted(written) == sorted(codes):
-        order = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
-        text = (
-            f"Say `labels=[{order}]` to match columns by name, or pass the frame's `.to_numpy()` to match by position."
+        shown = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
+        position = ", or pass the frame's `.to_numpy()` to match by position" if argument == "y_prob" else ""
+        remedy = Remedy(
+            "labels-order", f"Say `labels=[{shown}]` to match columns by name{position}.", list(names or ())
         )
-        remedy = Remedy("labels-order", text, list(names or ()))
         raise InputError(
-            "y_prob", "must have the columns of class codes in order", f"they are named {order}", remedy=remedy
+            argument, "must have the columns of class codes in order", f"they are named {shown}", remedy=remedy
         )
 
 
@@ -172,7 +178,7 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     if bad.any():
         found = _distinct_labels(values)
         fits = len(found) == n_classes
-        hint = f"`labels=[{_list_labels(found)}]`" if fits else "`labels=` with their names"
+        hint = f"`labels=[{list_labels(found)}]`" if fits else "`labels=` with their names"
         text = f"Other labels are named in column order: {hint}."
         remedy = Remedy("labels-order", text, found if fits else None)
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
@@ -259,9 +265,9 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
         raise InputError("labels", demand, f"got shape {given.values.shape}")
     order: list[Any] = given.values.tolist()
     if given.missing is not None or any(is_missing(v) for v in order):
-        raise InputError("labels", demand, f"got {_list_labels(order)}, of which one is missing")
+        raise InputError("labels", demand, f"got {list_labels(order)}, of which one is missing")
     if len(set(order)) != len(order):
-        raise InputError("labels", "must name each class once", f"got {_list_labels(order)}")
+        raise InputError("labels", "must name each class once", f"got {list_labels(order)}")
     return order
 
 
@@ -274,7 +280,7 @@ def _positions(values: NDArray[Any], order: list[Any], rows: Ints | None, source
         codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[inverse.ravel()]
     bad = codes < 0
     if bad.any():
-        _refuse_labels(f"must hold values named in {source} ({_list_labels(order)})", values, bad, rows)
+        _refuse_labels(f"must hold values named in {source} ({list_labels(order)})", values, bad, rows)
     return np.asarray(codes)
 
 
@@ -283,6 +289,7 @@ def _kind_of(values: NDArray[Any]) -> str:
     return next((name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects")
 
 
-def _list_labels(found: Sequence[Any]) -> str:
+def list_labels(found: Sequence[Any]) -> str:
+    """The first four labels in a message."""
     head = ", ".join(reprlib.repr(v) for v in list(found)[:4])
     return head + (", …" if len(found) > 4 else "")

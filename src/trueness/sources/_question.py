@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._input.labels import checked_order
+from trueness._input.labels import checked_order, two_classes
 from trueness._input.scores import row_sum_tolerance
 from trueness._tally.multiclass import View, check_kind
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
@@ -127,13 +127,11 @@ def _names(value: Any, argument: str) -> tuple[str, ...]:
 def _check_labels(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
     if labels is None:
         return None
+    if n_scores == 1:
+        return tuple(two_classes(labels, pos_label))
     order = checked_order(labels)
-    if len(order) != max(2, n_scores):
-        which = "two classes, the positive one last" if n_scores == 1 else f"the {n_scores} `prob` columns in order"
-        raise InputError("labels", f"must name {which}", f"got {list(labels)!r}")
-    if pos_label is not None and pos_label != order[-1]:
-        demand = f"puts {order[-1]!r} last, as the positive class, but `pos_label` is {pos_label!r}"
-        raise InputError("labels", demand, remedy="One of the two is enough.")
+    if len(order) != n_scores:
+        raise InputError("labels", f"must name the {n_scores} `prob` columns in order", f"got {list(labels)!r}")
     return tuple(order)
 
 

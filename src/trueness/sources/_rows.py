@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 
 from trueness._input.columns import Categories, categories_of, some
+from trueness._input.labels import list_labels, refuse_contradiction, refuse_permuted_codes
 from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
@@ -169,32 +170,16 @@ def _label_order(raw: Any, question: Question, dtype: str, categories: Categorie
             got = "cast it to strings, since engines compare numbers as floats"
             raise column_error("label", question.label, f"has numbers beyond 2^53 ({large[0]})", got)
     if question.labels is not None:
-        _refuse_contradiction(question.labels, question.scores)
+        refuse_contradiction(question.labels, question.scores, "`prob` columns")
         return question.labels
     if question.binary:
         if question.pos_label is None and categories is not None and categories.ordered and len(categories.names) == 2:
             return categories.names
         return _two_labels(raw, question, text)
     if not text:
-        _refuse_permuted_codes(question.scores)
+        refuse_permuted_codes(question.scores, argument="prob")
         return tuple(range(len(question.scores)))
     return _class_names(raw, question, categories)
-
-
-def _refuse_contradiction(labels: tuple[Any, ...], scores: tuple[str, ...]) -> None:
-    if set(labels) == set(scores) and labels != scores:
-        demand = "must name the `prob` columns in their order"
-        got = f"it says {_joined_values(labels)}, they are named {_joined_values(scores)}"
-        raise InputError("labels", demand, got, remedy="Leave `labels` out to match columns by name.")
-
-
-def _refuse_permuted_codes(scores: tuple[str, ...]) -> None:
-    """Refuse columns named 2, 0, 1 for labels 0, 1, 2: matching by name and by position would differ."""
-    codes = [str(i) for i in range(len(scores))]
-    if list(scores) != codes and sorted(scores) == sorted(codes):
-        demand = "must have the columns of class codes in order"
-        remedy = f"Say `labels=[{', '.join(scores)}]` to match columns by name."
-        raise InputError("prob", demand, f"they are named {_joined_values(scores)}", remedy=remedy)
 
 
 def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
@@ -204,12 +189,12 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
         found = _distinct(raw, 4)
         if not found:
             return ("0", "1")
-        got = f"it holds strings ({_joined_values(found)})"
+        got = f"it holds strings ({list_labels(found)})"
         remedy = f"Say which of them the scores refer to: `pos_label={found[-1]!r}`."
         raise column_error("label", question.label, "must be 0 or 1", got, remedy)
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
     if len(others) > 1:
-        got = f"beside {question.pos_label!r} it holds {_joined_values(others)}"
+        got = f"beside {question.pos_label!r} it holds {list_labels(others)}"
         raise column_error("label", question.label, "must hold two values when `prob` is one column", got)
     if others:
         return (others[0], question.pos_label)
@@ -227,7 +212,7 @@ def _class_names(raw: Any, question: Question, categories: Categories | None) ->
     if len(found) != n_classes:
         more = "more" if len(found) > n_classes else len(found)
         demand = "must have one distinct value per `prob` column"
-        got = f"got {more} ({_joined_values(found)}) for {n_classes} columns"
+        got = f"got {more} ({list_labels(found)}) for {n_classes} columns"
         raise column_error("label", question.label, demand, got, "`labels=` names the columns in order.")
     return tuple(found)
 
@@ -235,11 +220,6 @@ def _class_names(raw: Any, question: Question, categories: Categories | None) ->
 def _distinct(raw: Any, most: int) -> list[Any]:
     found = raw.select("t").filter(~nw.col("t").is_null()).unique().sort("t").head(most).lazy().collect()
     return [value for value in found.get_column("t").to_list() if value == value]
-
-
-def _joined_values(found: Any) -> str:
-    head = ", ".join(repr(v) for v in list(found)[:4])
-    return head + (", …" if len(found) > 4 else "")
 
 
 def label_code(order: tuple[Any, ...], text: bool) -> Any:
@@ -324,37 +304,45 @@ def _unpivot(safe: Any, scores: list[str], index: list[str]) -> Any:
 
 def explain_bad_rows(frame: Any, question: Question) -> None:
     """Raise an error about bad values; warn if rows only have a missing value and may be dropped."""
-    found = _count(frame, question)
+    flagged, found = _faulty_rows(frame, question)
+    rows = found["rows"]
     if found["incomplete"] and question.missing == "raise":
-        _refuse_missing(found, question)
+        for argument, names in question.columns.items():
+            if found.get(f"no_{argument}"):
+                demand = f"`{argument}` {_which(names)} must not have missing values"
+                got = some(found[f"no_{argument}"], rows, "rows have one")
+                raise InputError("", demand, got, remedy='`missing="drop"` leaves such rows out.')
     if found["outside"]:
-        _refuse_range(found, question)
+        _refuse_range(*_ends(flagged, "outside", "low", "high"), found, question)
     if found["unsummed"]:
-        largest = max(abs(found["most"] - 1), abs(found["fewest"] - 1))
+        largest = max(abs(end - 1) for end in _ends(flagged, "unsummed", "total", "total"))
         demand = f"Rows of the `prob` columns must sum to 1 within {question.tolerance:g}"
-        got = some(found["unsummed"], found["rows"], f"do not, the largest difference is {largest:.3g}")
+        got = some(found["unsummed"], rows, f"do not, the largest difference is {largest:.3g}")
         raise InputError("", demand, got, remedy="`sum_tolerance=` allows more.")
     if found["mislabelled"]:
         _refuse_labels(found, question)
     if found["misweighed"]:
-        got = some(found["misweighed"], found["rows"], "weights are not")
+        got = some(found["misweighed"], rows, "weights are not")
         raise column_error("weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got)
-    if found["incomplete"] == found["rows"]:
-        raise InputError("source", "must have at least one complete row", f"all {found['rows']:,} have a missing value")
-    warn(
-        f"{found['incomplete']:,} of {found['rows']:,} rows have a missing value and were dropped.", DroppedRowsWarning
-    )
+    if found["incomplete"] == rows:
+        raise InputError("source", "must have at least one complete row", f"all {rows:,} have a missing value")
+    warn(f"{found['incomplete']:,} of {rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
+
+
+def _ends(frame: Any, fault: str, low: str, high: str) -> tuple[float, float]:
+    """The least and the greatest value of two columns among the rows with a fault."""
+    both = nw.col(low).min().alias("low"), nw.col(high).max().alias("high")
+    found = frame.filter(nw.col(fault) == 1).select(*both).lazy().collect().rows(named=True)[0]
+    return float(found["low"]), float(found["high"])
 
 
 def score_range(rows: Any) -> tuple[float, float]:
     """The smallest and the largest good score."""
-    p = nw.col("p")
-    found = rows.frame.filter(nw.col("ok") == 1).select(p.min().alias("low"), p.max().alias("high")).lazy().collect()
-    return float(found.get_column("low").to_list()[0]), float(found.get_column("high").to_list()[0])
+    return _ends(rows.frame, "ok", "p", "p")
 
 
-def _count(frame: Any, question: Question) -> dict[str, Any]:
-    """How many rows have each fault, and how far the worst scores are out."""
+def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
+    """The rows with a flag for each fault, and how many rows have it."""
     raw, order = raw_rows(frame, question)
     scores = [f"x{i}" for i in range(len(question.scores))]
     text = isinstance(order[0], str)
@@ -371,39 +359,20 @@ def _count(frame: Any, question: Question) -> dict[str, Any]:
         (nw.col("x0") if question.binary else nw.max_horizontal(*scores)).alias("high"),
     )
     flagged = flagged.with_columns(_flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete"))
-    faults = _faults(scores, question)
-    complete = nw.col("incomplete") == 0
-    flagged = flagged.with_columns(*[_flag(complete & when).alias(name) for name, when in faults.items()])
-    extremes = {
-        "lowest": ("low", "outside", 1.0),
-        "fewest": ("total", "unsummed", 1.0),
-        "highest": ("high", "outside", 0.0),
-        "most": ("total", "unsummed", 1.0),
-    }
-    flagged = flagged.with_columns(
-        nw.when(nw.col(fault) == 1).then(nw.col(column)).otherwise(nw.lit(neutral)).alias(name)
-        for name, (column, fault, neutral) in extremes.items()
-    )
-    answer = flagged.select(
-        nw.len().alias("rows"),
-        *[nw.col(name).sum().alias(name) for name in (*gaps, *faults, "incomplete")],
-        *[nw.col(name).min() for name in ("lowest", "fewest")],
-        *[nw.col(name).max() for name in ("highest", "most")],
-    )
-    row = answer.lazy().collect().rows(named=True)[0]
-    return {name: float(value) if name in extremes else int(value) for name, value in row.items()}
-
-
-def _faults(scores: list[str], question: Question) -> dict[str, Any]:
     outside = _any([(nw.col(x) < 0) | (nw.col(x) > 1) for x in scores])
     gap, w = nw.col("total") - 1.0, nw.col("w")
     far = (gap > question.tolerance) | (gap < -question.tolerance)
-    return {
+    faults = {
         "outside": outside,
         "unsummed": nw.lit(False) if question.binary else far & ~outside,
         "mislabelled": nw.col("code") < 0,
         "misweighed": nw.lit(False) if question.weight is None else (w < 0) | (w > MOST_WEIGHT),
     }
+    complete = nw.col("incomplete") == 0
+    flagged = flagged.with_columns(*[_flag(complete & when).alias(name) for name, when in faults.items()])
+    counts = [nw.col(name).sum().alias(name) for name in (*gaps, *faults, "incomplete")]
+    row = flagged.select(nw.len().alias("rows"), *counts).lazy().collect().rows(named=True)[0]
+    return flagged, {name: int(value) for name, value in row.items()}
 
 
 def _is_missing(name: str, text: bool = False) -> Any:
@@ -420,22 +389,11 @@ def _flag(when: Any) -> Any:
     return nw.when(when).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 
 
-def _refuse_missing(found: dict[str, Any], question: Question) -> None:
-    for argument, names in question.columns.items():
-        count = found.get(f"no_{argument}", 0)
-        if count:
-            demand = f"`{argument}` {_which(names)} must not have missing values"
-            raise InputError(
-                "", demand, some(count, found["rows"], "rows have one"), remedy='`missing="drop"` leaves such rows out.'
-            )
-
-
 def _which(names: tuple[str, ...]) -> str:
     return f"column {names[0]!r}" if len(names) == 1 else "columns"
 
 
-def _refuse_range(found: dict[str, Any], question: Question) -> None:
-    low, high = found["lowest"], found["highest"]
+def _refuse_range(low: float, high: float, found: dict[str, int], question: Question) -> None:
     ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
     ends += [f"the largest is {format_value(high)}"] if high > 1 else []
     remedy = ""
@@ -447,7 +405,7 @@ def _refuse_range(found: dict[str, Any], question: Question) -> None:
     raise InputError("", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
 
 
-def _refuse_labels(found: dict[str, Any], question: Question) -> None:
+def _refuse_labels(found: dict[str, int], question: Question) -> None:
     remedy = ""
     if question.labels is not None or question.pos_label is not None:
         demand = f"must hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"

@@ -221,23 +221,14 @@ def _engine_errors(source: Any) -> Iterator[None]:
         homes = {base.__module__.partition(".")[0] for base in type(reason).__mro__}
         if not isinstance(reason, OSError | NotImplementedError) and homes.isdisjoint(_ENGINES):
             raise
-        raise InputError("", f"`source` {_description(source)} cannot be read: {_first_lines(reason)}") from reason
-
-
-def _description(source: Any) -> str:
-    several = source if isinstance(source, list | tuple) and source else [source]
-    if not isinstance(several[0], str | os.PathLike):
-        return f"({type(source).__name__})"
-    more = f" (or one of the {len(several) - 1} other files)" if len(several) > 1 else ""
-    return repr(os.fspath(several[0])) + more
-
-
-def _first_lines(reason: Exception) -> str:
-    """The first lines of an error: later ones repeat a reader's options, or are the trace of another machine."""
-    lines = [line.strip() for line in str(reason).splitlines() if line.strip()][:3]
-    while len(lines) > 1 and lines[-1].endswith(":"):  # what it announces was cut off
-        lines.pop()
-    return ("; ".join(lines) or type(reason).__name__)[:300].removesuffix(".")
+        several = list(source) if isinstance(source, list | tuple) and source else [source]
+        named = isinstance(several[0], str | os.PathLike)
+        what = repr(os.fspath(several[0])) if named else f"({type(source).__name__})"
+        more = f" (or one of the {len(several) - 1} other files)" if named and len(several) > 1 else ""
+        # Later lines repeat a reader's options, or are the trace of another machine.
+        lines = [line.strip().removesuffix(":") for line in str(reason).splitlines() if line.strip()][:3]
+        why = ("; ".join(lines) or type(reason).__name__)[:300].removesuffix(".")
+        raise InputError("", f"`source` {what}{more} cannot be read: {why}") from reason
 
 
 def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
