@@ -263,7 +263,7 @@ def test_limits_and_floors_are_those_of_estimate(measures, binary, tmp_path, opt
 def test_options_that_would_be_ignored_are_refused(fails, tmp_path):
     (tmp_path / "x.csv").write_text("y,p,g\n0,0.2,a\n1,0.7,b\n")
     (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.2}\n{"y": 1, "p": 0.8}\n')
-    assert "--cluster needs all rows at once" in fails("measure", "x.csv", "--cluster", "g", "--stream")
+    assert "`--cluster` needs all rows at once" in fails("measure", "x.csv", "--cluster", "g", "--stream")
     assert "--cluster is for intervals" in fails("measure", "x.csv", "--cluster", "g", "--no-intervals")
     assert "--level is for intervals" in fails("measure", "x.csv", "--level", "0.9", "--no-intervals")
     message = fails("measure", "x.jsonl", "--separator", ";")

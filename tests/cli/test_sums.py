@@ -130,10 +130,11 @@ def test_large_files_are_read_by_stream_and_it_is_said(call, tmp_path):
     "words",
     [["measure", "--by", "g"], ["gate", "--max-ece", "1", "--by", "g"], ["gate", "--max-ece", "1", "--cluster", "g"]],
 )
-def test_what_needs_all_rows_at_once_is_not_streamed(call, words):
+def test_what_needs_all_rows_at_once_is_not_streamed(call, tmp_path, words):
+    (tmp_path / "x.csv").write_text("y,p,g\n0,0.2,a\n1,0.7,b\n")
     result = call(*words, "x.csv", "--stream")
     assert result.exit_code == 2
-    assert "needs all rows at once; leave --stream out." in result.stderr
+    assert "needs all rows at once; leave `--stream` out." in result.stderr
 
 
 @pytest.mark.slow

@@ -35,6 +35,12 @@ _COLUMNS = {
 """Keys of a line of a file, and the columns of the series that they hold."""
 
 
+_SHOWN = (
+    *("file", "group", "n", "prevalence", "prevalence_interval", "ece", "ece_interval", "ece_floor", "l2_error"),
+    *("confidence_set", "observed_expected", "observed_expected_interval", "adjusted_pvalue", "flag"),
+)
+"""The columns of a table of files; those without any number are left out."""
+_NAMES = {"n": "rows", "ece": "ECE", "ece_floor": "noise floor", "observed_expected": "O/E"}
 Results: TypeAlias = Sequence[tuple[Group, Measurements]]
 
 
@@ -66,7 +72,11 @@ def compare_files(
         for name, one in sums:
             measures.append((name, measure_sums(one, [name], quick, name)))
             bar(len(measures), len(sums))
-    rows = _file_rows([*measures, ("all", whole or measure_sums(total, names, quick))])
+    rows: list[dict[str, Any]] = [
+        {"file": name, "group": group_name(group.value), **one.models[0].numbers(one.quantities)}
+        for name, results in (*measures, ("all", whole or measure_sums(total, names, quick)))
+        for group, one in results
+    ]
     tested = iter([*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
     change = series.change
     changed = range(0) if change is None else range(change.start, change.start + change.days)
@@ -97,36 +107,17 @@ def _mention_order(names: Sequence[str]) -> None:
         )
 
 
-def _file_rows(files: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
-    """Of each file one row for all groups, and one for each."""
-    rows = []
-    for name, results in files:
-        for group, one in results:
-            rows.append({"file": name, "group": group_name(group.value), **one.models[0].numbers(one.quantities)})
-    return rows
-
-
 def files_output(files: Files, results: Results) -> Output:
     """A row per file and group, and rows for all files; `results` are those of all files together."""
     first, by = results[0][1], results[-1][0].by
-    intervals = first.level is not None
-    names = {q.key: q.name for q in shown_quantities(first) if q.key != "n"}
-    titles = {"file": "file", **({"group": by} if by else {}), "n": "rows"}
-    if "prevalence" in names:
-        titles |= {"prevalence": "prevalence", "prevalence_interval": "interval"}
-    titles |= {"ece": names.get("ece", "ECE"), "ece_interval": "interval", "ece_floor": "noise floor"}
-    titles |= {"l2_error": "l2 error", "confidence_set": "confidence set"}
-    if "observed_expected" in names:
-        titles |= {"observed_expected": "O/E", "observed_expected_interval": "interval"}
-    titles |= {"adjusted_pvalue": "adjusted p", "flag": "flag"}
-    if not intervals:
-        titles = {key: title for key, title in titles.items() if not _is_limit(key)}
-    table = files_table(files.rows, files.series, titles)
+    shown = first.models[0].numbers(shown_quantities(first))
+    names = {key: "interval" if key.endswith("_interval") else key.replace("_", " ") for key in _SHOWN}
+    table = files_table(files.rows, files.series, names | _NAMES | {"group": str(by), "adjusted_pvalue": "adjusted p"})
     whole = results_output(results)
     each = [{"file": name, **entries(own)} for name, own in files.measures]
-    notes = [files.series.headline, *table.notes, *first.notes]
-    tested = [key for key in _COLUMNS if intervals or not _is_limit(key)]
-    keys = dict.fromkeys(["file", *(["group"] if by else []), "n", *first.models[0].numbers(shown_quantities(first))])
-    columns = [Column(key, key) for key in dict.fromkeys([*keys, *tested, "changed"])]
+    tested = [key for key in _COLUMNS if first.level is not None or not _is_limit(key)]
+    keys = ["file", *(["group"] if by else []), "n", *shown, *tested, "changed"]
+    csv = Table([Column(key, key) for key in dict.fromkeys(keys)], files.rows)
     data = {**whole.data, "files": each, "series": files.series}
-    return replace(whole, table=replace(table, notes=notes), data=data, csv=Table(columns, files.rows))
+    notes = [files.series.headline, *table.notes, *first.notes]
+    return replace(whole, table=replace(table, notes=notes), data=data, csv=csv)

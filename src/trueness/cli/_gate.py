@@ -74,16 +74,13 @@ def command(**options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_input()
     stream = options["stream"]
-    for name in ("by", "cluster"):
-        if stream and options[name]:
-            raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
     if options.pop("groups"):
         raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     target = Target.pop_from(options)
     bounds = Bounds.from_options(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
-        if stream or (stream is None and data.large and not request.by and not request.cluster):
+        if data.streamed(stream):
             subjects = _from_stream(data, bounds, asked=stream is not None)
         else:
             subjects = _from_rows(data.rows().validate())

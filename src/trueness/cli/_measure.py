@@ -67,9 +67,6 @@ def command(**options: Any) -> None:
         raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
     if options["by"] and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
-    for name in ("by", "cluster"):
-        if options[name] and stream:
-            raise click.UsageError(f"--{name} needs all rows at once; leave --stream out.")
     if options["panel"] or options["tripod"]:
         return _panel(options)
     kinds = tuple(dict.fromkeys(options["kinds"]))
@@ -78,7 +75,7 @@ def command(**options: Any) -> None:
     target = Target.pop_from(options)
     request = Request.pop_from(options)
     with open_dataset(request) as data:
-        if stream or (stream is None and data.large and not request.by and not request.cluster):
+        if data.streamed(stream):
             results = [(Group(), _from_stream(data, settings, asked=stream is not None))]
         else:
             rows = data.rows().validate()

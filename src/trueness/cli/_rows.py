@@ -251,10 +251,12 @@ class Dataset:
         models = [model for model in self.choice.models if model.name == name]
         return Rows(Columns({}, {}), self.choice, self.source, self.request).about(*models)
 
-    @property
-    def large(self) -> bool:
-        """Whether it is read in pieces by default."""
-        return self.source.size > _LARGE
+    def streamed(self, asked: bool | None) -> bool:
+        """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""
+        whole = [name for name in ("by", "cluster") if getattr(self.request, name)]
+        if asked and whole:
+            raise InputError(f"--{whole[0]}", "needs all rows at once", "leave `--stream` out")
+        return self.source.size > _LARGE and not whole if asked is None else asked
 
 
 @contextmanager
