@@ -46,6 +46,8 @@ def test_groups_and_classes_have_lines_of_their_own():
     found = IntervalDisplay.from_predictions(y, p, by=groups, sample_weight=np.ones(600)).intervals
     assert found["x"] == tn.ece_interval(y[:200], p[:200], seed=0)
     assert list(found) == ["x", "y"]
+    some = IntervalDisplay.from_predictions(y, p, by=[None] * 200 + ["y"] * 400).intervals
+    assert some == {"y": found["y"], "(missing)": found["x"]}
     y, P = matrix()
     assert list(IntervalDisplay.from_predictions(y, P).intervals) == ["class 0", "class 1", "class 2"]
     assert list(IntervalDisplay.from_predictions(y, P, kind="confidence", name="m").intervals) == ["m"]

@@ -224,7 +224,7 @@ class Evidence:
     @property
     def parts(self) -> tuple[Cells, ...] | tuple[Bins, ...]:
         """The sums of one score of each row, or of each class."""
-        return self.sums.parts if isinstance(self.sums, Binned) else self.tally.parts  # type: ignore[union-attr]  # no Binned
+        return self.sums.parts if self.tally is None else self.tally.parts  # type: ignore[return-value]  # no sketch
 
     @property
     def one(self) -> Cells | Bins | None:
@@ -339,10 +339,7 @@ class Evidence:
     @property
     def cells_at_means(self) -> tuple[Cells, ...]:
         """The cells of each part; rows of a cell of a sketch, or of a bin, are at their mean score."""
-        if isinstance(self.sums, Binned):
-            return tuple(part.at_means() for part in self.sums.parts)
-        assert self.tally is not None
-        return self.tally.parts
+        return tuple(part.at_means() if isinstance(part, Bins) else part for part in self.parts)
 
     @cached_property
     def means(self) -> tuple[float, float, float]:

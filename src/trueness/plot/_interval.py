@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from trueness._input.columns import column
-from trueness._input.labels import labels_missing
-from trueness._input.sample import refuse_shuffled_index
+from trueness._input.segment_columns import read_by
 from trueness._tally.rows_or_sums import sample_and_kind, takes_rows, tally_of
 from trueness._tally.tally import Tally
 from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness._text.strings import visible
-from trueness.errors import InputError, Place, TruenessWarning
+from trueness.errors import InputError, TruenessWarning
 from trueness.plot._canvas import GREY, axes_for, draw_grid, style_of, wrap_name
 from trueness.plot._problems import FromEstimator, must_count, problems, tallies
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from trueness.results import Interval
-    from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+    from trueness.typing import ArrayLike, Floats, RowOptions
 
 
 class IntervalDisplay(FromEstimator):
@@ -80,7 +79,7 @@ class IntervalDisplay(FromEstimator):
             As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per model. A matrix gives
             an interval per class, or a single one with ``kind="confidence"``.
         by : array-like of shape (n,), optional
-            A group for each row; each group gets its own interval.
+            A group for each row, as for :func:`trueness.segments`; each group gets its own interval.
         level : float, default 0.95
             Confidence level of the intervals, more than 1/2.
         seed : int or numpy.random.Generator, default 0
@@ -187,33 +186,16 @@ def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[
         raise InputError(
             "by", "needs rows", "a Tally has none", remedy="Pass a mapping of group names to tallies instead."
         )
-    refuse_shuffled_index(y_true, {"by": by})
-    names, code = _group_codes(by, column(y_true, "y_true").values.shape[0])
+    groups_of_rows, *others = read_by(by, y_true, np.ones(column(y_true, "y_true").values.shape[0], dtype=bool))
+    if others:
+        raise InputError("by", "must be one column", f"got {1 + len(others)}")
     several = isinstance(y_prob, Mapping)
-    groups: dict[str, dict[str, Tally]] = {name: {} for name in names}
+    groups: dict[str, dict[str, Tally]] = {name: {} for name in groups_of_rows.values}
     for model, scores in (y_prob if several else {"": y_prob}).items():
         sample, kind = sample_and_kind(y_true, scores, rows)
-        code_of_row = code if sample.rows is None else code[sample.rows]
-        for i, name in enumerate(names):
-            own = np.flatnonzero(code_of_row == i)
+        column_of_rows = groups_of_rows if sample.rows is None else groups_of_rows.at(sample.rows)
+        for i, name in enumerate(column_of_rows.values):
+            own = np.flatnonzero(column_of_rows.code == i)
             part = sample.at(own, None if sample.w is None else sample.w[own])
             groups[name][model] = tally_of(part, kind)
-    return {name: models if several else models[""] for name, models in groups.items()}
-
-
-def _group_codes(by: Any, n: int) -> tuple[list[str], Ints]:
-    """Names of the groups, sorted, and the group of each row."""
-    names_of_rows = column(by, "by")
-    if names_of_rows.values.shape != (n,):
-        raise InputError("by", "must have one entry per row", f"got shape {names_of_rows.values.shape} for {n:,} rows")
-    missing = labels_missing(names_of_rows)
-    if missing is None and names_of_rows.values.dtype.kind in "mM":
-        missing = np.isnat(names_of_rows.values)
-    if missing is not None and missing.any():
-        got = f"{int(missing.sum()):,} of {n:,} rows have none, the first"
-        raise InputError("by", "must name a group for every row", got, place=Place(int(missing.argmax())))
-    try:
-        names, code = np.unique(names_of_rows.values, return_inverse=True)
-    except TypeError:  # names of several types have no order
-        names, code = np.unique(names_of_rows.values.astype(str), return_inverse=True)
-    return [str(name) for name in names.tolist()], code.reshape(-1)
+    return {name: models if several else models[""] for name, models in groups.items() if models}
