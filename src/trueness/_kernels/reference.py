@@ -70,23 +70,11 @@ _PLAIN_SUM = 4_096
 def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
     r"""Count and sum the scores of each bin and label, in whole numbers.
 
-    Bin b is [edges[b], edges[b+1]), the last one closed on both sides.
-
-    Parameters
-    ----------
-    p : array of float32 or float64, shape (n,)
-        Scores.
-    y : array of shape (n,)
-        Labels 0 or 1, of type bool, uint8, int8, int32, int64, float32 or float64.
-    edges : array of float64, shape (B + 1,)
-        Strictly increasing.
-    table : array of int64, shape (B, 2, 5)
-        Added to: [bin, label, (count, Σhi, Σlo, Σsq_hi, Σsq_lo)] with the parts of
-        :func:`trueness._kernels.fixed.parts` and :func:`~trueness._kernels.fixed.square_parts`.
-    uniform : bool
-        The edges are b / B, b = 0 .. B.
-    moments : bool
-        Whether to fill the last two columns.
+    Scores are float32 or float64, labels 0 or 1 of type bool, uint8, int8, int32, int64, float32 or float64. Bin b is
+    [edges[b], edges[b+1]), the last one closed on both sides; `uniform`: the edges are b / B, b = 0 .. B. The sums are
+    added to `table`, of shape (B, 2, 5): [bin, label, (count, Σhi, Σlo, Σsq_hi, Σsq_lo)] with the parts of
+    :func:`trueness._kernels.fixed.parts` and :func:`~trueness._kernels.fixed.square_parts`; the last two columns only
+    with `moments`.
 
     Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
     """

@@ -70,8 +70,7 @@ def _panel_sums(f: Function, low: Floats, high: Floats) -> Floats:
     x, w = _rule()
     half = (high - low)[:, None] / 2
     nodes = low[:, None] + half * (1 + x)
-    sums: Floats = (f(nodes.ravel()).reshape(nodes.shape) * w * half).sum(axis=1)
-    return sums
+    return np.asarray((f(nodes.ravel()).reshape(nodes.shape) * w * half).sum(axis=1))
 
 
 @lru_cache(maxsize=1)
@@ -92,8 +91,7 @@ def beta_density(s: Floats, a: float, b: float) -> Floats:
     >>> float(round(beta_density(np.array([0.0]), 1, 1)[0], 12))
     0.25
     """
-    density: Floats = np.exp(beta_log_density(s, a, b))
-    return density
+    return np.asarray(np.exp(beta_log_density(s, a, b)))
 
 
 def beta_log_density(s: Floats, a: float, b: float) -> Floats:
@@ -102,8 +100,7 @@ def beta_log_density(s: Floats, a: float, b: float) -> Floats:
     >>> float(round(beta_log_density(np.array([-1000.0]), 1, 1)[0], 12))
     -1000.0
     """
-    logs: Floats = a * log_expit(s) + b * log_expit(-s) - betaln(a, b)
-    return logs
+    return np.asarray(a * log_expit(s) + b * log_expit(-s) - betaln(a, b))
 
 
 def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
@@ -122,8 +119,7 @@ def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
     centre, width = log(a / b), np.sqrt(1 / a + 1 / b)
     steps = np.concatenate([_WIDTHS * width + centre, -_WIDTHS * width + centre, _WIDTHS, -_WIDTHS])
     inner = np.concatenate([steps, [0.0, centre], np.array([]) if extra is None else extra])
-    breaks: Floats = np.unique(np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]))
-    return breaks
+    return np.unique(np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]))
 
 
 def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) -> float:
@@ -185,5 +181,4 @@ def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:
     small = (np.log(u) + gammaln(alpha + 1)) / alpha
     g = gammaincinv(alpha, u)
     with np.errstate(divide="ignore"):
-        logs: Floats = np.where(g > 1e-290, np.log(g), small)
-    return logs
+        return np.where(g > 1e-290, np.log(g), small)

@@ -158,20 +158,13 @@ def _predictions(estimator: Any, X: Any, rows: dict[str, Any]) -> tuple[Any, dic
         raise InputError("estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not")
     P = estimator.predict_proba(X)
     classes = list(estimator.classes_)
-    if len(classes) == 2 and rows.get("kind") is None:
-        event = _event_column(classes, rows.get("pos_label"))
-        return P[:, event], rows | {"pos_label": classes[event]}
-    return P, {"labels": classes} | rows
-
-
-def _event_column(classes: list[Any], pos_label: Any) -> int:
-    """The column of the event: the second unless `pos_label` names another."""
-    if pos_label is None:
-        return 1
-    if not isinstance(pos_label, Hashable) or pos_label not in classes:
+    if len(classes) != 2 or rows.get("kind") is not None:
+        return P, {"labels": classes} | rows
+    event = classes[1] if rows.get("pos_label") is None else rows["pos_label"]
+    if not isinstance(event, Hashable) or event not in classes:
         known = " and ".join(map(repr, np.asarray(classes).tolist()))
-        raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {pos_label!r}")
-    return classes.index(pos_label)
+        raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {event!r}")
+    return P[:, classes.index(event)], rows | {"pos_label": event}
 
 
 def scale_of(data: list[Problem], scale: Any) -> Scale:
