@@ -1,5 +1,6 @@
 """The pictures of a report as inline SVG, for readers without JavaScript; the script draws the same."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -203,10 +204,10 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
     lines = [f"says {says} %,", f"{happens} {rate} %"]
     wide, high = _LETTER * max(map(len, lines)), _LINE * len(lines)
     x, y = plane.x(b.score[worst]), plane.y(b.rate[worst])
-    marks = _inked_places(picture, filled, plane)
-    left, top = min(_places(x, y, wide, high), key=lambda at: _covered(at[0], at[1], wide, high, marks, (x, y)))
-    (from_x, from_y), (to_x, to_y) = _pointer(left, top, wide, high, (x, y))
-    line = tag("line", x1=from_x, y1=from_y, x2=to_x, y2=to_y, class_="pointer")
+    left, top = _free_place(x, y, wide, high, _inked_places(picture, filled, plane))
+    to_x, to_y = min(max(x, left - 3), left + wide), min(max(y, top), top + high)
+    start = min(1.0, 11 / (math.hypot(to_x - x, to_y - y) or 1.0))  # beside the mark
+    line = tag("line", x1=x + start * (to_x - x), y1=y + start * (to_y - y), x2=to_x, y2=to_y, class_="pointer")
     texts = [tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)]
     return tag("g", line + "".join(texts), class_="annotation")
 
@@ -222,39 +223,19 @@ def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> Floats:
     return np.concatenate([np.array(bars), curve])
 
 
-def _places(x: float, y: float, wide: float, high: float) -> list[_Place]:
-    """Upper left corners of a text around a point, not right above or below it, within the frame."""
-    places = []
-    for reach in (24.0, 40.0, 60.0, 80.0, 110.0):
-        for across, down in _DIRECTIONS:
-            left = x + across * reach - (wide if across < 0 else 0)
-            top = y + down * reach - (high if down < 0 else high / 2 if down == 0 else 0)
-            left = min(max(left, _LEFT + 4), _LEFT + _SIZE - wide - 4)
-            places.append((left, min(max(top, _TOP + 4), _TOP + _SIZE - high - 4)))
-    return places
-
-
-def _pointer(left: float, top: float, wide: float, high: float, own: _Place) -> tuple[_Place, _Place]:
-    """The ends of a line from a point to a text, which begins beside its mark."""
-    x, y = own
-    near_x, near_y = min(max(x, left - 3), left + wide), min(max(y, top), top + high)
-    start = min(1.0, 11 / (math.hypot(near_x - x, near_y - y) or 1.0))
-    return (x + start * (near_x - x), y + start * (near_y - y)), (near_x, near_y)
-
-
-def _covered(left: float, top: float, wide: float, high: float, marks: Floats, own: _Place) -> float:
-    """A penalty for marks and for the diagonal under a text, for marks under its pointer, and for its distance."""
-    x, y = marks.T
-    inside = int(((left - 8 < x) & (x < left + wide + 8) & (top - 8 < y) & (y < top + high + 8)).sum())
-    down = [(_TOP + _SIZE + _LEFT - (left + wide * i / 8)) - top for i in range(9)]
-    diagonal = sum(-4 < d < high + 4 for d in down) / 9
-    (x1, y1), (x2, y2) = _pointer(left, top, wide, high, own)
-    step = np.arange(1, 9)[:, np.newaxis]
-    others = np.abs(x - own[0]) > 0.5
-    away_x, away_y = x1 + (x2 - x1) * step / 8 - x[others], y1 + (y2 - y1) * step / 8 - y[others]
-    crossed = int((np.hypot(away_x, away_y) < 7).any(axis=1).sum())
-    away = math.hypot(left + wide / 2 - own[0], top + high / 2 - own[1])
-    return inside + 3.0 * diagonal + 2.0 * crossed + away / 100
+def _free_place(x: float, y: float, wide: float, high: float, marks: Floats) -> _Place:
+    """The upper left corner of a text near a point, within the frame, that covers few marks and little diagonal."""
+    found = []
+    for reach, (across, down) in itertools.product((24.0, 40.0, 60.0, 80.0, 110.0), _DIRECTIONS):
+        left = x + across * reach - (wide if across < 0 else 0)
+        top = y + down * reach - (high if down < 0 else high / 2 if down == 0 else 0)
+        left = min(max(left, _LEFT + 4), _LEFT + _SIZE - wide - 4)
+        top = min(max(top, _TOP + 4), _TOP + _SIZE - high - 4)
+        middle = left + wide / 2, top + high / 2
+        inside = int((np.abs(marks - middle) < (wide / 2 + 8, high / 2 + 8)).all(axis=1).sum())
+        diagonal = sum(-4 < _TOP + _SIZE + _LEFT - left - wide * i / 8 - top < high + 4 for i in range(9)) / 9
+        found.append((inside + 3 * diagonal + math.hypot(middle[0] - x, middle[1] - y) / 100, left, top))
+    return min(found)[1:]
 
 
 def curve_chart(found: FlexibleCurve, view: Explorer) -> str:

@@ -4,12 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from trueness._report.charts import courses_chart
 from trueness._report.forest import Line, Scale, forest_chart
 from trueness._report.pictures import joint_axes
-from trueness._report.records import Course, Model, Picture
+from trueness._report.records import Course, Model
 from trueness._report.tables import shown_segments
 from trueness._text.numbers import count, points, ratio, signed, span
 from trueness._text.strings import shorten, visible
@@ -59,7 +57,8 @@ def models_charts(models: Sequence[Model]) -> list[str]:
     """All models in one diagram; then error, slope and observed/expected side by side in the same colours."""
     names = [shorten(visible(model.name), _LONGEST) for model in models]
     views, kinds = [model.explorers[0] for model in models], [f"hue-{i % _HUES}" for i in range(len(models))]
-    courses = [(name, _course(model.picture)) for name, model in zip(names, models, strict=True)]
+    shown = [(model.picture.bins, model.picture.interval_low, model.picture.interval_high) for model in models]
+    courses = [(name, Course.of(*one, least=_FEW_ROWS)) for name, one in zip(names, shown, strict=True)]
     axes, label = joint_axes([view.near for view in views]), f"{count(len(models), 'model')} in one diagram"
     charts = [courses_chart(courses, kinds, axes, views[0], label)]
     lines = []
@@ -75,13 +74,6 @@ def models_charts(models: Sequence[Model]) -> list[str]:
             lines += [] if one is None else [_ratio_line(name, kind, one.value, one.low, one.high)]
         charts += [forest_chart(lines, scale, f"{scale.title} of each", _HALF)] if lines else []
     return charts
-
-
-def _course(picture: Picture) -> Course:
-    """The bins of a picture with some rows."""
-    b, filled = picture.bins, picture.bins.n >= _FEW_ROWS
-    ends = (np.array(limits) for limits in (picture.interval_low, picture.interval_high))
-    return Course(*(tuple(column[filled].tolist()) for column in (b.score, b.rate, *ends)))
 
 
 def segments_chart(model: Model) -> str:

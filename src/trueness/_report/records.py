@@ -249,6 +249,11 @@ class Course:
     low: tuple[float, ...]
     high: tuple[float, ...]
 
+    @classmethod
+    def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
+        """The bins with at least so many rows."""
+        return cls(*(tuple(np.array(one)[bins.n >= least].tolist()) for one in (bins.score, bins.rate, low, high)))
+
 
 @dataclass(frozen=True)
 class Remedy:

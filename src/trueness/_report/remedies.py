@@ -264,6 +264,7 @@ def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
     """The means over deals; the confidence set of the first."""
     scored = [one.sums if one.classwise is None else one.classwise for one in deals]
     interval = partial(interval_of, deals[0], level=task.options.level, rng=generator(task.options.seed))
+    tenths = bin_table(deals[0].sums, bins=EqualMass(_BINS), level=task.options.level)
     return Remedy(
         name=name,
         calibrator=code,
@@ -271,15 +272,8 @@ def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
         ece_interval=task.notes.attempt(f"The confidence set of {name}", interval),
         brier=float(np.mean([brier(one) for one in scored])),
         log_loss=float(np.mean([log_loss(one) for one in scored])),
-        course=_course(deals[0], task),
+        course=Course.of(tenths, tenths.low, tenths.high, least=1),
     )
-
-
-def _course(data: Evidence, task: _Task) -> Course:
-    """Ten bins of equal mass."""
-    found = bin_table(data.sums, bins=EqualMass(_BINS), level=task.options.level)
-    filled = found.n > 0
-    return Course(*(tuple(column[filled].tolist()) for column in (found.score, found.rate, found.low, found.high)))
 
 
 def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -> Guarantee | None:
