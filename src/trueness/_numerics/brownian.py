@@ -26,16 +26,7 @@ def largest_distance_sf(x: ArrayLike) -> Floats:
     >>> largest_distance_sf([0, 1, 2.2414]).round(4).tolist()
     [1.0, 0.6292, 0.05]
     """
-
-    def low(x: Floats) -> Floats:
-        odd, sign = _odd(x)
-        return np.asarray(1 - 4 / np.pi * np.sum(sign / odd * np.exp(-((odd * np.pi / x) ** 2) / 8), axis=0))
-
-    def high(x: Floats) -> Floats:
-        odd, sign = _odd(x)
-        return np.asarray(4 * np.sum(sign * ndtr(-odd * x), axis=0))
-
-    return _piecewise(x, 1.0, low, high)
+    return _piecewise(x, 1.0, _distance_low, _distance_high)
 
 
 def range_sf(x: ArrayLike) -> Floats:
@@ -53,17 +44,7 @@ def range_sf(x: ArrayLike) -> Floats:
     >>> range_sf([0, 1.5, 2.4977]).round(4).tolist()
     [1.0, 0.5129, 0.05]
     """
-
-    def low(x: Floats) -> Floats:
-        odd, _ = _odd(x)
-        weight = 1 / (odd * np.pi) ** 2 + 1 / x**2
-        return np.asarray(1 - 8 * np.sum(weight * np.exp(-((odd * np.pi / x) ** 2) / 2), axis=0))
-
-    def high(x: Floats) -> Floats:
-        k = np.arange(1.0, _LAST + 1).reshape(-1, *[1] * x.ndim)
-        return np.asarray(8 * np.sum(np.where(k % 2 == 1, k, -k) * ndtr(-k * x), axis=0))
-
-    return _piecewise(x, 1.5, low, high)
+    return _piecewise(x, 1.5, _range_low, _range_high)
 
 
 def _piecewise(
@@ -76,6 +57,28 @@ def _piecewise(
     out[below] = low(x[below])
     out[above] = high(x[above])
     return out
+
+
+def _distance_low(x: Floats) -> Floats:
+    odd, sign = _odd(x)
+    return np.asarray(1 - 4 / np.pi * np.sum(sign / odd * np.exp(-((odd * np.pi / x) ** 2) / 8), axis=0))
+
+
+def _distance_high(x: Floats) -> Floats:
+    odd, sign = _odd(x)
+    return np.asarray(4 * np.sum(sign * ndtr(-odd * x), axis=0))
+
+
+def _range_low(x: Floats) -> Floats:
+    odd, _ = _odd(x)
+    weight = 1 / (odd * np.pi) ** 2 + 1 / x**2
+    return np.asarray(1 - 8 * np.sum(weight * np.exp(-((odd * np.pi / x) ** 2) / 2), axis=0))
+
+
+def _range_high(x: Floats) -> Floats:
+    k = np.arange(1.0, _LAST + 1).reshape(-1, *[1] * x.ndim)
+    sign = np.where(k % 2 == 1, 1.0, -1.0)
+    return np.asarray(8 * np.sum(sign * k * ndtr(-k * x), axis=0))
 
 
 def _odd(x: Floats) -> tuple[Floats, Floats]:

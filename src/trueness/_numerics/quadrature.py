@@ -181,4 +181,4 @@ def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:
     small = (np.log(u) + gammaln(alpha + 1)) / alpha
     g = gammaincinv(alpha, u)
     with np.errstate(divide="ignore"):
-        return np.where(g > 1e-290, np.log(g), small)
+        return np.asarray(np.where(g > 1e-290, np.log(g), small))
