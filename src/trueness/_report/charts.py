@@ -347,7 +347,7 @@ def series_chart(series: Series) -> str:
 
 
 def round_step(most: float, ticks: int = 6) -> float:
-    """The distance of at most so many ticks, a round number."""
+    """A round distance between ticks, of which there are at most `ticks`."""
     power = 10.0 ** math.floor(math.log10(most))
     return next(share * power for share in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if most / (share * power) <= ticks)
 

@@ -10,7 +10,7 @@ from trueness._report.charts import mark, path, round_step, svg, tag, title
 _LINE, _TOP = 21.0, 4.0
 _LETTER = 7.2  # width of one of the names and right-hand texts on a narrow screen, which enlarges them
 _TICK = 46.0  # room for one
-_REACH = 3.0  # limits beyond so many times the farthest estimate are cut off
+_REACH = 3.0  # limits farther out than this multiple of the farthest estimate are cut off
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 

@@ -251,7 +251,7 @@ class Course:
 
     @classmethod
     def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
-        """The bins with at least so many rows."""
+        """The bins with at least `least` rows."""
         return cls(*(tuple(np.array(one)[bins.n >= least].tolist()) for one in (bins.score, bins.rate, low, high)))
 
 
