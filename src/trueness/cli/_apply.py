@@ -10,8 +10,8 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
+from trueness.cli._dataset import as_fractions, missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._messages import reword_messages, warning, wording
-from trueness.cli._rows import as_fractions, missing_rows, open_source, print_guesses, require_rows
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 

@@ -10,9 +10,9 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import common_decimals, level_percent, rule_in_words
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._dataset import IMPORTANCE, Rows, read_rows
 from trueness.cli._interval_texts import Texts, limits_notes, with_limits
 from trueness.cli._messages import note, warning
-from trueness.cli._rows import IMPORTANCE, Rows, read_rows
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 

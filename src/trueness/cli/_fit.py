@@ -9,8 +9,8 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._columns import Request
+from trueness.cli._dataset import Rows, read_rows
 from trueness.cli._messages import note, warning
-from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import check_suffix, check_writable, write
 from trueness.errors import InputError, did_you_mean
 

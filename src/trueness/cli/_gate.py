@@ -15,8 +15,8 @@ from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Model, Request, group_columns, model_column
+from trueness.cli._dataset import IMPORTANCE, Dataset, Rows, open_dataset
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._rows import IMPORTANCE, Dataset, Rows, open_dataset
 from trueness.cli._sums import ModelSums
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError

@@ -10,8 +10,8 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._dataset import Rows, read_rows
 from trueness.cli._messages import reword_messages, warning, wording
-from trueness.cli._rows import Rows, read_rows
 from trueness.cli._sums import file_names, read_total
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError

@@ -12,8 +12,8 @@ from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._dataset import Dataset, Rows, open_dataset, read_rows
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._rows import Dataset, Rows, open_dataset, read_rows
 from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
 from trueness.cli._writing import Output, Target
 

@@ -9,8 +9,8 @@ import trueness.cli._options as opt
 from trueness._text.numbers import level_percent
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, choose_scores
+from trueness.cli._dataset import open_source, print_guesses, require_rows
 from trueness.cli._messages import reword_messages, wording
-from trueness.cli._rows import open_source, print_guesses, require_rows
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 

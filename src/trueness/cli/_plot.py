@@ -13,8 +13,8 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._columns import Request
+from trueness.cli._dataset import Rows, read_rows
 from trueness.cli._messages import note
-from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import Target
 from trueness.errors import InputError
 

@@ -13,8 +13,8 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible
 from trueness.cli._columns import Model, Request
+from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows
 from trueness.cli._messages import note, warning
-from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
 from trueness.cli._sums import OWN_BINS, SumsFile, add, each, file_names, own_bins, read_total
 from trueness.cli._watch import EVERY, period
 from trueness.cli._writing import MARKDOWN, Target

@@ -10,8 +10,8 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Request
+from trueness.cli._dataset import Rows, read_rows
 from trueness.cli._messages import warning
-from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import Output, Target
 
 

@@ -18,8 +18,8 @@ import click
 import trueness as tn
 from trueness._progress import progress_bar
 from trueness.cli._columns import Model
+from trueness.cli._dataset import Dataset, Rows, dropped_message, require_rows
 from trueness.cli._messages import note, warning
-from trueness.cli._rows import Dataset, Rows, dropped_message, require_rows
 from trueness.cli._writing import check_writable
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning
 

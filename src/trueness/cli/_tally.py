@@ -12,8 +12,8 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness.cli._columns import Request
+from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows
 from trueness.cli._messages import note, warning
-from trueness.cli._rows import Rows, dropped_message, open_dataset, require_rows
 from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError

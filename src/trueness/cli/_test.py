@@ -11,8 +11,8 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns, model_column
+from trueness.cli._dataset import Rows, read_rows
 from trueness.cli._messages import warning
-from trueness.cli._rows import Rows, read_rows
 from trueness.cli._writing import Output, Target
 
 _METHODS = (

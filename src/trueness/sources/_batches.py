@@ -26,7 +26,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._gather import Group, group_order, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
-from trueness.sources._rows import MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
+from trueness.sources._row_expressions import MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
 
 _BATCH_ROWS = 1 << 20
 _FLOATS = ("Float32", "Float64")

@@ -13,7 +13,7 @@ from trueness._tally.grid import LAST_CELL, GridCells, refuse_full_cells
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth, Groups, midpoints, refuse_uncovered
 from trueness.errors import InputError
 from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
-from trueness.sources._rows import Rows, score_range
+from trueness.sources._row_expressions import Rows, score_range
 from trueness.typing import Floats, Ints
 
 Columns: TypeAlias = dict[str, NDArray[Any]]

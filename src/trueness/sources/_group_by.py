@@ -8,7 +8,7 @@ import numpy as np
 from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
-from trueness.sources._rows import Rows
+from trueness.sources._row_expressions import Rows
 
 Ends: TypeAlias = tuple[Literal["least", "greatest"], ...]
 """The scores of a cell that are returned beside its sums."""

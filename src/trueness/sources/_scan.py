@@ -23,7 +23,7 @@ from trueness.sources._batches import sums_of_batches
 from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import FINE_GRID, Columns, Group
 from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
-from trueness.sources._rows import Rows, check_columns, explain_bad_rows, rows_of
+from trueness.sources._row_expressions import Rows, check_columns, explain_bad_rows, rows_of
 from trueness.typing import Ints, Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
