@@ -104,6 +104,17 @@ class CurveBand(Record):
     y: Floats | None = None
     """The curve, if the band is around it."""
 
+    @property
+    def covers(self) -> str:
+        """What the band has its level for, in words; '' for a band around the diagonal."""
+        if self.band == "monotone":
+            return "any event probability that rises with the score"
+        of_curve = {
+            "spline": "the spline nearest to the true event probability, not bends that it cannot follow",
+            "loess": "the local mean of the true event probability, not bends within it",
+        }
+        return "" if self.band.endswith("consistency") else of_curve.get(self.method, "")
+
     def __str__(self) -> str:
         level = level_percent(self.level)
         if self.band == "monotone":
@@ -114,7 +125,7 @@ class CurveBand(Record):
             what = f"{level} {each} confidence band of a {self.method} curve at {count(len(self.x), 'score')}"
             if np.isnan(width).all():  # or there is no score
                 return f"{what}: no finite estimate" if len(self.x) else what
-            return f"{what}, at most {np.nanmax(width):.4f} wide"
+            return f"{what}, at most {np.nanmax(width):.4f} wide. It covers {self.covers}."
         return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 

@@ -49,6 +49,9 @@ def test_bands_contain_the_curve_and_simultaneous_ones_are_wider(curve):
     assert ((whole.low >= 0) & (whole.high <= 1)).all()
     words = f"95 % simultaneous confidence band of a {curve} curve at {whole.x.size} scores, at most"
     assert str(whole).startswith(words)
+    nearest = {"spline": "the spline nearest to the true", "loess": "the local mean of the true"}[curve]
+    assert str(whole).endswith(f"It covers {whole.covers}.")
+    assert whole.covers.startswith(nearest)
     assert (whole.resamples, whole.level, whole.method, whole.band) == (0, 0.95, curve, "simultaneous")
 
 
