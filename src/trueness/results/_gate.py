@@ -47,6 +47,11 @@ class Finding(Record):
     contradicted: int = 0
     """Labels that contradict a score of exactly 0 or 1, if the bound is certified all the same."""
 
+    condition: str = ""
+    """What a certificate presumes, and the rows cannot show: that the error varies smoothly with the score."""
+    shown_by_ties: float = 0.0
+    """The l2 error that rows with the same score show, if that contradicts a certificate; otherwise 0."""
+
     @property
     def passed(self) -> bool:
         """Whether the quantity passes."""
@@ -88,10 +93,15 @@ class Finding(Record):
         beyond = self.low > most or self.high < least
         if self.pvalue is None:
             return self._comparison(lower=True)
+        if self.shown_by_ties:
+            above = f"rows that share their score have an error above {number(self.shown_by_ties)} (99 % confidence)"
+            return f"not shown to keep it: {above}, so it does not vary smoothly with the score"
         if self.outcome == "not certified":
             return f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
-        smooth = "" if self.quantity == "oe" else ", if the error varies smoothly with the score"
-        return f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)}){smooth}{self._impossible()}"
+        condition = f", if {self.condition}" if self.condition else ""
+        return (
+            f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)}){condition}{self._impossible()}"
+        )
 
     @property
     def sentence(self) -> str:

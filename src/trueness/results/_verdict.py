@@ -173,7 +173,7 @@ class Verdict(Record):
         'inverted': higher scores go with fewer events; 'confidence': no score is below 1/2, and events do not follow
         the scores or are the rarer label; 'constant': all rows have the same score, and nothing else is wrong.
         """
-        least, most = self.scores
+        least, most = self.scores[0], self.scores[-1]
         if self.top_label or self.n < 2:
             return ""
         if not self.rejected:
@@ -393,6 +393,7 @@ def _interval_in_words(found: Interval, *, shown: bool) -> str:
     (low, high), level = points(found.low, found.high), level_percent(found.level)
     if not shown or found.includes_zero:
         limit = f"the typical error is at most {high} percentage points ({level} confidence)"
-        return f"whatever its shape, {limit}, {SMOOTH}"
+        # With few distinct scores each has a cell of its own, and nothing is presumed of its neighbours.
+        return f"whatever its shape, {limit}" + ("" if found.bins.startswith("Distinct") else f", {SMOOTH}")
     limits = f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
     return f"the typical error {limits} percentage points ({level} confidence)"

@@ -194,3 +194,26 @@ def test_a_gate_of_several_groups_says_that_they_share_one_error_rate():
     assert str(found).splitlines()[-2:] == ["All 4 comparisons share one error rate of 5 %.", "Passed."]
     assert {one.level for one in found.findings} == {0.9875}
     assert tn.gate(y, p, oe_within=0.5).jointly == tn.gate(y, p, oe_within=0.5, by=group, require=True).jointly == ""
+
+
+def test_a_certificate_says_what_it_presumes():
+    rng = np.random.default_rng(0)
+    p = rng.random(4_000)
+    few = p.round(1)
+    smooth = ", if the error varies smoothly with the score (4,000 distinct scores in 4,000 rows)"
+    for scores, words in ((p, smooth), (few, "")):
+        found = tn.gate((rng.random(4_000) < scores).astype(int), scores, max_l2=0.09, require=True)
+        assert found.passed
+        assert found.findings[0].reason.endswith(f" ≤ 0.09){words}")
+
+
+def test_errors_of_leaves_are_not_certified():
+    """Every score is shared by 4 rows and has an error of its own, whose sign alternates: neighbours cancel."""
+    p = np.repeat(np.linspace(0.3, 0.7, 2_000), 4)
+    wrong = np.repeat(np.tile([-0.2, 0.2], 1_000), 4)
+    y = (np.random.default_rng(1).random(p.size) < p + wrong).astype(int)
+    found = tn.gate(y, p, max_l2=0.1, require=True).findings[0]
+    assert found.high <= 0.1
+    assert (found.outcome, found.pvalue) == ("not certified", 1)
+    assert 0.1 < found.shown_by_ties < 0.2
+    assert found.reason.endswith("so it does not vary smoothly with the score")

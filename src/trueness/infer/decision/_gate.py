@@ -241,9 +241,12 @@ def finding_of(
                 return made(own.n, own.estimate, own.low, own.high, alone, "unknown")
     pvalue = None
     if require:
-        pvalue = quietly(margin, evidence, quantity, most, rule).pvalue  # the limits have given the warnings
+        kept = quietly(margin, evidence, quantity, most, rule)  # the limits have given the warnings
+        pvalue, made = kept.pvalue, partial(made, condition=kept.condition)
         if not keeps:
             return made(*numbers, level, "not certified", pvalue)
+        if kept.shown_by_ties > most:
+            return made(*numbers, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
     if "omnibus" not in evidence.memory:  # the same for every bound
         evidence.memory["omnibus"] = omnibus_of(evidence, generator(seed))
     test = evidence.memory["omnibus"]
