@@ -88,14 +88,15 @@ def _weigh_vector(
     log_odds: Floats, folds: cross_fit.Folds, cells: LogitCells, y: Ints, w: Floats | None, plan: Plan
 ) -> tuple[Floats, list[cross_fit.Gain]]:
     """Weights of candidates from held-out log-odds (candidates, deals, folds, cells), and gains of their mixture."""
-    if folds.number < 2:  # nothing can be held out
+    deals, number, _ = folds.events.shape
+    if number < 2:  # nothing can be held out
         return cross_fit.mixture_weights(np.zeros(log_odds.shape[0])), [_NO_GAIN] * 2
     loss = folds.events * np.logaddexp(0, -log_odds) + folds.others * np.logaddexp(0, log_odds)
     loss = loss.sum(axis=3)
 
     def at_rows(differences: tuple[Floats, Floats]) -> Floats:
         """Differences for events and for others at each fold and log-odds, for each row: the mean over deals."""
-        at = np.arange(folds.deals)[:, None], folds.of_row, cells.cell
+        at = np.arange(deals)[:, None], folds.of_row, cells.cell
         return np.asarray(np.where(y == 1, differences[0][at], differences[1][at]).mean(axis=0))
 
     effect, row_weight = 1.0, np.ones(y.size) if w is None else w
@@ -109,7 +110,7 @@ def _weigh_vector(
     if plan.cluster is not None:
         gains = [cross_fit.clustered_gain(at_rows(one), row_weight, plan.cluster, plan.level) for one in every]
     else:
-        weight = np.concatenate([folds.events, folds.others]) / folds.deals
+        weight = np.concatenate([folds.events, folds.others]) / deals
         gains = [cross_fit.mean_gain(np.concatenate(one), weight, plan.level, plan.rows_worth) for one in every]
     return cross_fit.mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
 
@@ -175,7 +176,7 @@ def _beta_of_each(rows: Rows) -> Floats:
 
 def _structured(structure: Structure) -> MatrixCandidate:
     def fit(rows: Rows) -> Floats:
-        linear = fit_structured(rows.z, rows.y, rows.w, structure, 1.0, _MAX_ITER).linear
+        linear = fit_structured(rows.z, rows.y, rows.w, structure, 1.0, _MAX_ITER)[1]
         return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]  # both are there
 
     return MatrixCandidate(

@@ -85,20 +85,17 @@ class BayesianBinning(Calibrator):
         if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
             raise InputError("sample_weight", f"must sum to at most {_MOST_TOTAL:,}", f"got {rows.w.sum():g}")
         cells = rows.cells()
-        self._check_models(rows, cells)
+        least, most = _bin_numbers(cells, float(self.spread))
+        if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
+            demand = f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do"
+            sums = f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g}"
+            raise InputError("sample_weight", demand, f"{sums} lead to {most - least + 1:,}")
         models = list(_models(cells, float(self.spread), float(self.strength)))
         log_evidence = np.array([model.log_evidence for model in models])
         posterior = np.exp(log_evidence - log_evidence.max())
         self.posterior_ = posterior / posterior.sum()
         self.n_bins_ = np.array([model.rate.size for model in models])
         self.edges_, self.values_ = _average(models, self.posterior_)
-
-    def _check_models(self, rows: CalibrationSet, cells: Cells) -> None:
-        least, most = _bin_numbers(cells, float(self.spread))
-        if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
-            demand = f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do"
-            sums = f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g}"
-            raise InputError("sample_weight", demand, f"{sums} lead to {most - least + 1:,}")
 
     def _formula(self) -> Steps:
         return Steps(self.edges_, self.values_)

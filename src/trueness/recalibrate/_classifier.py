@@ -23,16 +23,9 @@ from trueness._input.columns import column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import check_weights, row_weights
 from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, remedies, warn
+from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
-from trueness.recalibrate._calibrator import (
-    Calibrator,
-    WarningsByName,
-    check_flag,
-    inner_calibrator,
-    warn_once,
-    with_parameters,
-)
 from trueness.recalibrate._multiclass import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -43,7 +36,7 @@ _GROUPS = (
 )
 
 
-@with_parameters
+@base.with_parameters
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
     """A classifier followed by a calibrator that is fitted on out-of-fold scores.
 
@@ -111,7 +104,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     """
 
     estimator: Any = field(default=None, kw_only=False)
-    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
     cv: Any = 5
     ensemble: bool = False
     n_jobs: int | None = None
@@ -134,7 +127,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         check_jobs(self.n_jobs)
         estimator = self._estimator()
         X, y = self._check(X, y, estimator)
-        with warn_once():
+        with base.warn_once():
             arguments = _fit_arguments(self, estimator, checked_weights(sample_weight, y.size), params)
             self._fit(estimator, X, y, arguments)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -160,7 +153,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """What classifier, calibrator and splitter request in `fit`."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
-        calibrator = inner_calibrator(self.calibrator, AutoCalibration)
+        calibrator = base.inner_calibrator(self.calibrator, AutoCalibration)
         own = MetadataRouter(owner=self).add_self_request(self)
         own.add(estimator=self._estimator(), method_mapping=to_fit).add(calibrator=calibrator, method_mapping=to_fit)
         return own.add(splitter=self.cv, method_mapping=to_split)
@@ -197,7 +190,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return isinstance(self.estimator, FrozenEstimator)
 
     def _check(self, X: Any, y: ArrayLike, estimator: Any) -> tuple[Any, NDArray[Any]]:
-        check_flag("ensemble", self.ensemble)
+        base.check_flag("ensemble", self.ensemble)
         if self._frozen and self.ensemble:
             demand = "must be False for a FrozenEstimator: there is one classifier, not one per fold"
             raise InputError("ensemble", demand)
@@ -208,7 +201,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             self.classes_ = self._frozen_classes(estimator)
         if self.classes_.size < 2:
             raise InputError("y", "must have at least two classes", f"got one class, {self.classes_.tolist()[0]!r}")
-        calibrator = inner_calibrator(self.calibrator, AutoCalibration)
+        calibrator = base.inner_calibrator(self.calibrator, AutoCalibration)
         if isinstance(calibrator, OneVsRest) and not calibrator.normalize:
             raise InputError("calibrator", "must give rows that sum to one", "`OneVsRest(normalize=False)` does not")
         return X, y
@@ -234,9 +227,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError("cv", "must have at least two folds", f"it has {len(folds)}")
         return folds
 
-    def _new_calibrator(self) -> Calibrator:
+    def _new_calibrator(self) -> base.Calibrator:
         """An unfitted calibrator for this number of classes."""
-        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, AutoCalibration))
+        calibrator: base.Calibrator = clone(base.inner_calibrator(self.calibrator, AutoCalibration))
         one_score = calibrator._shape == "vector" and self.classes_.size > 2
         return OneVsRest(calibrator) if one_score else calibrator
 
@@ -265,14 +258,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if not self.ensemble:
             self.calibrators_ = [self._fit_calibrator(rows)]
             return
-        collected = WarningsByName("Fold", "Folds")
+        collected = base.WarningsByName("Fold", "Folds")
         self.calibrators_ = []
         for number, test in enumerate(folds):
             with collected.of(number):
                 self.calibrators_.append(self._fit_calibrator(rows.take(test)))
         collected.give()
 
-    def _fit_calibrator(self, rows: CalibrationSet) -> Calibrator:
+    def _fit_calibrator(self, rows: CalibrationSet) -> base.Calibrator:
         calibrator = self._new_calibrator()
         if rows.p.ndim == 1:
             return calibrator.fit(rows.p, rows.y, rows.w)
@@ -300,9 +293,8 @@ def check_classifier(estimator: Any) -> None:
         got = f"{type(estimator).__name__} is a regressor"
         remedy = "Use a classifier with `predict_proba` or `decision_function`."
     if got:
-        raise InputError(
-            "estimator", "must be a classifier such as `LogisticRegression()`, or None", got, remedy=remedy
-        )
+        demand = "must be a classifier such as `LogisticRegression()`, or None"
+        raise InputError("estimator", demand, got, remedy=remedy)
 
 
 def check_cv(cv: Any) -> None:
@@ -396,12 +388,9 @@ def _check_classes(estimator: Any, classes: NDArray[Any]) -> None:
     known = getattr(estimator, "classes_", None)
     if known is None or list(known) != list(classes):
         has = "no `classes_`" if known is None else f"{', '.join(map(repr, np.asarray(known).tolist()))}"
-        raise InputError(
-            "estimator",
-            f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order",
-            f"it has {has}",
-            remedy="Each training part of `cv` must have rows of every class.",
-        )
+        demand = f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order"
+        remedy = "Each training part of `cv` must have rows of every class."
+        raise InputError("estimator", demand, f"it has {has}", remedy=remedy)
 
 
 def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:

@@ -28,16 +28,6 @@ class Folds(NamedTuple):
     of_row: Ints | None
     """The fold of each row in each deal, where rows were dealt; None where counts were."""
 
-    @property
-    def deals(self) -> int:
-        """How often the rows were dealt."""
-        return int(self.events.shape[0])
-
-    @property
-    def number(self) -> int:
-        """How many folds there are."""
-        return int(self.events.shape[1])
-
     def training(self) -> tuple[Floats, Floats]:
         """Weights, and weights of events, of the rows outside each fold, and last of all rows."""
         parts = []

@@ -155,7 +155,7 @@ def validate(
     options = {"level": level, "curve": curve, "floor": floor, "seed": rng}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # a model that fits its own rows too well is expected here
-        apparent = rows.panel(_fitted_scores(estimator, rows, None), None, {**options, "floor": False})
+        apparent = rows.panel(_fitted_scores(estimator, rows, None), slice(None), {**options, "floor": False})
     with warn_once():
         if crossfit:
             return _crossfit(estimator, rows, folds, apparent, options, report, n_jobs)
@@ -180,9 +180,8 @@ class _Rows(NamedTuple):
         """Whether each row is an event."""
         return np.asarray(self.y == self.classes[self.event])
 
-    def panel(self, p: Floats, kept: Bools | None, options: dict[str, Any]) -> Panel:
+    def panel(self, p: Floats, kept: Bools | slice, options: dict[str, Any]) -> Panel:
         """The panel of some rows."""
-        kept = np.ones(self.y.size, np.bool_) if kept is None else kept
         w, group = (None if values is None else values[kept] for values in (self.w, self.group))
         return panel(self.events[kept], p[kept], sample_weight=w, cluster=group, **options)
 
@@ -191,12 +190,9 @@ def _training_rows(
     estimator: Any, X: Any, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None, pos_label: Any
 ) -> _Rows:
     if estimator is None or isinstance(estimator, FrozenEstimator):
-        raise InputError(
-            "estimator",
-            "must be a classifier that can be fitted",
-            f"got {'None' if estimator is None else 'a FrozenEstimator'}",
-            remedy="`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new rows.",
-        )
+        got = "got None" if estimator is None else "got a FrozenEstimator"
+        remedy = "`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new rows."
+        raise InputError("estimator", "must be a classifier that can be fitted", got, remedy=remedy)
     try:
         classifiers.check_classifier(estimator)
     except InputError as error:
@@ -245,11 +241,6 @@ def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> lis
     folds = classifiers.split_rows(cv, rows.X, rows.y, arguments)
     if not folds:
         raise InputError("cv", "must have at least one fold", "it has none")
-    _check_folds(folds, rows)
-    return folds
-
-
-def _check_folds(folds: list[tuple[Ints, Ints]], rows: _Rows) -> None:
     for number, (train, test) in enumerate(folds):
         fold = f"fold {number} does not"
         if not 0 < rows.events[train].sum() < train.size:
@@ -258,6 +249,7 @@ def _check_folds(folds: list[tuple[Ints, Ints]], rows: _Rows) -> None:
         if rows.group is not None and np.intersect1d(rows.group[train], rows.group[test]).size:
             remedy = "An int, or `GroupKFold`, keeps them together."
             raise InputError("cv", "must keep the rows of a group together", fold, remedy=remedy)
+    return folds
 
 
 def _crossfit(

@@ -9,16 +9,8 @@ from sklearn.base import clone
 
 from trueness._input.arguments import checked_whole, checked_word
 from trueness.errors import FewRowsWarning, InputError, warn
+from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale, accept_scores
-from trueness.recalibrate._calibrator import (
-    Calibrator,
-    WarningsByName,
-    check_flag,
-    inner_calibrator,
-    join_names,
-    refuse_matrix,
-    with_parameters,
-)
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.recalibrate._platt import PlattScaling
@@ -30,8 +22,8 @@ def _check_pooled(calibrator: Any, value: Any) -> str:
     return fitted_calibrator(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
 
 
-@with_parameters
-class TopLabel(Calibrator):
+@base.with_parameters
+class TopLabel(base.Calibrator):
     """Calibrate the probability of the predicted class, separately for each predicted class.
 
     Each class has its own calibrator, fitted on the rows for which it was predicted. When "cat" is then predicted with
@@ -83,7 +75,7 @@ class TopLabel(Calibrator):
         ),
     }
 
-    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
     kind: Literal["top-label", "confidence"] = "top-label"
     min_rows: int = 50
 
@@ -107,8 +99,8 @@ class TopLabel(Calibrator):
         return _top(accept_scores(y_prob, classes=self.n_classes_))[0], matrix
 
     def _check_parameters(self) -> None:
-        calibrator = inner_calibrator(self.calibrator, HistogramBinning)
-        refuse_matrix(calibrator)
+        calibrator = base.inner_calibrator(self.calibrator, HistogramBinning)
+        base.refuse_matrix(calibrator)
         if calibrator._scale != "probabilities":
             raise InputError("calibrator", "must take probabilities, as confidences are", "it is set to take logits")
         checked_word(self.kind, "kind", ("top-label", "confidence"))
@@ -121,10 +113,10 @@ class TopLabel(Calibrator):
         predicted = np.bincount(top, weights=rows.w, minlength=len(names))
         own = (predicted >= self.min_rows) & (self.kind == "top-label")
         if self.kind == "top-label" and not own.all():
-            few = join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
+            few = base.join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
             these = "these classes use the calibrator of all classes pooled"
             warn(f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: {these}.", FewRowsWarning)
-        collected = WarningsByName("Predicted class", "Predicted classes")
+        collected = base.WarningsByName("Predicted class", "Predicted classes")
         self.calibrators_, self.pooled_ = [], None
         for k, name in enumerate(names):
             with collected.of(name):
@@ -133,8 +125,8 @@ class TopLabel(Calibrator):
         if not own.all():
             self.pooled_ = self._fit_inner(binary)
 
-    def _fit_inner(self, rows: CalibrationSet) -> Calibrator:
-        calibrator: Calibrator = clone(inner_calibrator(self.calibrator, HistogramBinning))
+    def _fit_inner(self, rows: CalibrationSet) -> base.Calibrator:
+        calibrator: base.Calibrator = clone(base.inner_calibrator(self.calibrator, HistogramBinning))
         return calibrator.fit(rows.p, rows.y, rows.w)
 
     def _formula(self) -> PythonOnly:
@@ -171,8 +163,8 @@ def _with_confidence(p: NDArray[Any], top: Ints, confidence: Floats) -> Floats:
     return matrix
 
 
-@with_parameters
-class OneVsRest(Calibrator):
+@base.with_parameters
+class OneVsRest(base.Calibrator):
     """Calibrate each column of a matrix as a binary problem: its class against all others.
 
     Parameters
@@ -206,7 +198,7 @@ class OneVsRest(Calibrator):
     _shape = "matrix"
     _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())}
 
-    calibrator: Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
     normalize: bool = True
 
     @property
@@ -214,13 +206,13 @@ class OneVsRest(Calibrator):
         return "probabilities" if self.calibrator is None else self.calibrator._scale
 
     def _check_parameters(self) -> None:
-        refuse_matrix(inner_calibrator(self.calibrator, PlattScaling))
-        check_flag("normalize", self.normalize)
+        base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
+        base.check_flag("normalize", self.normalize)
 
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
-        inner = inner_calibrator(self.calibrator, PlattScaling)
-        collected = WarningsByName("Class", "Classes")
+        inner = base.inner_calibrator(self.calibrator, PlattScaling)
+        collected = base.WarningsByName("Class", "Classes")
         self.calibrators_ = [clone(inner) for _ in rows.classes]
         for k, (calibrator, name) in enumerate(zip(self.calibrators_, rows.classes, strict=True)):
             with collected.of(name):

@@ -1,12 +1,12 @@
 """Structured scaling of several classes, shrunk towards one temperature; and a mixture of temperatures."""
 
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import MOST_ITERATIONS, checked_whole, checked_word
-from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, multinomial_regression
+from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, Regression, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
@@ -23,19 +23,10 @@ _SHIFTS, _MIXING = 1.0, 20.0
 _EM_STEPS, _EM_CONVERGED = 1000, 1e-10
 
 
-class StructuredFit(NamedTuple):
-    """Log-odds that are linear in centred logits."""
-
-    temperature: float
-    linear: Linear
-    n_steps: int
-    converged: bool
-
-
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
-) -> StructuredFit:
-    """Fit one temperature, then factors, shifts and (for a matrix) mixing terms with a ridge towards it."""
+) -> tuple[float, Linear, Regression]:
+    """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they were fitted."""
     z, n = Linear(centred=True)(logits), float(w.sum())
     k = z.shape[1]
     beta = inverse_temperature(z, y, w, ridge).value
@@ -48,8 +39,7 @@ def fit_structured(
         penalty = np.column_stack([np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)])
     found = multinomial_regression(linear, y, w, centre, penalty, max_iter)
     matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
-    linear_fit = Linear(matrix, found.theta[:, -1].copy(), centred=True)
-    return StructuredFit(1 / beta, linear_fit, found.n_steps, found.converged)
+    return 1 / beta, Linear(matrix, found.theta[:, -1].copy(), centred=True), found
 
 
 @with_parameters
@@ -112,11 +102,11 @@ class StructuredScaling(LogitMap):
         checked_whole(self.max_iter, "max_iter", MOST_ITERATIONS)
 
     def _fit(self, rows: CalibrationSet) -> None:
-        found = fit_structured(
-            self._fit_logits(rows), rows.y, rows.weights, self.structure, float(self.ridge), self.max_iter
-        )
-        self.temperature_, (self.matrix_, self.intercept_, *_), self.n_iter_, converged = found
-        if not converged:
+        options: Any = self.structure, float(self.ridge), self.max_iter
+        found = fit_structured(self._fit_logits(rows), rows.y, rows.weights, *options)
+        self.temperature_, (self.matrix_, self.intercept_, *_), fit = found
+        self.n_iter_ = fit.n_steps
+        if not fit.converged:
             warn_not_converged(self.n_iter_)
 
     def _formula(self) -> Softmax:
