@@ -72,6 +72,41 @@ CHANGED = {
 }
 
 
+def alike(own: float, *, clusters: bool = False) -> Callable[[np.random.Generator], Rows]:
+    """All log-odds are 0.5 + 0.7 x; those of one of eight segments, "7", are higher by `own`."""
+
+    def draw(rng: np.random.Generator) -> Rows:
+        n = 1_600
+        p, cluster, group = rng.beta(1, 3, n), np.arange(n) // 4, rng.integers(0, 8, n)
+        u = ndtr(np.sqrt(0.3) * rng.normal(size=n // 4)[cluster] + np.sqrt(0.7) * rng.normal(size=n))
+        truth = expit(0.5 + 0.7 * logit(p) + own * (group == 7))
+        y = (u if clusters else rng.random(n)) < truth
+        return Rows(y, p, {"group": group.astype(str), "high": p > 0.2}, cluster if clusters else None)
+
+    return draw
+
+
+ALIKE = {
+    "none": alike(0.0),
+    "none, 400 clusters with labels alike": alike(0.0, clusters=True),
+    "one of eight, log-odds higher by 0.5": alike(0.5),
+    "one of eight, log-odds higher by 1": alike(1.0),
+}
+
+
+def covered(size: int, spread: float, runs: int) -> float:
+    """How often the limits of the segment shown first, of 40, hold its true gap."""
+    hits = 0
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        p, by = rng.beta(1, 2, 40 * size), np.repeat(np.arange(40), size)
+        truth = expit(logit(p) + spread * rng.normal(size=40)[by])
+        result = tn.segments(rng.random(p.size) < truth, p, by.astype(str), resamples=19, seed=run)
+        gap = (truth - p)[by == int(result.value[0])].mean()
+        hits += result.gap_low[0] <= gap <= result.gap_high[0]
+    return hits / runs
+
+
 def holm_flags(pvalues: np.ndarray, alpha: float) -> np.ndarray:
     order = np.argsort(pvalues)
     adjusted = np.maximum.accumulate(pvalues[order] * np.arange(pvalues.size, 0, -1))
@@ -127,3 +162,16 @@ def segments(page: Page, quick: bool, *, runs: int = 0) -> None:
             others = np.delete(result.flagged, at).any()
             hits += [result.flagged[at], holm_flags(result.pvalue, 1 - LEVEL)[at], others]
         page.row(name, *(f"{share:.2f}" for share in hits / (runs // 4)))
+    page.head("segments with an error of their own", "it differs", "any other differs", title=f"In {runs:,} data sets")
+    for name, draw in ALIKE.items():
+        hits = np.zeros(2)
+        for run in range(runs):
+            result = found(draw(np.random.default_rng(run)), run)
+            own = np.array([value == "7" for value in result.value]) & name.startswith("one")
+            hits += [result.differs[own].any(), result.differs[~own].any()]
+        page.row(name, *(f"{share:.3f}" for share in hits / runs))
+    page.head(
+        "40 segments", "calibrated", "log-odds shifted by N(0, 0.6²)", title=f"Limits of the first hold, {runs:,} runs"
+    )
+    for size in (20, 75, 200):
+        page.row(f"of {size} rows", *(f"{covered(size, spread, runs):.3f}" for spread in (0.0, 0.6)))

@@ -111,14 +111,13 @@ class Segments(Record):
 
     @property
     def sentence(self) -> str:
-        """How many segments are flagged, and which of them differ from the rows as a whole."""
+        """How many segments are flagged, and which ones differ from the rows as a whole."""
         flagged = int(self.flagged.sum())
         text = f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly {p_value(self.joint_pvalue)}."
-        own = [f"{self.column[i]} = {self.value[i]}" for i in np.flatnonzero(self.flagged & self.differs)]
-        if not flagged or np.isnan(self.overall_pvalue).all():
-            return text
+        own = [f"{self.column[i]} = {self.value[i]}" for i in np.flatnonzero(self.differs)]
         if not own:
-            return f"{text} None differs from the error of all rows."
+            known = flagged and not np.isnan(self.overall_pvalue).all()
+            return f"{text} None differs from the error of all rows." if known else text
         names = ", ".join(own[:_NAMED]) + (f" and {len(own) - _NAMED:,} more" if len(own) > _NAMED else "")
         return f"{text} Different from the error of all rows: {names}."
 
