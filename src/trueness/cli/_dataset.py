@@ -2,12 +2,12 @@
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trueness._progress import progress_bar
 from trueness.cli._columns import Choice, Group, Model, Request, choose
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 _LARGE = 256 * 1000 * 1000
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,9 @@ class Rows:
 
     def check_shapes(self) -> None:
         """Refuse vectors of scores beside matrices."""
-        vectors = [model.name for model in self.choice.models if not self.is_matrix(model)]
-        matrices = [model.name for model in self.choice.models if self.is_matrix(model)]
-        if vectors and matrices:
-            both = f"{vectors[0]!r} is one column of scores and {matrices[0]!r} a matrix: measure them apart"
+        names = {self.is_matrix(model): model.name for model in self.choice.models[::-1]}
+        if len(names) > 1:
+            both = f"{names[False]!r} is one column of scores and {names[True]!r} a matrix: measure them apart"
             raise InputError("", both)
 
     def complete(self) -> Rows:
@@ -175,6 +175,17 @@ class Rows:
         if order is not None:
             rows["labels"] = order
         return Arguments(self.label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
+
+    def each(self, doing: str, ask: Callable[[Arguments, Rows], Answer]) -> Iterator[tuple[Group, Model, Answer]]:
+        """What a function answers about each model in each group; errors and warnings say which."""
+        parts = [(group, part, model) for group, part in self.groups() for model in self.choice.models]
+        with progress_bar(doing) as report:
+            for i, (group, part, model) in enumerate(parts):
+                with part.about(model, group=group) as warned:
+                    answer = ask(part.arguments(model), part)
+                warning(*warned, about=group.name(model.name))
+                report(i + 1, len(parts))
+                yield group, model, answer
 
     def model_scores(self) -> tuple[dict[str, NDArray[Any]], Arguments]:
         """The scores of all models by name, and what they share, for functions that take several models."""

@@ -15,7 +15,7 @@ from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Model, Request, group_columns, model_column
-from trueness.cli._dataset import IMPORTANCE, Dataset, Rows, open_dataset
+from trueness.cli._dataset import IMPORTANCE, Arguments, Dataset, Rows, open_dataset
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._sums import ModelSums
 from trueness.cli._writing import Output, Target
@@ -173,18 +173,17 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
     rows.warn_of_dropped()
     if rows.weight_type == "importance":
         note(IMPORTANCE)
-    groups = rows.groups()
-    first = groups[0][0]
-    for group, part in groups:
-        for model in rows.choice.models:
-            with part.about(model, group=group) as warned:
-                one = part.arguments(model)
-                how: Any = {"kind": "confidence", "cluster": part.cluster, "weight_type": rows.weight_type}
-                data = Evidence.of(one.y_true, one.y_prob, one.rows, **how)
-            warning(*warned, about=group.name(model.name))
-            if data.note and group is first:
-                note(f"{model.name}: {data.note}")
-            yield Subject(group, model.name, data, partial(part.about, model, group=group))
+
+    def ask(one: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
+        how: Any = {"kind": "confidence", "cluster": part.cluster, "weight_type": rows.weight_type}
+        return part, Evidence.of(one.y_true, one.y_prob, one.rows, **how)
+
+    first = None
+    for group, model, (part, data) in rows.each("Reading the groups", ask):
+        first = first or group
+        if data.note and group == first:
+            note(f"{model.name}: {data.note}")
+        yield Subject(group, model.name, data, partial(part.about, model, group=group))
 
 
 def _from_stream(data: Dataset, bounds: Bounds, *, asked: bool) -> Iterator[Subject]:

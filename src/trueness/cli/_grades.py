@@ -10,7 +10,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import Rows, read_rows
+from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._messages import reword_messages, warning, wording
 from trueness.cli._sums import file_names, read_total
 from trueness.cli._writing import Output, Target
@@ -118,14 +118,11 @@ def _cut_offs(typed: str | None) -> Any:
 
 
 def _of_rows(rows: Rows, settings: dict[str, Any]) -> Iterator[_Result]:
-    for group, part in rows.groups():
+    def ask(one: Arguments, part: Rows) -> "tn.GradeTable":
         grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
-        for model in rows.choice.models:
-            with part.about(model, group=group) as warned:
-                one = part.arguments(model)
-                table = tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
-            warning(*warned, about=group.name(model.name))
-            yield _Result(group, model.name, table)
+        return tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
+
+    yield from (_Result(group, model.name, table) for group, model, table in rows.each("Grading", ask))
 
 
 def _of_sums(

@@ -12,7 +12,7 @@ from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import Dataset, Rows, open_dataset, read_rows
+from trueness.cli._dataset import Arguments, Dataset, Rows, open_dataset, read_rows
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
 from trueness.cli._writing import Output, Target
@@ -201,15 +201,11 @@ def _check_panel(target: Target, *, tripod: bool) -> None:
 
 def _panels(rows: Rows, level: float) -> Iterator[_ModelPanel]:
     """The panel of each model and group."""
-    parts = [(group, part, model) for group, part in rows.groups() for model in rows.choice.models]
-    with progress_bar("Making the panel") as report:
-        for i, (group, part, model) in enumerate(parts):
-            with part.about(model, group=group) as warned:
-                one = part.arguments(model)
-                found = tn.panel(one.y_true, one.y_prob, level=level, cluster=part.cluster, seed=0, **one.rows)
-            warning(*warned, about=group.name(model.name))
-            report(i + 1, len(parts))
-            yield _ModelPanel(group, model.name, found)
+
+    def ask(one: Arguments, part: Rows) -> "tn.Panel":
+        return tn.panel(one.y_true, one.y_prob, level=level, cluster=part.cluster, seed=0, **one.rows)
+
+    yield from (_ModelPanel(group, model.name, found) for group, model, found in rows.each("Making the panel", ask))
 
 
 def _deliver(panels: Sequence[_ModelPanel], target: Target, data: dict[str, Any], source: str, *, tripod: bool) -> None:

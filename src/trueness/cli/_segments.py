@@ -1,17 +1,16 @@
 """``trueness segments``."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._progress import progress_bar
 from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Request
-from trueness.cli._dataset import Rows, read_rows
-from trueness.cli._messages import warning
+from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._writing import Output, Target
 
 
@@ -47,18 +46,13 @@ def command(**options: Any) -> None:
 
 
 def _segments(rows: Rows, settings: dict[str, Any]) -> "dict[str, tn.Segments]":
-    found = {}
     by = {name: rows.columns.groups[name] for name in rows.choice.by}
-    with progress_bar("Testing the segments") as report:
-        for model in rows.choice.models:
-            with rows.about(model) as warned:
-                one = rows.arguments(model)
-                found[model.name] = tn.segments(
-                    one.y_true, one.y_prob, by, cluster=rows.cluster, **settings, **one.rows
-                )
-            warning(*warned, about=model.name)
-            report(len(found), len(rows.choice.models))
-    return found
+
+    def ask(one: Arguments, part: Rows) -> "tn.Segments":
+        return tn.segments(one.y_true, one.y_prob, by, cluster=part.cluster, **settings, **one.rows)
+
+    whole = replace(rows, choice=replace(rows.choice, by=()))  # segments are tested together, not one by one
+    return {model.name: found for _, model, found in whole.each("Testing the segments", ask)}
 
 
 def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:

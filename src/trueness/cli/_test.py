@@ -7,12 +7,10 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._progress import progress_bar
 from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns, model_column
-from trueness.cli._dataset import Rows, read_rows
-from trueness.cli._messages import warning
+from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._writing import Output, Target
 
 _METHODS = (
@@ -95,8 +93,7 @@ def command(**options: Any) -> None:
         if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
     rows = read_rows(Request.pop_from(options))
-    with progress_bar("Testing"):
-        results = list(_results(rows, settings, equivalence))
+    results = list(_results(rows, settings, equivalence))
     _adjust(results)
     top = kind in (None, "confidence") and options["k"] in (None, 1) and rows.is_matrix(rows.choice.models[0])
     if kind is None and options["k"] is None:
@@ -139,16 +136,15 @@ def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[
     if equivalence:
         weights = {"weight_type": "importance"} if rows.weight_type == "importance" else {}
         tests.append((tn.equivalence_test, {**equivalence, **weights}))
-    for group, part in rows.groups():
-        for model in rows.choice.models:
-            for test, own in tests:
-                with part.about(model, group=group) as warned:
-                    one = part.arguments(model)
-                    result = test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows)
-                warning(*warned, about=group.name(model.name))
-                # The omnibus test has several statistics, and no single one to show.
-                one_number = {"statistic": None} if result.alone else {}
-                yield {**group.entry(), "model": model.name, **result.to_dict(), **one_number}
+
+    def ask(one: Arguments, part: Rows) -> list[Any]:
+        return [test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows) for test, own in tests]
+
+    for group, model, found in rows.each("Testing", ask):
+        for result in found:
+            # The omnibus test has several statistics, and no single one to show.
+            one_number = {"statistic": None} if result.alone else {}
+            yield {**group.entry(), "model": model.name, **result.to_dict(), **one_number}
 
 
 def _adjust(results: list[dict[str, Any]]) -> None:
