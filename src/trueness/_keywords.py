@@ -55,11 +55,14 @@ def unknown_row_option(keyword: str, options: Iterable[str]) -> TypeError:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "trueness":
         code = frame.f_code
         last = code.co_argcount + code.co_kwonlyargcount
-        if code.co_flags & inspect.CO_VARKEYWORDS and code.co_name != "asked":  # not the wrapper of a measure
+        if code.co_flags & inspect.CO_VARKEYWORDS:
             rest = code.co_varnames[last + bool(code.co_flags & inspect.CO_VARARGS)]
             if keyword in frame.f_locals.get(rest, ()):
-                own = [name for name in code.co_varnames[:last] if name not in ("self", "cls")]
-                function = code.co_qualname
+                if code.co_name == "asked":  # the wrapper of a measure, which has its arguments
+                    function = frame.f_locals["measure"].__name__
+                else:
+                    own = [name for name in code.co_varnames[:last] if name not in ("self", "cls")]
+                    function = code.co_qualname
         frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
     return unknown_keyword(function, keyword, [*own, *options])
 

@@ -12,7 +12,7 @@ from trueness._numerics.averages import weighted_quantiles
 from trueness._numerics.loess import Loess, loess
 from trueness._numerics.logistic import logits
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
-from trueness._tally.by_segment import measured
+from trueness._tally.by_segment import Measured, measured
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.tally import Tally
@@ -88,112 +88,38 @@ def ici(
     return _error(y_true, y_prob, curve, knots, rows, 0)
 
 
-@measured
-def e50(
-    y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None = None,
-    *,
-    curve: FlexibleMethod = "spline",
-    knots: int = 5,
-    **rows: Unpack[RowOptions],
-) -> float:
-    """Median distance between a flexible calibration curve and the diagonal.
+def _like_ici(name: str, which: int, first_line: str, example: float) -> Measured[...]:
+    """Another summary of the distances of :func:`ici`."""
+
+    def measure(
+        y_true: ArrayLike | Tally,
+        y_prob: ArrayLike | None = None,
+        *,
+        curve: FlexibleMethod = "spline",
+        knots: int = 5,
+        **rows: Unpack[RowOptions],
+    ) -> float:
+        return _error(y_true, y_prob, curve, knots, rows, which)
+
+    parameters = (ici.__doc__ or "").partition("    Parameters\n")[2].partition("    Notes\n")[0]
+    measure.__name__ = measure.__qualname__ = name
+    measure.__doc__ = f"""{first_line}
 
     Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`ece`.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
-    knots : int, default 5
-        Knots of a spline, 3 to 7.
-    **rows
-        As for :func:`ece`.
-
-    Returns
-    -------
-    float
-        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
-
-    Examples
+{parameters}    Examples
     --------
     >>> import trueness as tn
-    >>> round(tn.e50([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
-    0.1
+    >>> round(tn.{name}([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    {example}
     """
-    return _error(y_true, y_prob, curve, knots, rows, 1)
+    return measured(measure)
 
 
-@measured
-def e90(
-    y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None = None,
-    *,
-    curve: FlexibleMethod = "spline",
-    knots: int = 5,
-    **rows: Unpack[RowOptions],
-) -> float:
-    """90 % quantile of the distance between a flexible calibration curve and the diagonal.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`ece`.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
-    knots : int, default 5
-        Knots of a spline, 3 to 7.
-    **rows
-        As for :func:`ece`.
-
-    Returns
-    -------
-    float
-        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
-
-    Examples
-    --------
-    >>> import trueness as tn
-    >>> round(tn.e90([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
-    0.15
-    """
-    return _error(y_true, y_prob, curve, knots, rows, 2)
-
-
-@measured
-def emax(
-    y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None = None,
-    *,
-    curve: FlexibleMethod = "spline",
-    knots: int = 5,
-    **rows: Unpack[RowOptions],
-) -> float:
-    """Largest distance between a flexible calibration curve and the diagonal, over the scores that occur.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`ece`.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
-    knots : int, default 5
-        Knots of a spline, 3 to 7.
-    **rows
-        As for :func:`ece`.
-
-    Returns
-    -------
-    float
-        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
-
-    Examples
-    --------
-    >>> import trueness as tn
-    >>> round(tn.emax([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
-    0.15
-    """
-    return _error(y_true, y_prob, curve, knots, rows, 3)
+e50 = _like_ici("e50", 1, "Median distance between a flexible calibration curve and the diagonal.", 0.1)
+e90 = _like_ici("e90", 2, "90 % quantile of the distance between a flexible calibration curve and the diagonal.", 0.15)
+emax = _like_ici(
+    "emax", 3, "Largest distance between a flexible calibration curve and the diagonal, at any score.", 0.15
+)
 
 
 def _error(

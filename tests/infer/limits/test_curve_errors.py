@@ -14,7 +14,7 @@ ERRORS = (tn.ici, tn.e50, tn.e90, tn.emax)
 
 def few(law, n=150):
     p = np.clip(np.random.default_rng(1).beta(*law, n), 1e-6, 1 - 1e-6)
-    return (p > 0.3).astype(int), p, None
+    return (np.random.default_rng(2).random(n) < p).astype(int), p, None
 
 
 def many(weights):

@@ -25,7 +25,7 @@ from trueness.measure._flexible_curve import (
     knot_candidates,
     usable_cells,
 )
-from trueness.typing import Floats, Numbers
+from trueness.typing import Floats
 
 CURVE_ERRORS = ("ici", "e50", "e90", "emax")
 _NO_CURVE = "No calibration curve can be fitted to these rows."
@@ -93,15 +93,19 @@ def curve_errors(
     if not used.size or not draws:
         return CurveErrors(values, np.full((draws, 4), np.nan))
     few = pool_cells(few_cells(used), _MOST, ends=_ENDS)
+
+    def summaries(curves: Floats) -> Floats:
+        return np.array([distance_summary(distance, few.weight) for distance in np.abs(curves - few.score)])
+
     if curve == "spline" and (normal := _normal_curves(few, knot_candidates(used, knots), draws, rng)) is not None:
-        return CurveErrors(values, _summaries(np.abs(normal - few.score), few.weight))
+        return CurveErrors(values, summaries(normal))
     events = drawn_events(few, draws, rng)
     if curve == "loess":
         smoother = loess(few.score, few.weight)
         curves = (events @ smoother.operator.T) @ smoother.design(few.score).T
     else:
         curves = fitted_probabilities(logits(few.score), few.weight, events, knot_candidates(used, knots))
-    return CurveErrors(values, _summaries(np.abs(curves - few.score), few.weight))
+    return CurveErrors(values, summaries(curves))
 
 
 def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.random.Generator) -> Floats | None:
@@ -119,24 +123,6 @@ def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.ra
     if np.abs(low + high - 2 * cells.score).max() > _SKEWED * (high - low).max():
         return None
     return np.asarray(expit(x + rng.standard_normal((draws, root.shape[1])) @ root.T @ columns.T))
-
-
-def _summaries(distance: Floats, weight: Numbers) -> Floats:
-    """:func:`trueness.measure._flexible_curve.distance_summary` of each row."""
-    if weight.dtype.kind == "f":
-        return np.array([distance_summary(row, weight) for row in distance])
-    order = np.argsort(distance, axis=1)
-    ranked, reached = np.take_along_axis(distance, order, axis=1), np.cumsum(weight[order], axis=1)
-    found = [distance @ weight / weight.sum()]
-    for share in (0.5, 0.9, 1.0):
-        place = share * (reached[:, -1:] - 1)
-        below = np.floor(place)
-        ends = (
-            np.minimum((reached <= rank).sum(axis=1, keepdims=True), weight.size - 1) for rank in (below, below + 1)
-        )
-        low, high = (np.take_along_axis(ranked, at, axis=1) for at in ends)
-        found.append((low + (place - below) * (high - low))[:, 0])
-    return np.stack(found, axis=1)
 
 
 def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:

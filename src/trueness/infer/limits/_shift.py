@@ -18,8 +18,6 @@ from trueness.typing import Floats, Numbers
 _MANY = 20_000
 # Above this many distinct scores, limits come from pools of neighbours.
 _MANY_SCORES = 4096
-# Very many are first pooled in runs of this length, in blocks that stay in the processor's cache.
-_SHORT_RUN, _BLOCK = 32, 2**13
 _TINY = 1e-300
 # Doublings of the step in search of a limit.
 _DOUBLINGS = 60
@@ -73,38 +71,13 @@ def intercept_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | N
 
 def _pool(x: Floats, w: Numbers, e: Numbers, shift: float) -> tuple[Floats, Floats, Floats]:
     """Neighbours at the log-odds of their mean probability at `shift`, in pools of about equal information."""
-    length = _SHORT_RUN if x.size > _SHORT_RUN * _MANY_SCORES else 1
-    runs = _run_sums(x, w, e, shift, length)
-    share = runs[4].sum() / _MANY_SCORES
-    if (rich := np.flatnonzero(runs[4] > share)).size:  # the scores of these are pooled one by one
-        cells = (rich[:, None] * length + np.arange(length)).ravel()
-        cells = cells[cells < x.size]
-        order = np.argsort(np.concatenate([np.delete(np.arange(runs.shape[1]), rich) * length, cells]))
-        alone = _run_sums(x[cells], w[cells], e[cells], shift, 1)
-        runs = np.concatenate([np.delete(runs, rich, axis=1), alone], axis=1)[:, order]
-    first = np.unique(np.searchsorted(np.cumsum(runs[4]), np.arange(_MANY_SCORES) * share))
-    weight, events, expected, others = np.add.reduceat(runs[:4], first, axis=1)
+    expected, others = w * expit(x + shift), w * expit(-x - shift)
+    reached = np.cumsum(expected * others / w)
+    first = np.unique(np.searchsorted(reached, np.arange(_MANY_SCORES) * reached[-1] / _MANY_SCORES))
+    weight, events, expected, others = (np.add.reduceat(column, first) for column in (w, e, expected, others))
     with np.errstate(divide="ignore", over="ignore"):
         odds = expected / others
-    return np.log(np.clip(odds, _TINY, 1 / _TINY)) - shift, weight, events
-
-
-def _run_sums(x: Floats, w: Numbers, e: Numbers, shift: float, length: int) -> Floats:
-    """Σw, Σe, Σwq, Σw(1 − q) and Σwq(1 − q) of runs of cells, which make up the rows; q is the probability."""
-    sums = np.empty((5, -(-x.size // length)))
-    for i in range(0, x.size, _BLOCK):
-        some = slice(i, min(i + _BLOCK, x.size))
-        weight, eta = w[some].astype(np.float64), x[some] + shift
-        decay = np.exp(-np.abs(eta))
-        near = weight / (1 + decay)
-        far = near * decay
-        above = eta > 0
-        columns = weight, e[some], np.where(above, near, far), np.where(above, far, near), far / (1 + decay)
-        at = np.arange(0, weight.size, length)
-        sums[:, i // length : i // length + at.size] = [
-            np.add.reduceat(column, at) if length > 1 else column for column in columns
-        ]
-    return sums
+    return np.log(np.clip(odds, _TINY, 1 / _TINY)) - shift, weight.astype(np.float64), events.astype(np.float64)
 
 
 def _exact_limits(x: Floats, cells: Cells, level: float) -> tuple[float, float]:
