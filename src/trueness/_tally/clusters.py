@@ -46,9 +46,19 @@ class ClusteredRows:
         return np.asarray(self.top.p, dtype=np.float64)
 
     @property
+    def y(self) -> Floats:
+        """Labels."""
+        return np.asarray(self.top.y, dtype=np.float64)
+
+    @property
+    def w(self) -> Floats:
+        """Weights; 1 without importance weights."""
+        return np.ones(self.n) if self.weight is None else self.weight
+
+    @property
     def u(self) -> Floats:
         """Residuals, y − p."""
-        return np.asarray(self.top.y, dtype=np.float64) - self.p
+        return self.y - self.p
 
     @cached_property
     def cells(self) -> Cells:

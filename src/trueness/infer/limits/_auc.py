@@ -99,8 +99,7 @@ def _class_variance(total: float, squares: float, distance: float, auc: float) -
 
 
 def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
-    y = np.asarray(rows.top.y, np.float64)
-    w = np.ones(rows.n) if rows.weight is None else rows.weight
+    y, w = rows.y, rows.w
     at = np.searchsorted(cells.score, rows.p)
     total, rest = float(w @ y), float(w @ (1 - y))
     ((_, found),) = placements(cells, cells.size)

@@ -89,7 +89,7 @@ def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
     n = int(binned.weight) if part.whole else binned.n
     if n < 2:
         raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
-    return BinGaps(_Gaps.of_bins(part), n)
+    return BinGaps.of_bins(part, n)
 
 
 def too_good_in_bins(bins: Bins) -> float | None:
@@ -105,10 +105,12 @@ def too_good_in_bins(bins: Bins) -> float | None:
     return float(chdtr(some.sum(), (bins.excess[some] ** 2 / variance[some]).sum()))
 
 
-class _Gaps(NamedTuple):
-    """The filled bins: rows in all, and of each bin its share, mean score, rate and mean of p(1 − p)."""
+class BinGaps(NamedTuple):
+    """Gaps of independent rows: of each filled bin its share, mean score, rate and mean of p(1 − p)."""
 
-    n: float
+    n: int
+    rows: float
+    """The rows of equal weight that the rows are worth."""
     share: Floats
     score: Floats
     rate: Floats
@@ -117,37 +119,42 @@ class _Gaps(NamedTuple):
     """Variance of the labels around their line on the scores."""
 
     @classmethod
-    def of_bins(cls, bins: Bins) -> "_Gaps":
-        """From sums; with weights that are not whole numbers, as many rows as the weights are worth."""
+    def of_bins(cls, bins: Bins, n: int) -> "BinGaps":
+        """From sums."""
         filled = bins.weight > 0
         weight = bins.weight[filled].astype(np.float64)
         score, rate = bins.score[filled], bins.rate[filled]
         square = bins.sum_square[filled] / weight if bins.moments else score**2
         product = bins.sum_event_score[filled] / weight if bins.moments else score * rate
-        n = float(weight.sum() ** 2 / bins.squares.sum())
-        return cls.of_means(n, weight / weight.sum(), score, rate, square, product)
+        worth = float(weight.sum() ** 2 / bins.squares.sum())
+        return cls.of_means(n, worth, weight / weight.sum(), score, rate, square, product)
 
     @classmethod
-    def of_means(cls, n: float, share: Floats, score: Floats, rate: Floats, square: Floats, product: Floats) -> "_Gaps":
+    def of_means(
+        cls, n: int, rows: float, share: Floats, score: Floats, rate: Floats, square: Floats, product: Floats
+    ) -> "BinGaps":
         """From the means of p, y, p² and py in each bin."""
         spread, common = square - score**2, product - score * rate
         line = np.divide(common**2, spread, out=np.zeros(share.size), where=spread > 1e-12)
         # Two degrees of freedom are lost to the line; where few rows are left, the scores alone must do.
-        freedom = np.where(n * share > 3, 1 - 2 / (n * share), np.inf)
+        freedom = np.where(rows * share > 3, 1 - 2 / (rows * share), np.inf)
         residual = np.clip(rate * (1 - rate) - line, 0, None) / freedom
-        return cls(n, share, score, rate, np.clip(score - square, 0, None), residual)
+        return cls(n, rows, share, score, rate, np.clip(score - square, 0, None), residual)
 
     @property
     def ece(self) -> float:
         return float(self.share @ np.abs(self.rate - self.score))
 
-    def upper(self, alpha: float) -> float:
-        """The upper limit for independent rows."""
-        expected = self.n * min(float(self.share @ self.score), float(self.share @ (1 - self.score)))
+    def high(self, alpha: float) -> float:
+        """The upper limit."""
+        return min(max(self._upper(alpha), self.ece), 1.0)
+
+    def _upper(self, alpha: float) -> float:
+        expected = self.rows * min(float(self.share @ self.score), float(self.share @ (1 - self.score)))
         if expected < _FEW_EVENTS:
             return self._exact_upper(alpha)
         most = float(np.abs(1 - 2 * self.score).max())
-        mean, least, n = float(self.share @ self.variance), float(self.share @ self.residual), self.n
+        mean, least, n = float(self.share @ self.variance), float(self.share @ self.residual), self.rows
 
         def spread(theta: float) -> float:
             return math.sqrt(max(mean + theta * most - theta * theta, least) / n)
@@ -160,7 +167,7 @@ class _Gaps(NamedTuple):
 
     def _exact_upper(self, alpha: float) -> float:
         """The largest limit for the mean of s·(y − p) over all signs s, by the exact limit of a binomial count."""
-        n, hits, mean = self.n, self.n * self.share * self.rate, self.share * self.score
+        n, hits, mean = self.rows, self.rows * self.share * self.rate, self.share * self.score
         if hits.size <= _MOST_SIGNS:
             plus = np.array(list(product((True, False), repeat=hits.size)))
             count = plus @ hits + ~plus @ (n * self.share - hits)
@@ -169,33 +176,14 @@ class _Gaps(NamedTuple):
         count = np.linspace(0, n, 2001)
         return self.ece + float((_clopper_upper(count, n, alpha) - count / n).max())
 
-    def lower(self, alpha: float, rng: np.random.Generator) -> float:
-        """The lower limit for independent rows."""
-        rate = np.where(self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score)
-        size = np.rint(self.n * self.share).astype(np.int64)
-        draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
-        noise = rng.binomial(size, rate, (draws, size.size)) - size * rate
-        spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.n
-        return _lower_limit(self.share * (self.rate - self.score), noise / self.n, spread, alpha)
-
-
-class BinGaps(NamedTuple):
-    """Gaps of independent rows."""
-
-    gaps: _Gaps
-    n: int
-
-    @property
-    def ece(self) -> float:
-        return self.gaps.ece
-
     def low(self, alpha: float, rng: np.random.Generator) -> float:
         """The lower limit."""
-        return max(self.gaps.lower(alpha, rng), 0.0)
-
-    def high(self, alpha: float) -> float:
-        """The upper limit."""
-        return min(max(self.gaps.upper(alpha), self.ece), 1.0)
+        rate = np.where(self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score)
+        size = np.rint(self.rows * self.share).astype(np.int64)
+        draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
+        noise = rng.binomial(size, rate, (draws, size.size)) - size * rate
+        spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
+        return max(_lower_limit(self.share * (self.rate - self.score), noise / self.rows, spread, alpha), 0.0)
 
 
 class ClusteredGaps:
@@ -203,7 +191,7 @@ class ClusteredGaps:
 
     def __init__(self, rows: ClusteredRows, rule: BinRule) -> None:
         bin_of = bin_numbers(rows.top, rule)
-        weight = np.ones(rows.n) if rows.weight is None else rows.weight
+        weight = rows.w
         total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
         gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
         cell = bin_of * clusters + rows.cluster
@@ -214,14 +202,15 @@ class ClusteredGaps:
         scale = np.where(own > 0, own, 1)
         worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
         share = np.bincount(bin_of, weight, n_bins) / total
-        p, y = rows.p, rows.u + rows.p
-        score, square, product = (np.bincount(bin_of, weight * x, n_bins) / total / share for x in (p, p * p, p * y))
+        means = rows.p, rows.p**2, rows.p * rows.y
+        score, square, product = (np.bincount(bin_of, weight * x, n_bins) / total / share for x in means)
         rate = np.clip(score + gap / share, 0, 1)
         self.n = rows.n
         self._gap, self._own, self._covariance = gap, own, covariance
         self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
-        self._alone = _Gaps.of_means(float(total**2 / (weight @ weight)), share, score, rate, square, product)
+        worth = float(total**2 / (weight @ weight))
+        self._alone = BinGaps.of_means(rows.n, worth, share, score, rate, square, product)
 
     @property
     def ece(self) -> float:
@@ -235,12 +224,12 @@ class ClusteredGaps:
         root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._own**2 + 1e-300))
         scale = self._quantile(alpha) / -float(ndtri(alpha))
         noise = rng.standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
-        return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.lower(alpha, rng)), 0)
+        return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, rng)), 0)
 
     def high(self, alpha: float) -> float:
         """The upper limit."""
         own = _largest_mean(self.ece, float(self._own.sum()), lambda _: self._spread, self._quantile(alpha))
-        return min(max(own, self._alone.upper(alpha), self.ece), 1)
+        return min(max(own, self._alone.high(alpha)), 1)
 
 
 def _clopper_upper(count: Floats, n: float, alpha: float) -> Floats:

@@ -138,8 +138,7 @@ def _effective_rows(strata: _Strata, rate: float, clustered: ClusteredRows | Non
         if one_class:
             return groups, math.inf
         number = strata.number[np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)]
-        w = np.ones(clustered.n) if clustered.weight is None else clustered.weight
-        sums = np.bincount(clustered.cluster, w * (np.asarray(clustered.top.y, np.float64) - strata.rate[number]))
+        sums = np.bincount(clustered.cluster, clustered.w * (clustered.y - strata.rate[number]))
         variance = float(sums @ sums) * clustered.clusters / max(clustered.clusters - 1, 1) + pseudo
         return strata.total**2 * rate * (1 - rate) / variance, groups - 1
     equal = strata.total**2 / float(strata.squares.sum())

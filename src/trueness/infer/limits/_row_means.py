@@ -28,6 +28,7 @@ _Pair: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 _BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
 # Below this skewness a gamma distribution is taken for normal.
 _SYMMETRIC = 1e-4
+# Sets of labels that estimate how much an isotonic fit gains on its own rows.
 _DRAWS = 39
 _ASSUMED = "The event probability is assumed to rise with the score; the value is biased upwards."
 
@@ -107,22 +108,15 @@ def _joined(tally: Tally) -> Cells:
 
 def _matrix_limits(evidence: Evidence, loss: Loss, level: float) -> Limits:
     """The mean loss of the rows of a matrix, whose whole weights are repetitions already."""
-    losses, surprise = class_losses(evidence.matrix, loss)
+    losses, surprise = _class_losses(evidence.matrix, loss)
     if loss == "brier" and evidence.matrix.p.shape[1] == 2:
         losses, surprise = losses / 2, surprise / 2
-    return mean_row_limits(losses, surprise, level, evidence.matrix.w, evidence.cluster)
-
-
-def mean_row_limits(
-    losses: Floats, surprise: float, level: float, weight: Floats | None = None, cluster: Ints | None = None
-) -> Limits:
-    """The mean of losses known row by row; `surprise` is the mean loss of a wrong label."""
-    w = np.ones(losses.size) if weight is None else weight
+    w = np.ones(losses.size) if evidence.matrix.w is None else evidence.matrix.w
     mean = float(np.average(losses, weights=w))
-    return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
+    return _mean_limits(mean, _row_moments(losses - mean, w, evidence.cluster), surprise, level)
 
 
-def class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
+def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
     """The loss of each row of a matrix of scores, and the mean loss of a label other than the top one."""
     P = np.asarray(sample.p, np.float64)
     rows = np.arange(P.shape[0])
@@ -187,9 +181,7 @@ def rate_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | 
     if cluster_rows is None:
         error = math.sqrt(rate * (1 - rate) / (weight**2 / squares))
     else:
-        w = np.ones(cluster_rows.n) if cluster_rows.weight is None else cluster_rows.weight
-        u = np.asarray(cluster_rows.top.y, np.float64) - rate
-        error = _row_moments(u, w, cluster_rows.cluster).error
+        error = _row_moments(cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster).error
     method = "Clopper-Pearson" if exact and cluster_rows is None else found.method
     return Limits(found.low / 2, found.high / 2, method, error)
 
@@ -251,8 +243,8 @@ class _Moments(NamedTuple):
 def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None) -> _Moments:
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
-        w = np.ones(cluster_rows.n) if cluster_rows.weight is None else cluster_rows.weight
-        return _row_moments(np.where(cluster_rows.top.y, event, other) - mean, w, cluster_rows.cluster)
+        deviation = np.where(cluster_rows.top.y, event, other) - mean
+        return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster)
     cells = sums if isinstance(sums, Cells) else sums.at_means()
     total = float(cells.weight.sum())
     squares = total if cells.whole else float(squared_weights(cells).sum())
@@ -348,9 +340,6 @@ def _log_pair(p: Floats) -> tuple[Floats, Floats]:
 _PAIRS: dict[Loss, _Pair] = {"brier": _brier_pair, "log": _log_pair}
 
 
-# Sets of labels that estimate how much an isotonic fit gains on its own rows.
-
-
 def discrimination_limits(asked: Asked) -> Limits:
     r"""The Brier score of the event rate minus that of the true recalibration.
 
@@ -368,37 +357,32 @@ def discrimination_limits(asked: Asked) -> Limits:
         return Limits(note="No interval: one is known for independent rows, whole weights and the Brier score only.")
     found = Limits(0.0, 0.25, "t, lower limit debiased", note=_ASSUMED)
     cells = pool_cells(cells)
-    fit = _isotonic(cells)
+    fitted, blocks = _isotonic(cells)
     total, events = float(cells.weight.sum()), float(cells.events.sum())
     rate = events / total
-    freedom = total - fit.blocks
+    freedom = total - blocks
     if freedom <= 0 or rate in (0, 1):
         return found
-    event, other = (1 - rate) ** 2 - (1 - fit.rate) ** 2, rate**2 - fit.rate**2
+    event, other = (1 - rate) ** 2 - (1 - fitted) ** 2, rate**2 - fitted**2
     e, o = cells.events, cells.weight - cells.events
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
     reach = float(stdtrit(freedom, (1 + asked.level) / 2)) * error
-    gains = [_gain(cells, fit.rate, asked.rng) for _ in range(_DRAWS)]
+    gains = [_gain(cells, fitted, asked.rng) for _ in range(_DRAWS)]
     low, high = max(value - float(np.mean(gains)) - reach, 0.0), min(value + reach, 0.25)
     return found._replace(low=low, high=high, standard_error=error)
 
 
-class _Fit(NamedTuple):
-    rate: Floats
-    """The isotonic regression at each cell."""
-    blocks: int
-
-
-def _isotonic(cells: Cells) -> _Fit:
+def _isotonic(cells: Cells) -> tuple[Floats, int]:
+    """The isotonic regression at each cell, and the number of its blocks."""
     first = Isotonic().group(cells).start[:-1]
     rate = segment_sums(cells.events, first) / segment_sums(cells.weight, first)
-    return _Fit(np.repeat(rate, np.diff(np.append(first, cells.size))), first.size)
+    return np.repeat(rate, np.diff(np.append(first, cells.size))), first.size
 
 
 def _gain(cells: Cells, rate: Floats, rng: np.random.Generator) -> float:
     """By how much the isotonic fit to labels drawn from a rate beats that rate."""
     drawn = rng.binomial(cells.weight.astype(np.int64), rate)
-    fitted = _isotonic(Cells(cells.score, cells.count, cells.weight, drawn)).rate
+    fitted, _ = _isotonic(Cells(cells.score, cells.count, cells.weight, drawn))
     event, other = (1 - rate) ** 2 - (1 - fitted) ** 2, rate**2 - fitted**2
     return float(drawn @ event + (cells.weight - drawn) @ other) / float(cells.weight.sum())

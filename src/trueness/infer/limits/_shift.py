@@ -9,7 +9,7 @@ from trueness._numerics.logistic import line_sums, log_likelihood, logits, recal
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.infer.limits._limits import Limits
-from trueness.infer.limits._slope import FittedLine, likelihood_crossing
+from trueness.infer.limits._slope import FittedLine, likelihood_crossing, rows_inside
 from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Numbers
 
@@ -127,11 +127,8 @@ def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | Non
         meat = float(inside.event_squares @ (1 - q) ** 2 + (inside.squares - inside.event_squares) @ q**2)
         freedom = max(1.0, float(inside.weight.sum() ** 2 / inside.squares.sum()) - 1)
     else:
-        kept = (rows.p > 0) & (rows.p < 1)
-        p, y = rows.p[kept], np.asarray(rows.top.y, np.float64)[kept]
-        w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
-        codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
-        sums = np.bincount(codes, w * (y - expit(logits(p) + shift)))
+        logit, y, w, codes = rows_inside(rows)
+        sums = np.bincount(codes, w * (y - expit(logit + shift)))
         freedom = effective_number(codes, w) - 1
         meat = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
     return information**2 / meat if meat > 0 else 0.0, freedom

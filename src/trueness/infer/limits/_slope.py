@@ -20,7 +20,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf
 from trueness.measure._slope import InsideCells, contradicted_in_words, inside_cells
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 # With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.
 MANY, _MANY_SCORES = 20_000, 100_000
@@ -268,18 +268,21 @@ def _covariance(
 
 def _clustered_spread(rows: ClusteredRows, slope: float, intercept: float, centre: float) -> tuple[Floats, float]:
     """The covariance, over clusters, of the score of the likelihood about a centre; and its degrees of freedom."""
-    kept = (rows.p > 0) & (rows.p < 1)
-    p, y = rows.p[kept], np.asarray(rows.top.y, np.float64)[kept]
-    w = np.ones(p.size) if rows.weight is None else rows.weight[kept]
-    x = logits(p)
+    x, y, w, codes = rows_inside(rows)
     residual = w * (y - expit(intercept + slope * x))
-    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
     sums = np.stack([np.bincount(codes, residual), np.bincount(codes, residual * (x - centre))])
     groups = sums.shape[1]
     # No more independent pieces of evidence than clusters with the rarer class.
     seen = (np.unique(codes[label]).size for label in (y > 0, y < 1))
     freedom = min(effective_number(codes, w) - 1, max(min(seen) - 1.0, 1.0))
     return sums @ sums.T * groups / max(groups - 1, 1), freedom
+
+
+def rows_inside(rows: ClusteredRows) -> tuple[Floats, Floats, Floats, Ints]:
+    """Log-odds, labels, weights and clusters of the rows with scores strictly between 0 and 1."""
+    kept = (rows.p > 0) & (rows.p < 1)
+    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
+    return logits(rows.p[kept]), rows.y[kept], rows.w[kept], codes
 
 
 def free_intercept_limits(
