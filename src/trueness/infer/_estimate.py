@@ -112,25 +112,17 @@ def estimate(
 
     Notes
     -----
-    How the limits are found:
+    `method` of the result names how its limits were found; ``docs/guide/inference.md`` describes the methods, and
+    ``docs/evidence/coverage.md`` has their coverage. The l2 error and its square have value and limits of
+    :func:`ece_interval`. The ECE in bins is at most the mean error over all scores: errors within a bin can cancel.
 
-    - slope, intercepts: profile likelihood (R's ``confint``); prevalence: Clopper-Pearson; observed/expected: the same
-      with the number of rows that the variance left within strata of the scores is worth; AUC: DeLong with a pseudo-row
-      added per class. Clusters and weights that are not whole numbers: the sandwich variance and Student's t.
-    - Brier score and log loss: means of rows, with Student's t corrected for skewness and half a wrong row added;
-      scaled Brier score: the delta method; uncertainty: from the limits of the event rate; discrimination: Student's t,
-      the lower limit less the gain of fitting.
-    - ECE and ACE: two one-sided limits for the error in the given bins, which is at most the mean error over all
-      scores, because errors within a bin can cancel; the l2 error and its square: value and limits
-      of :func:`ece_interval`.
-    - MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions: no valid interval is known.
-      They are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead
-      `floor` is the mean of the measure over labels drawn from the scores, as a calibrated model would have them, and
-      `floor_high` its upper quantile.
+    For MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions no valid interval is known:
+    they are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead `floor`
+    is the mean of the measure over labels drawn from the scores, as a calibrated model would have them, and
+    `floor_high` its upper quantile.
 
     A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over classes has an
-    interval only if it is a mean of rows too (Brier score, log loss). ``docs/evidence/coverage.md`` has the coverage of
-    each interval.
+    interval only if it is a mean of rows too (Brier score, log loss).
 
     References
     ----------

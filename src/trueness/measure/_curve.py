@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
+from trueness._input.arguments import checked_word
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, score_sums, segment_sums
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
@@ -14,13 +15,13 @@ from trueness._tally.rules import BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.results import Curve
-from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
 if TYPE_CHECKING:
     from trueness.measure._flexible_curve import LoessCurve, SplineCurve
 
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth", "spline", "loess"]
-_METHODS = ("binned", "isotonic", "smooth", "spline", "loess")
+CURVE_METHODS = ("binned", "isotonic", "smooth", "spline", "loess")
 PLACES = 512
 """Points of a smooth or flexible curve."""
 
@@ -97,7 +98,7 @@ def reliability_curve(
     >>> curve.low_edge.tolist(), curve.high_edge.tolist(), curve.y.tolist()
     ([0.1, 0.2, 0.8], [0.1, 0.3, 0.9], [0.0, 0.5, 1.0])
     """
-    chosen = checked_method(method)
+    chosen: Any = checked_word(method, "method", CURVE_METHODS)
     if knots is not None and chosen != "spline":
         raise InputError("knots", "is only for `method='spline'`", f"the method is {chosen!r}", remedy="Leave it out.")
     if chosen != "binned":
@@ -111,13 +112,6 @@ def reliability_curve(
     rule = as_rule(10 if bins is None else bins)
     binned = as_binned(y_true, y_prob, rule, rows)
     return _concatenate([curve_of_bins(part, repr(rule)) for part in binned.parts], binned)
-
-
-def checked_method(method: CurveMethod, argument: str = "method") -> CurveMethod:
-    """The method, or an error that names the argument."""
-    if not isinstance(method, str) or method not in _METHODS:
-        raise InputError(argument, f"must be {', '.join(map(repr, _METHODS[:-1]))} or 'loess'", f"got {method!r}")
-    return method
 
 
 def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: int) -> Curve:
@@ -144,15 +138,7 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
         return replace(_curve(_no_points(), method), knots=found)
     x = curve_places(used if used.size else cells)
     start = np.concatenate([[0], np.searchsorted(used.score, (x[1:] + x[:-1]) / 2), [used.size]])
-    columns = {
-        "x": x,
-        "y": fit.at(x),
-        "n": _sums_between(used.count, start),
-        "weight": _sums_between(used.weight, start),
-        "low_edge": x,
-        "high_edge": x,
-    }
-    return replace(_curve(columns, method), knots=found)
+    return replace(_curve(_points(x, fit.at(x), x, used, start), method), knots=found)
 
 
 def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
@@ -201,15 +187,7 @@ def smooth_curve(cells: Cells, sigma: float) -> Curve:
     x, y = (np.where(near, values, np.nan) for values in (means.scores(), means.labels(cells.events)))
     nearest = np.searchsorted(cells.score, np.arange(PLACES + 1) / PLACES)
     nearest[-1] = cells.size
-    columns = {
-        "x": x,
-        "y": y,
-        "n": _sums_between(cells.count, nearest),
-        "weight": _sums_between(cells.weight, nearest),
-        "low_edge": means.place,
-        "high_edge": means.place,
-    }
-    return _curve(columns, "smooth", bandwidth=(sigma,))
+    return _curve(_points(x, y, means.place, cells, nearest), "smooth", bandwidth=(sigma,))
 
 
 def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
@@ -219,12 +197,14 @@ def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
     return np.asarray(np.minimum(np.abs(place - left), np.abs(right - place)) <= max(sigma, 0.5 / PLACES))
 
 
-def _sums_between(values: Numbers, start: Ints) -> Numbers:
-    """Sums of the values between consecutive starts, which may be equal."""
-    sums: Any = np.zeros(start.size - 1, dtype=values.dtype)
+def _points(x: Floats, y: Floats, place: Floats, cells: Cells, start: Ints) -> _Columns:
+    """Points at their places, with the rows between consecutive starts, which may be equal."""
     filled = start[1:] > start[:-1]
-    sums[filled] = segment_sums(values, start[:-1][filled])
-    return np.asarray(sums)
+    columns: _Columns = {"x": x, "y": y, "low_edge": place, "high_edge": place}
+    for name, values in (("n", cells.count), ("weight", cells.weight)):
+        columns[name] = np.zeros(start.size - 1, dtype=values.dtype)
+        columns[name][filled] = segment_sums(values, start[:-1][filled])
+    return columns
 
 
 def _curve(

@@ -17,7 +17,7 @@ from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.tally import Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
-from trueness.measure._slope import contradicted_in_words, inside_cells
+from trueness.measure._slope import inside_cells, left_out
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 FlexibleMethod: TypeAlias = Literal["spline", "loess"]
@@ -148,13 +148,8 @@ def warn_certain_scores(tally: Tally) -> None:
     parts = [inside_cells(part) for part in tally.parts]
     certain = sum(part.certain for part in parts)
     if certain:
-        total = sum(float(part.totals.weight) for part in tally.parts)
-        wrong = contradicted_in_words(sum(part.wrong for part in parts))
-        left_out = "The spline leaves them out, since their log-odds are infinite"
-        text = (
-            f"{certain:,.6g} of {total:,.6g} scores are exactly 0 or 1. {left_out}; {wrong}. `'loess'` uses all rows."
-        )
-        warn(text, CertainScoresWarning)
+        total, wrong = sum(float(part.totals.weight) for part in tally.parts), sum(part.wrong for part in parts)
+        warn(left_out(total, certain, wrong, "The spline leaves", "`'loess'` uses all rows."), CertainScoresWarning)
 
 
 def warn_no_curve() -> None:

@@ -101,7 +101,8 @@ def _estimate(
     parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
     if any(certain):
         total = sum(float(part.totals.weight) for part in found.parts)
-        warn(left_out(total, sum(certain), sum(wrong)), CertainScoresWarning)
+        rest = "Observed/expected, Brier score and ECE use all rows."
+        warn(left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest), CertainScoresWarning)
     inside = Parts(found.kind, parts, found.classes)
     value = inside.average(fit) if any(part.size for part in inside.parts) else math.nan
     if math.isnan(value):
@@ -140,13 +141,10 @@ def inside_cells(cells: Cells) -> InsideCells:
     return InsideCells(kept, certain.item(), wrong.item())
 
 
-def left_out(total: float, certain: float, wrong: float) -> str:
-    """The sentence about scores of exactly 0 and 1."""
-    return (
-        f"{_amount(certain)} of {_amount(total)} scores are exactly 0 or 1. Slope and intercept leave them out, since "
-        f"their log-odds are infinite; {contradicted_in_words(wrong)}. Observed/expected, Brier score and ECE "
-        "use all rows."
-    )
+def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
+    """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
+    why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"
+    return f"{_amount(certain)} of {_amount(total)} scores are exactly 0 or 1. {who} them out, {why}. {rest}"
 
 
 def contradicted_in_words(wrong: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.averages import power_mean
+from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
 from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, segment_sums
@@ -107,8 +108,8 @@ def tce(
     50.0
     """
     rule = BlockIsotonic() if bins is None else as_rule(bins)
-    level, chosen, average = checked_alpha(alpha), checked_test(test), norm_function(norm)
-    return _tce_of_tallies([as_tally(y_true, y_prob, rows, rule=rule)], rule, level, chosen, average)[0]
+    tally = as_tally(y_true, y_prob, rows, rule=rule)
+    return tce_of_tallies([tally], bins=rule, alpha=alpha, test=test, norm=norm)[0]
 
 
 def tce_of_tallies(
@@ -121,17 +122,11 @@ def tce_of_tallies(
 ) -> list[float]:
     """:func:`tce` of each tally. Their tests are made together, which saves most of the time if they are small."""
     rule = BlockIsotonic() if bins is None else as_rule(bins)
-    return _tce_of_tallies(tallies, rule, checked_alpha(alpha), checked_test(test), norm_function(norm))
-
-
-def _tce_of_tallies(
-    tallies: Sequence[Tally], rule: BinRule, alpha: float, test: Test, average: NormFunction | None
-) -> list[float]:
+    alpha, test, average = checked_alpha(alpha), checked_test(test), norm_function(norm)
     parts = [cells for tally in tallies for cells in tally.parts if cells.size]
     for cells in parts:
         check_weights(cells, test)
-    starts = [rule.group(cells).start for cells in parts]
-    firsts = [start[:-1][start[1:] > start[:-1]] for start in starts]
+    firsts = [bin_starts(cells, rule) for cells in parts]
     values = {
         id(cells): _percentage(cells, first, rejected, average)
         for cells, first, rejected in zip(parts, firsts, _joint_rejections(parts, firsts, alpha, test), strict=True)
@@ -328,32 +323,18 @@ def gce(
         power = 1 if named == "absolute" else 2
         binned = as_binned(y_true, y_prob, rule, rows)
         return binned.average(lambda b: _norm_of_gaps(b, power, average))
-    if named == "rejection":
-        return _over_cells(
-            y_true, y_prob, rule, rows, lambda c, _, s: rejection_percentages(c, s, level, chosen), average
-        )
-    if isinstance(loss, str) or not callable(loss):
+    if named != "rejection" and (named or not callable(loss)):
         raise InputError("loss", "must be 'absolute', 'squared', 'rejection' or a function of one bin", f"got {loss!r}")
-    return _over_cells(y_true, y_prob, rule, rows, lambda c, b, s: _own_losses(loss, c, b, s), average)
-
-
-def _over_cells(
-    y_true: Any,
-    y_prob: Any,
-    rule: BinRule,
-    rows: RowOptions,
-    losses: Callable[[Cells, Bins, Any], Floats],
-    average: NormFunction,
-) -> float:
-    tally = as_tally(y_true, y_prob, rows, rule=rule)
 
     def norm_of_losses(cells: Cells) -> float:
         groups = rule.group(cells)
         bins = Bins.from_cells(cells, groups)
         first = groups.start[:-1][bins.count > 0]
-        return average(losses(cells, bins, first), bins.weight[bins.count > 0])
+        own = callable(loss)
+        losses = _own_losses(loss, cells, bins, first) if own else rejection_percentages(cells, first, level, chosen)
+        return average(losses, bins.weight[bins.count > 0])
 
-    return tally.average(norm_of_losses)
+    return as_tally(y_true, y_prob, rows, rule=rule).average(norm_of_losses)
 
 
 def _norm_of_gaps(bins: Bins, power: int, average: NormFunction) -> float:

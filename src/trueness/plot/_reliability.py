@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unp
 
 import numpy as np
 
-from trueness._input.arguments import check_seed, checked_whole, generator
+from trueness._input.arguments import check_seed, checked_whole, checked_word, generator
 from trueness._tally.cells import pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
@@ -176,11 +176,11 @@ class ReliabilityDisplay(FromEstimator):
         The labels of a curve without bins are redrawn for at most about 4,096 cells, the outermost 512 scores at either
         end being cells of their own.
         """
-        from trueness.measure._curve import checked_method
+        from trueness.measure._curve import CURVE_METHODS
 
         check_seed(seed)
         checked_whole(resamples, "resamples", _MOST_DRAWS)
-        method = checked_method(curve, "curve")
+        method: Any = checked_word(curve, "curve", CURVE_METHODS)
         rule = None if bins is None else as_rule(bins)
         models = tallies(y_true, y_prob, name, rows, rule)
         data = problems(models, classes)

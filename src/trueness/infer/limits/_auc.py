@@ -73,20 +73,15 @@ class _Spread(NamedTuple):
 
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
-    # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
-    sums = np.zeros((2, 3))
     # Rows that count alike, or as often as a whole weight says, weigh 1 each.
     event_squares, squares = (cells.events, cells.weight) if cells.whole else (cells.event_squares, cells.squares)
-    assert event_squares is not None
-    assert squares is not None
-    for some, found in placements(cells):
-        of_class = event_squares[some], squares[some] - event_squares[some]
-        each = zip(found[:2], of_class, found[2:], strict=True)
-        sums += [(w.sum(), square.sum(), square @ (placement - auc) ** 2) for w, square, placement in each]
-    freedom = math.inf if cells.whole else max(1.0, float(sums[:, 0].sum() ** 2 / sums[:, 1].sum()) - 1)
-    (of_events, events), (of_others, others) = (
-        _class_variance(total, squares, distance, auc) for total, squares, distance in sums.tolist()
-    )
+    found = placements(cells)
+    assert event_squares is not None and squares is not None and found is not None
+    each = zip(found[:2], (event_squares, squares - event_squares), found[2:], strict=True)
+    # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
+    sums = [(w.sum(), square.sum(), (square * (placement - auc) ** 2).sum()) for w, square, placement in each]
+    freedom = math.inf if cells.whole else max(1.0, float(cells.totals.weight**2 / squares.sum()) - 1)
+    (of_events, events), (of_others, others) = (_class_variance(*map(float, one), auc) for one in sums)
     return _Spread(of_events + of_others, events, others, freedom)
 
 
@@ -102,7 +97,8 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     y, w = rows.y, rows.w
     at = np.searchsorted(cells.score, rows.p)
     total, rest = float(w @ y), float(w @ (1 - y))
-    ((_, found),) = placements(cells, cells.size)
+    found = placements(cells)
+    assert found is not None
     influence = w * np.where(y > 0, (found.below[at] - auc) / total, (found.above[at] - auc) / rest)
     sums = np.bincount(rows.cluster, influence)
     of_events, of_others = (effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y)))

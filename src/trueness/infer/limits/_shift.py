@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtrit
+from scipy.special import expit, ndtri
 
 from trueness._numerics.logistic import line_sums, log_likelihood, logits, recalibration_shift
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.infer.limits._limits import Limits
-from trueness.infer.limits._slope import FittedLine, likelihood_crossing, rows_inside
+from trueness.infer.limits._slope import FittedLine, likelihood_crossing, rows_inside, wald_limits
 from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Numbers
 
@@ -53,7 +53,7 @@ def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
     precision, freedom = _precision(x, inside, shift, cluster_rows)
     error = 1 / math.sqrt(precision) if precision > 0 else math.nan
     if cluster_rows is not None or not cells.whole or rarer > _MANY:
-        return Limits(*_reach(shift, precision, level, freedom), method, error, value=shift)
+        return Limits(*wald_limits(shift, error**2, freedom, level), method, error, value=shift)
     w, e = inside.weight, inside.events
     pooled = _pool(x, w, e, shift) if x.size > _MANY_SCORES else (x, w.astype(np.float64), e.astype(np.float64))
     return Limits(*_limits(*pooled, shift, error, level), method, error, value=shift)
@@ -105,14 +105,6 @@ def _limits(x: Floats, w: Floats, e: Floats, shift: float, error: float, level: 
     step = min(1e6, error)  # in this order, which takes 1e6 instead of nan
     low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
     return low, high
-
-
-def _reach(shift: float, precision: float, level: float, freedom: float) -> tuple[float, float]:
-    if not (precision > 0 and freedom > 0):
-        return _NO_LIMITS
-    quantile = stdtrit(freedom, (1 + level) / 2) if math.isfinite(freedom) else ndtri((1 + level) / 2)
-    reach = float(quantile) / math.sqrt(precision)
-    return shift - reach, shift + reach
 
 
 def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:

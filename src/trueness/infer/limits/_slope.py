@@ -221,12 +221,16 @@ class LineCovariance(NamedTuple):
 
     def limits(self, estimate: float, index: int, level: float) -> _Ends:
         """Wald limits of the intercept (0) or the slope (1)."""
-        variance = float(self.matrix[index, index])
-        if self.freedom <= 0 or not variance > 0 or math.isnan(estimate):
-            return -math.inf, math.inf
-        quantile = ndtri((1 + level) / 2) if math.isinf(self.freedom) else stdtrit(self.freedom, (1 + level) / 2)
-        reach = float(quantile) * math.sqrt(variance)
-        return estimate - reach, estimate + reach
+        return wald_limits(estimate, float(self.matrix[index, index]), self.freedom, level)
+
+
+def wald_limits(estimate: float, variance: float, freedom: float, level: float) -> _Ends:
+    """Limits by Student's t, or by the normal law if the degrees of freedom are infinite."""
+    if freedom <= 0 or not variance > 0 or math.isnan(estimate):
+        return -math.inf, math.inf
+    quantile = ndtri((1 + level) / 2) if math.isinf(freedom) else stdtrit(freedom, (1 + level) / 2)
+    reach = float(quantile) * math.sqrt(variance)
+    return estimate - reach, estimate + reach
 
 
 def _covariance(
