@@ -417,7 +417,7 @@ def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(
 
 
 def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_control_is_left(opened, hostile):
-    page = opened(hostile, "dark")
+    page = opened(hostile, "dark", folded=True)
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert all(article.is_displayed() for article in every(page, "article.model"))
@@ -432,6 +432,7 @@ def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_contro
             assert set(page.execute_script(style, what, when)) == {how}
         paper = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
         assert paper.startswith(b"%PDF")
+        assert one(page, ".how").get_attribute("open")  # on paper nothing can be unfolded
     finally:
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

@@ -56,7 +56,8 @@ def _ratio_line(name: str, kind: str, value: float, low: float, high: float) -> 
 def models_charts(models: Sequence[Model]) -> list[str]:
     """All models in one diagram; then error, slope and observed/expected side by side in the same colours."""
     names = [shorten(visible(model.name), _LONGEST) for model in models]
-    views, kinds = [model.explorers[0] for model in models], [f"hue-{i % _HUES}" for i in range(len(models))]
+    views = [model.explorers[0] for model in models]
+    kinds = [f"hue-{i % _HUES}{' dashed' * (i // _HUES % 2)}" for i in range(len(models))]
     shown = [(model.picture.bins, model.picture.interval_low, model.picture.interval_high) for model in models]
     courses = [(name, Course.of(*one, least=_FEW_ROWS)) for name, one in zip(names, shown, strict=True)]
     axes, label = joint_axes([view.near for view in views]), f"{count(len(models), 'model')} in one diagram"
