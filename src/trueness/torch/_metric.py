@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import torch
 
-from trueness._input.arguments import checked_word
 from trueness._keywords import suggests_keywords
 from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.store import check_sums, refuse
@@ -97,7 +96,8 @@ class CalibrationError:
         sync: bool = True,
         process_group: Any = None,
     ) -> None:
-        checked_word(kind, "kind", _KINDS)
+        if kind not in _KINDS:
+            raise InputError("kind", f"must be {', '.join(map(repr, _KINDS[:-1]))} or {_KINDS[-1]!r}", f"got {kind!r}")
         if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
             raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
         self._ruler = ruler_of(bins)
