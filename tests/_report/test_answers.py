@@ -304,4 +304,26 @@ def test_one_score_for_all_rows_is_calibrated_and_no_use():
 def test_a_map_that_nothing_asks_for_is_not_recommended(calibrated):
     text = calibrated[2].to_text().replace("\n", " ")
     assert "What to do: Nothing." in text
-    assert "Leave the scores alone." in text or "Nothing was found that needs a map." in text
+    assert "Leave the scores alone." in text or "Nothing was found that needs a map of all rows." in text
+
+
+def test_a_segment_alone_is_recalibrated_by_itself():
+    """All rows are within chance, so no map of all rows is advised, whatever its chance."""
+    rng = np.random.default_rng(0)
+    p, region = rng.beta(2, 4, 4_000), np.arange(4_000) % 9
+    y = (rng.random(4_000) < np.where(region == 3, 1.5 * p, p).clip(0, 1)).astype(int)
+    found = tn.report(y, p, by={"region": region}, intervals=False)
+    assert not entry(found)["verdict"]["rejected"]
+    assert answers(found)["action"]["phrase"] == "Recalibrate region = 3 separately"
+    assert re.search(r"percentage points \(0 to [\d.]+\)", answers(found)["how_far"]["phrase"])
+
+
+def test_a_rejected_model_has_an_error_above_zero_also_with_weights():
+    rng = np.random.default_rng(1)
+    p = rng.random(1_500)
+    y, w = (rng.random(1_500) < p**1.2).astype(int), rng.uniform(0.2, 3, 1_500)
+    found = tn.report(y, p, sample_weight=w, intervals=False)
+    assert entry(found)["verdict"]["rejected"]
+    assert "(0 to" not in answers(found)["how_far"]["phrase"]
+    assert "percentage points (95 % confidence)" in found.verdict
+    assert "whatever its shape" not in found.verdict

@@ -112,9 +112,11 @@ def _how_far(model: Model) -> Answer:
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
     estimate, *ends = points(found.estimate, low, high)
-    limits, level = "0 to " + ends[1] if found.includes_zero else _limits(*ends), level_percent(found.level)
+    # Zero is decided by the test, which for weights that are no counts is not that of the set.
+    shown = model.verdict.rejected
+    limits, level = _limits(*ends) if shown else f"0 to {ends[1]}", level_percent(found.level)
     typical = f"{estimate} percentage points ({limits})"
-    if float(estimate) == 0 and not found.includes_zero:
+    if float(estimate) == 0 and shown:
         typical = f"above 0, at most {ends[1]} percentage points"
     if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
         phrase = f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
@@ -321,7 +323,8 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         command = provenance.commands.get(model.name, "") if code == "undetermined" else ""
         return Answer(question, *_ADVICE[code], {}, command)
     segment = _worst_segment(model)
-    if segment is not None and not _as_all_rows(model) and (model.remedies is None or model.remedies.best is None):
+    clear = model.verdict.rejected and model.remedies is not None and model.remedies.best is not None
+    if segment is not None and not _as_all_rows(model) and not clear:
         detail = "One map for all rows cannot fix a single segment: fit a map on its rows alone."
         return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
     shift = model.summary.prior_shift
@@ -413,6 +416,10 @@ def _change(before: Remedy, after: Remedy) -> str:
     if first is None or second is None:
         return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
     error, left, *limits = points(first.estimate, second.estimate, *second.hull)
+    if second.estimate >= first.estimate:
+        score = f"Brier score goes from {number(before.brier)} to {number(after.brier)}"
+        both = f"{error} percentage points before and {left} after"
+        return f"{score}; the typical error, {both}, is too small to be compared"
     level, ends = level_percent(second.level), f"0 to {limits[1]}" if second.includes_zero else _limits(*limits)
     left = "nothing that could be measured" if second.includes_zero and float(left) == 0 else left
     return f"typical error goes from {error} percentage points to {left} ({level} confidence: {ends})"

@@ -237,8 +237,8 @@ def remedies_sentence(model: Model) -> str:
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
         recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
         recipe += f"{as_options(best.calibrator)} -o map.json."
-    needed = model.verdict.code in ("miscalibrated", "slightly-miscalibrated")
-    which = "" if needed else "Nothing was found that needs a map. The best one, "
+    needed = model.verdict.rejected
+    which = "" if needed else "Nothing was found that needs a map of all rows. The best one, "
     which += best.name if which else f"{best.name[0].upper()}{best.name[1:]}"
     return (
         f"{which}{'' if needed else ','} would lower the Brier score from "
@@ -251,7 +251,9 @@ def remedies_sentence(model: Model) -> str:
 def _parts_sentence(best: Remedy) -> str:
     """What the automatic map averages; empty for other maps."""
     parts = [f"{one.name} {100 * one.share:.0f} %" for one in best.parts if one.share >= 0.05]
-    return f" It {'averages' if len(parts) > 1 else 'consists of'} {', '.join(parts)}." if parts else ""
+    if len(parts) == 1 and best.parts[0].share > 0.995:
+        return f" It chose {best.parts[0].name}."
+    return f" It averages {', '.join(parts)}." if parts else ""
 
 
 def _change(first: float, second: float) -> str:

@@ -87,7 +87,7 @@ class Flags(Record):
         """The worst of them, and what is wrong with it."""
         fold = _fold(self.ratio) if self.finding.endswith("predicted") else ""
         clear = fold or (self.finding and self.kind == "segment")
-        worst = shorten(self.worst, 64)
+        worst = f"{'class ' * (self.kind == 'class')}{shorten(self.worst, 64)}"
         return f"{worst}, {self.finding}{fold}" if clear else worst
 
     @property
@@ -346,7 +346,7 @@ def _grounds(v: Verdict) -> list[str]:
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         parts.append(_power_in_words(v.power, _rarer_label(v)))
     if found is not None:
-        parts.append(_interval_in_words(found, shown=shown))
+        parts.append(_interval_in_words(found, shown=v.rejected))
     return parts
 
 
@@ -391,7 +391,7 @@ def _outside(low: float, high: float) -> str:
 def _interval_in_words(found: Interval, *, shown: bool) -> str:
     """Both limits of an error that was found, or the upper one."""
     (low, high), level = points(found.low, found.high), level_percent(found.level)
-    if not shown or found.includes_zero:
+    if not shown:
         limit = f"the typical error is at most {high} percentage points ({level} confidence)"
         # With few distinct scores each has a cell of its own, and nothing is presumed of its neighbours.
         return f"whatever its shape, {limit}" + ("" if found.bins.startswith("Distinct") else f", {SMOOTH}")
