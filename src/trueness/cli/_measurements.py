@@ -208,8 +208,8 @@ def measure_sums(
     """All measures of all rows that files sum up, then of each group; `where` begins the warnings."""
     name, label, weight = (total.about.get(key) for key in ("prob", "label", "weight"))
     about = {"data": {"sources": list(names), **total.about, "by": total.by}, "kept": total.bins}
-    notes = (f"{file_names(names)}: {total.n:,} rows; labels {label!r}, scores {name!r}.",)
-    notes += (_SKETCH,) if total.bins == "sketch" else ()
+    source = f"{file_names(names)}: {total.n:,} rows; labels {label!r}, scores {name!r}."
+    notes = (source, *([_SKETCH] if total.bins == "sketch" else []))
     model = Model(str(name), (str(name),))
     if total.n == 0:
         none = ModelMeasures(model.name, model.columns, None, {"n": 0}, {})
@@ -219,13 +219,14 @@ def measure_sums(
     results = []
     for group, sums in parts.items():
         evidence = Evidence.of_sums(sums, two_columns="keep")
-        views, binned = {evidence.view: evidence}, isinstance(sums, Binned)
+        views: dict[str, Evidence] = {evidence.view: evidence}
         own = options if evidence.view == "binary" else replace(options, kinds=(evidence.view,))
         with reword_messages(wording()) as warned:
             one = measure_views(model, views, own, stored=True)
         warning(*warned, about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])))
         quantities = _quantities(own, views, weight is not None)
-        results.append((group, _described(quantities, [one], own, about, notes, binned=binned)))
+        described = _described(quantities, [one], own, about, notes, binned=isinstance(sums, Binned))
+        results.append((group, described))
     return results
 
 
@@ -294,11 +295,11 @@ def _quantities(options: Options, views: Collection[str], weighted: bool) -> Ite
     if "confidence" in views:
         yield Quantity.of(MEASURES["accuracy"], options, "confidence")
     for kind in options.of_matrix:
-        words = "class-wise" if kind == "classwise" else kind
+        view = "class-wise" if kind == "classwise" else kind
         for one in shown_measures("matrix"):
             if one.view in ("classwise", kind):
                 key = f"_{kind.replace('-', '_')}" if len(views) > 1 else ""
-                yield Quantity.of(one, options, kind).named(words, key)
+                yield Quantity.of(one, options, kind).named(view, key)
     all_classes = "classwise" if "classwise" in views else next(iter(views))
     words = "all classes" if all_classes == "classwise" else all_classes
     yield from (Quantity.of(one, options, all_classes).named(words) for one in shown_measures("classes"))

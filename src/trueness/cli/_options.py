@@ -73,8 +73,7 @@ class Word(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not 
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            error.message = f"{error.message} {did_you_mean(value, self.choices)}".rstrip()
-            raise
+            self.fail(f"{error.message} {did_you_mean(value, self.choices)}".rstrip(), param, ctx)
 
 
 def combine(*decorators: Decorator) -> Decorator:
