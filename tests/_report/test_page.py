@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import trueness as tn
@@ -67,6 +68,14 @@ def test_the_frame_of_a_notebook_is_apart(binary):
     assert frame.startswith('<iframe srcdoc="')
     assert 'sandbox="allow-scripts"' in frame
     assert "<script" not in frame
+
+
+def test_the_page_opens_with_the_worst_model_also_if_events_are_rare():
+    p = np.random.default_rng(0).beta(1, 50, 3_000)
+    y = (np.random.default_rng(1).random(p.size) < p).astype(int)
+    page = tn.report(y, {"slightly": p / 1.5, "far": p * 4}, intervals=False).page()
+    assert re.findall(r'<a role="tab"[^>]* aria-selected="(\w+)"', page) == ["false", "true"]
+    assert "(opened first: the worst of the 2 models)" in page
 
 
 def test_a_title_is_shown():

@@ -65,7 +65,9 @@ def _opened(contents: Contents) -> int:
     """The model that the page opens with: of those with the worst verdict the one with the largest error."""
 
     def badness(model: Model) -> tuple[bool, float]:
-        return model.verdict.code == contents.verdict.code, error_line(model.answers["how_far"].numbers, "").value
+        numbers = model.answers["how_far"].numbers
+        error = numbers["l2"] if math.isfinite(numbers["l2"]) else numbers["ece"]
+        return model.verdict.code == contents.verdict.code, error
 
     return max(range(len(contents.models)), key=lambda i: badness(contents.models[i]))
 
