@@ -44,7 +44,7 @@ def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
     accused, refuted = code in ACCUSED, cox <= 1 - LEVEL
     why = ""
     if accused and not refuted:
-        why = f"neither shift nor slope: {test.strongest}"
+        why = f"neither shift nor slope: {test.strongest}" if found.rejected else "a class, not the top label"
     elif refuted and code == "too-good":
         why = "too good to be true"
     elif refuted and not accused:
