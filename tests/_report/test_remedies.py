@@ -227,8 +227,8 @@ def test_calibrated_scores_are_mostly_left_alone(n, runs):
 
 @pytest.mark.slow
 def test_fractional_weights_are_importance_in_gains_and_comparisons():
-    d = tn.simulate.demo(600)
-    w = np.random.default_rng(0).uniform(0.2, 3, 600)
+    d = tn.simulate.demo(1_200)
+    w = np.random.default_rng(0).uniform(0.2, 3, 1_200)
     order = np.lexsort([w, d.y_true, d.y_prob])
     y, p, truth, w = d.y_true[order], d.y_prob[order], d.truth[order], w[order]
     found = tn.report(y, {"a": p, "b": truth}, sample_weight=w)
