@@ -274,6 +274,16 @@ def test_near_ties_of_one_entry_are_that_entry():
         assert (joined.z.tolist(), joined.count.tolist(), joined.first.tolist()) == ([[z]], [3], [0])
 
 
+def test_near_ties_need_not_be_neighbours():
+    z = np.array([[0.1], [0.5], [0.3], [0.51]])
+    joined = near_ties(
+        BinnedScores(z, np.array([1, 1, 1, 3]), np.array([[0], [1], [0], [2]]), np.array([0]), None, ""), 0.1
+    )
+    assert joined.z[:, 0].tolist() == pytest.approx([0.1, 0.3, 0.5075])
+    assert joined.count.tolist() == [1, 1, 4]
+    assert joined.hits[:, 0].tolist() == [0, 0, 3]
+
+
 def test_messages():
     y, P = [0, 1, 2], np.eye(3)
     with pytest.raises(tn.InputError, match="`k` must be at most 3, the number of classes; got 4"):
