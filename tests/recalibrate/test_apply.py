@@ -53,7 +53,7 @@ def test_columns_must_be_there_and_new_ones_not(platt):
     frame = polars.DataFrame({"p": P})
     with pytest.raises(tn.InputError, match="`prob` must be given: the map was fitted on scores without names"):
         tn.apply_calibrator(frame, platt)
-    with pytest.raises(tn.InputError, match="must name the column of the scores; the frame has no 'q'"):
+    with pytest.raises(tn.InputError, match="must name columns of the frame; it has no 'q'"):
         tn.apply_calibrator(frame, platt, prob="q")
     with pytest.raises(tn.InputError, match="the frame has 'p' already"):
         tn.apply_calibrator(frame, platt, prob="p", name="p")
@@ -86,7 +86,7 @@ def test_two_columns_are_a_matrix(kind):
         assert np.isnan(column[2])
     with pytest.raises(tn.InputError, match="`name` must be None for a matrix"):
         tn.apply_calibrator(frame, fitted, prob=["a", "b"], name="q")
-    with pytest.raises(tn.InputError, match=r"`prob` must name the 2 columns of the scores; got \['a'\]"):
+    with pytest.raises(tn.InputError, match=r"`prob` must name the 2 columns of the scores; got 'a'"):
         tn.apply_calibrator(frame, fitted, prob="a")
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._sql import Dialect, quoted_name
+from trueness.recalibrate._sql import Dialect, check_columns, quoted_name
 from trueness.typing import Floats
 
 
@@ -77,15 +77,12 @@ def apply_calibrator(
 
 
 def _columns(prob: Any, calibrator: Calibrator, present: Sequence[str]) -> list[str]:
-    n, chosen = calibrator.n_features_in_, prob if prob is not None else calibrator.score_names_
-    if chosen is None:
+    if prob is None and calibrator.score_names_ is None:
         raise InputError("prob", "must be given: the map was fitted on scores without names", "got None")
-    names = [chosen] if isinstance(chosen, str) else list(chosen)
-    absent = [column for column in names if column not in present]
-    if len(names) != n or absent:
-        demand = "must name the column of the scores" if n == 1 else f"must name the {n} columns of the scores"
-        got = f"the frame has no {absent[0]!r}" if absent else f"got {names}"
-        raise InputError("prob", demand, got)
+    names = check_columns(prob, calibrator, "prob")
+    for column in names:
+        if column not in present:
+            raise InputError("prob", "must name columns of the frame", f"it has no {column!r}")
     return names
 
 

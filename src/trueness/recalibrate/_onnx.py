@@ -26,7 +26,9 @@ def onnx_of(formula: formulas.Map, n_classes: int | None, path: str | PathLike[s
     valid = graph.add("And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high))
     of_rows: Any = {formulas.PerClass: _per_class, formulas.Mixture: _mixture, formulas.Softmax: _softmax}
     if type(formula) in of_rows:
-        out, valid = of_rows[type(formula)](graph, formula, scores), _all_of_row(graph, valid)
+        out = of_rows[type(formula)](graph, formula, scores)
+        valid = graph.add("ReduceMin", graph.add("Where", valid, 1.0, 0.0), axes=[1], keepdims=1)
+        valid = graph.add("Greater", valid, 0.5)  # whether all entries of a row are
     else:
         out = _vector(graph, formula, scores)
     model = graph.model(graph.add("Where", valid, out, np.nan), n_classes, dtype)
@@ -79,12 +81,6 @@ class _Graph:
         kind = np.int64 if values.dtype.kind == "i" else np.float64
         self._constants.append(self._onnx.numpy_helper.from_array(values.astype(kind), name))
         return name
-
-
-def _all_of_row(graph: _Graph, valid: str) -> str:
-    """Whether all entries of a row are valid, as a column."""
-    as_number = graph.add("Where", valid, 1.0, 0.0)
-    return graph.add("Greater", graph.add("ReduceMin", as_number, axes=[1], keepdims=1), 0.5)
 
 
 def _vector(graph: _Graph, formula: formulas.Map, p: str) -> str:

@@ -102,7 +102,9 @@ class PlattScaling(LogitMap):
         if math.isnan(slope):
             slope, intercept = recalibration_line(x, w, smooth)
             if math.isnan(slope):
-                slope, intercept = 1 / unit, _shift(x / unit, w, events, smooth)
+                shift = recalibration_shift(x / unit, w, events)
+                shift = recalibration_shift(x / unit, w, smooth) if math.isnan(shift) else shift
+                slope, intercept = 1 / unit, shift
                 message = "All scores are equal: the slope is not determined; it is set to 1."
             else:
                 message = (
@@ -129,8 +131,3 @@ def _unit(x: Floats) -> float:
     if _SMALL <= largest <= _LARGE or largest < _VANISHING:
         return 1.0
     return math.ldexp(1.0, -math.frexp(largest)[1])
-
-
-def _shift(x: Floats, w: Floats, events: Floats, smooth: Floats) -> float:
-    shift = recalibration_shift(x, w, events)
-    return recalibration_shift(x, w, smooth) if math.isnan(shift) else shift

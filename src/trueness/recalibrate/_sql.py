@@ -81,15 +81,15 @@ def quoted_name(name: str, dialect: Dialect) -> str:
     return _WRITERS[dialect].name(name)
 
 
-def check_columns(column: Any, calibrator: Any) -> list[str]:
-    """The names of the score columns: those passed, else those of `fit`."""
-    n = calibrator.n_classes_ or 1
+def check_columns(column: Any, calibrator: Any, argument: str = "column") -> list[str]:
+    """The names of the score columns: those passed as `argument`, else those of `fit`."""
+    n = calibrator.n_features_in_
     if column is None:
         column = calibrator.score_names_ or ("p" if calibrator.n_classes_ is None else ())
     names = list(column) if isinstance(column, Iterable) and not isinstance(column, str) else [column]
     if len(names) != n or not all(isinstance(name, str) and name for name in names):
         demand = "must name the column of the scores" if n == 1 else f"must name the {n} columns of the scores"
-        raise InputError("column", demand, f"got {column!r}")
+        raise InputError(argument, demand, f"got {column!r}")
     return names
 
 

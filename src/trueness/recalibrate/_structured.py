@@ -26,7 +26,7 @@ _EM_STEPS, _EM_CONVERGED = 1000, 1e-10
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
 ) -> tuple[float, Linear, Regression]:
-    """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they were fitted."""
+    """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they fitted."""
     z, n = Linear(centred=True)(logits), float(w.sum())
     k = z.shape[1]
     beta = inverse_temperature(z, y, w, ridge).value

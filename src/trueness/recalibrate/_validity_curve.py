@@ -73,8 +73,11 @@ def validity_curve(
     (0.5, 1.0, 0.25, 0.875)
     """
     sums = as_binned(y_true, y_prob, Distinct() if bins is None else as_rule(bins), rows)
-    if bins is None:
-        _warn_if_distinct(sums)
+    values, seen = (sum(each) for each in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True))
+    if bins is None and seen < _FEW * values:
+        times = f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average"
+        chance = "rates of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values."
+        warn(f"{times}: {chance}", FewRowsWarning)
     every = [
         (part.weight[some], part.events[some], part.score[some]) for part in sums.parts for some in [part.count > 0]
     ]
@@ -85,14 +88,3 @@ def validity_curve(
     jumps, at = np.unique(gaps, return_inverse=True)
     total = np.cumsum(np.bincount(at, weights=weight))
     return ValidityCurve(jumps, total / total[-1], sums.n, at.size, sums.kind)
-
-
-def _warn_if_distinct(sums: Binned) -> None:
-    values = sum(part.size for part in sums.parts)
-    seen = sum(part.totals.rows for part in sums.parts)
-    if seen < _FEW * values:
-        warn(
-            f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average: rates "
-            "of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values.",
-            FewRowsWarning,
-        )

@@ -128,7 +128,8 @@ class VennAbers(Calibrator):
             pairs = [_pair(part) for part in rows.split(self.folds, self.seed)]
         self.edges_, p0, p1 = _on_common_edges(pairs)
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
-        self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else _merged_for_brier(p0, p1)
+        brier = (p1 + (p0**2 - p1**2) / 2).mean(axis=0)
+        self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else np.maximum.accumulate(brier)
 
     def _formula(self) -> Steps:
         return Steps(self.edges_, self.merged_)
@@ -164,7 +165,3 @@ def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
         event, non_event = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
     # p0 and p1 are non-decreasing; only the rounding of logarithms may break that.
     return np.maximum.accumulate(event / (non_event + event))
-
-
-def _merged_for_brier(p0: Floats, p1: Floats) -> Floats:
-    return np.maximum.accumulate((p1 + (p0**2 - p1**2) / 2).mean(axis=0))
