@@ -190,11 +190,8 @@ class _ModelPanel(NamedTuple):
 def _check_panel(target: Target, *, tripod: bool) -> None:
     """Refuse options that a panel would ignore."""
     name = "--tripod" if tripod else "--panel"
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        if parameter.name in _REFUSED and opt.is_typed(parameter.name):
-            typed = (parameter.secondary_opts if context.params[parameter.name] is False else parameter.opts)[-1]
-            raise click.UsageError(f"{typed} does not go with {name}; leave one of them out.")
+    for ignored in [typed for option, typed in opt.typed_options() if option in _REFUSED]:
+        raise click.UsageError(f"{ignored} does not go with {name}; leave one of them out.")
     if tripod and target.form in ("json", "csv"):
         raise click.UsageError(f"--tripod prints text; use --panel for {target.form}.")
 

@@ -1,7 +1,7 @@
 """Options that several commands share. Commands import this module as ``opt``."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import click
@@ -173,6 +173,14 @@ def data(
 def is_typed(name: str) -> bool:
     """Whether an option was typed, rather than left at its default."""
     return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def typed_options() -> Iterator[tuple[str, str]]:
+    """The options that were typed, each by its name and as typed."""
+    context = click.get_current_context()
+    for one in context.command.params:
+        if isinstance(one, click.Option) and is_typed(str(one.name)):
+            yield str(one.name), (one.secondary_opts if context.params.get(str(one.name)) is False else one.opts)[-1]
 
 
 def check_input(only_demo: tuple[str, ...] = ("rows",)) -> None:

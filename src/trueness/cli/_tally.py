@@ -50,8 +50,8 @@ def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     if not files:
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
-    if sums:
-        _refuse_row_options()
+    for ignored in [typed for option, typed in opt.typed_options() if sums and option not in ("output", "debug")]:
+        raise click.UsageError(f"{ignored} is for rows; .tally files are sums already, and only add.")
     if output is None or output == "-":
         raise InputError("--output", "must name the file to write, such as day.tally")
     if not output.endswith(".tally"):
@@ -59,25 +59,12 @@ def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     files = expand_paths(files)
     check_writable(output, *files)
     if sums:
-        _add_sums(files, output)
+        total = add(read_sums(files))
+        total.position = None
+        total.save(output)
+        note(f"the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
     else:
         _tally(files, output, **options)
-
-
-def _refuse_row_options() -> None:
-    context = click.get_current_context()
-    for name in context.params.keys() - {"files", "output", "debug"}:
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            option = next(p.opts[-1] for p in context.command.params if p.name == name)
-            raise click.UsageError(f"{option} is for rows; .tally files are sums already, and only add.")
-
-
-def _add_sums(files: tuple[str, ...], output: str) -> None:
-
-    total = add(read_sums(files))
-    total.position = None
-    total.save(output)
-    note(f"the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
 
 
 def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: float, **options: Any) -> None:
