@@ -253,21 +253,24 @@ def compare_of(
 
 def _named_models(models: Any) -> Mapping[str, Any]:
     """Two models or more, by name, with their scores."""
-    if not isinstance(models, Mapping):
-        names = column(models, "models").names if hasattr(models, "columns") else None
-        if names is None:
-            demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}, or a frame"
-            raise InputError("models", demand, f"got {type(models).__name__}")
-        models = {name: models[name] for name in names}
-    if len(models) < 2:
-        raise InputError("models", "must hold at least 2 models to compare", f"got {len(models)}")
-    for name, scores in models.items():
+    named: Mapping[str, Any] = models if isinstance(models, Mapping) else _columns(models)
+    if len(named) < 2:
+        raise InputError("models", "must hold at least 2 models to compare", f"got {len(named)}")
+    for name, scores in named.items():
         if not isinstance(name, str):
             raise InputError("models", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
         if isinstance(scores, Parts):
             got = f"{name!r} is a {type(scores).__name__}, which holds only sums of rows"
             raise InputError("models", "must hold the scores of every row", got)
-    return models
+    return named
+
+
+def _columns(frame: Any) -> dict[Any, Any]:
+    names = column(frame, "models").names if hasattr(frame, "columns") else None
+    if names is None:
+        demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}, or a frame"
+        raise InputError("models", demand, f"got {type(frame).__name__}")
+    return {name: frame[name] for name in names}
 
 
 def _asked(measure: Any, bins: BinsLike | None) -> Measure:

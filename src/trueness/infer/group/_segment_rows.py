@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
-from trueness._input.sample import Sample
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.clusters import mix_bits, rank_by_sum
@@ -167,24 +166,17 @@ class SegmentRows:
         return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
 
 
-def of_sample(sample: Sample, columns: tuple[SegmentColumn, ...], cluster: Ints | None = None) -> SegmentRows:
-    """The rows of a vector of scores; rows of weight zero are left out."""
-    y, p = np.asarray(sample.y, dtype=np.float64), np.asarray(sample.p, dtype=np.float64)
-    ones = np.ones(p.size, dtype=np.int64)
-    if sample.w is None:
-        return SegmentRows(p, ones, ones.astype(np.float64), ones, ones.astype(np.float64), y, columns, cluster)
-    w = np.asarray(sample.w, dtype=np.float64)
-    whole = not (w != np.floor(w)).any()
-    count, scale = (w.astype(np.int64), np.ones(w.size)) if whole else (ones, w)
-    rows = SegmentRows(p, count, scale, ones, w, w * y, columns, cluster)
-    return rows if (w > 0).all() else _some(rows, np.flatnonzero(w > 0))
-
-
-def _some(rows: SegmentRows, at: Ints) -> SegmentRows:
-    names = ("score", "count", "scale", "rows", "weight", "events")
-    columns = tuple(one.at(at) for one in rows.columns)
-    cluster = None if rows.cluster is None else np.unique(rows.cluster[at], return_inverse=True)[1].reshape(-1)
-    return replace(rows, **{name: getattr(rows, name)[at] for name in names}, columns=columns, cluster=cluster)
+def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...]) -> SegmentRows:
+    """Rows with one score each; those of weight zero are left out."""
+    w = evidence.sample.w
+    if w is not None and not w.all():
+        at = np.flatnonzero(w)
+        return of_rows(evidence.at(at), tuple(one.at(at) for one in columns))
+    y, p = (np.asarray(values, dtype=np.float64) for values in (evidence.sample.y, evidence.sample.p))
+    ones, one = np.ones(p.size, dtype=np.int64), np.ones(p.size)
+    w = one if w is None else np.asarray(w, dtype=np.float64)
+    count, scale = (ones, w) if evidence.weights == "fractional" else (w.astype(np.int64), one)
+    return SegmentRows(p, count, scale, ones, w, w * y, columns, evidence.cluster)
 
 
 def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1) -> SegmentRows:

@@ -21,7 +21,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
-from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_sample
+from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
 from trueness.infer.group._segment_tests import LEAST_VARIANCE, SegmentTests, joint_tests
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
@@ -170,12 +170,10 @@ def segments_of(
 ) -> Segments:
     """The segments of rows that have been read, as :func:`segments`."""
     evidence.require_one("the segments of a matrix")
-    sample = evidence.sample
-    cells_of_rows(sample)  # checks every value
+    cells_of_rows(evidence.sample)  # checks every value
     if evidence.cluster is not None:
-        warn_few_clusters(evidence.cluster, sample.w)
-    rows = of_sample(sample, columns, evidence.cluster)
-    found = describe_segments(rows, level, resamples, rng, evidence.rounded_to)
+        warn_few_clusters(evidence.cluster, evidence.sample.w)
+    found = describe_segments(of_rows(evidence, columns), level, resamples, rng, evidence.rounded_to)
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 

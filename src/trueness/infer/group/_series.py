@@ -18,7 +18,7 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, TruenessWarning, quietly
 from trueness.infer.comparison._compare import holm
 from trueness.infer.group._change_point import change_point
 from trueness.infer.interval._ece_interval import checked_level, ece_interval
@@ -35,7 +35,7 @@ _DRAWS = 999
 _TEST_LABELS = 4e8
 # The omnibus test draws near ties together, so that it has at most about this many entries.
 _MOST_ENTRIES = 4096
-# With more tests than this, of days and classes, no labels are redrawn.
+# With more tests than this, of days and classes, labels are redrawn only where scores are few.
 _MANY_TESTS = 2_000
 # p-values up to this are computed again with more draws, if 1/1,000 is too large after the adjustment.
 _SMALL = 0.02
@@ -169,19 +169,15 @@ def _checked(name: str, sums: Any) -> Sums | None:
 
 def _add(sums: Mapping[str, Any]) -> Any:
     """All days together."""
-    first, *others = sums.items()
-    total = first[1]
+    (first, total), *others = sums.items()
     for name, one in others:
+        if type(one) is not type(total):
+            got = f"{first!r} is a {type(total).__name__} and {name!r} a {type(one).__name__}"
+            raise InputError("sums", "must be of one type", got)
         try:
-            added = total + one
-        except TypeError:
-            mine, theirs = (type(value).__name__ for value in (total, one))
-            raise InputError(
-                "sums", "must be of one type", f"{first[0]!r} is a {mine} and {name!r} a {theirs}"
-            ) from None
+            total = total + one
         except InputError as reason:
-            raise reason.within(f"{name!r} does not add to {first[0]!r}") from reason
-        total = added
+            raise reason.within(f"{name!r} does not add to {first!r}") from reason
     return total
 
 
@@ -245,16 +241,14 @@ class _Tests:
         self.number = sum(len(_filled(tally)) for tally in tallies.values())
         self.counted = all(cells.whole for tally in tallies.values() for cells in tally.parts)
         self.asymptotic = self.number > _MANY_TESTS
-        """Whether no labels are redrawn."""
+        """Whether tests are those of Kolmogorov and Smirnov."""
 
     def pvalue(self, tally: Tally, draws: int, seed: Seed) -> float:
         """The smallest p-value of the classes of one day, times their number."""
-        options: dict[str, Any] = {"method": "omnibus", "resamples": draws, "seed": seed}
-        if self.asymptotic:
-            options = {"method": "ks"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)
-            found = [calibration_test(Tally("binary", (cells,)), **options).pvalue for cells in _filled(tally)]
+        options: dict[str, Any] = {"method": "ks"} if self.asymptotic else {"resamples": draws}
+        found = [
+            quietly(calibration_test, Tally("binary", (one,)), **options, seed=seed).pvalue for one in _filled(tally)
+        ]
         return min(1.0, len(found) * min(found))
 
     def refined(self, pvalues: Floats, alpha: float, rng: np.random.Generator) -> Floats:
@@ -321,9 +315,6 @@ def _change(
 
 def _measure(measure: Callable[..., float], sums: Any) -> float:
     """The measure, or nan if these sums do not give it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)
-        try:
-            return float(measure(sums))
-        except InputError:
-            return math.nan
+    with suppress(InputError):
+        return float(quietly(measure, sums))
+    return math.nan
