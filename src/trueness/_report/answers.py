@@ -114,19 +114,17 @@ def _how_far(model: Model) -> Answer:
     estimate, *ends = points(found.estimate, low, high)
     # Zero is decided by the test, which for weights that are no counts is not that of the set.
     shown = model.verdict.rejected
-    limits, level = _limits(*ends) if shown else f"0 to {ends[1]}", level_percent(found.level)
-    typical = f"{estimate} percentage points ({limits})"
+    limits, level = _limits(*ends) if shown else f"0 to {ends[1]}", f"{level_percent(found.level)} confidence"
+    typical, sure = f"{estimate} percentage points ({limits})", f"{level} in brackets"
     if float(estimate) == 0 and shown:
-        typical = f"above 0, at most {ends[1]} percentage points"
+        typical, sure = f"above 0, at most {ends[1]} percentage points", f"At {level}"
     if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
         phrase = f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
-        return Answer(question, phrase, f"{level} confidence in brackets. It is a root mean square; {other}.", numbers)
+        return Answer(question, phrase, f"{sure}. It is a root mean square; {other}.", numbers)
     numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
     one = number(ratio.value, 2)
     phrase = f"{one} times the predicted events ({span(ratio.low, ratio.high, lambda v: number(v, 2))})"
-    detail = (
-        f"Events are rare, so ratios lead; {level} confidence in brackets. The typical error, a root mean square, is "
-    )
+    detail = f"Events are rare, so ratios lead; {level} in brackets. The typical error, a root mean square, is "
     return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
 
 

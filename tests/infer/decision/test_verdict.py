@@ -222,7 +222,7 @@ def test_too_few_rows_is_a_matter_of_power(n, code):
 def test_a_verdict_says_what_its_rows_would_have_noticed():
     """More rows notice less: the sentence follows them."""
     rng, found = np.random.default_rng(3), {}
-    for n in (500, 20_000):
+    for n in (500, 8_000):
         p = rng.beta(0.7, 0.7, n)
         found[n] = tn.verdict((rng.random(n) < p).astype(int), p)
     few, many = (found[n].power for n in found)
@@ -231,7 +231,7 @@ def test_a_verdict_says_what_its_rows_would_have_noticed():
     assert f"{words}would have been noticed with probability 90 %, an error of {error:.1f} p" in found[500].certainty
     assert low < many.noticed_ratio[0] < 1 < many.noticed_ratio[1] < high
     assert slope[0] < many.noticed_slope[0] < 1 < many.noticed_slope[1] < slope[1]
-    assert many.noticed_error < few.noticed_error / 3
+    assert many.noticed_error < few.noticed_error / 2.5
 
 
 def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
@@ -255,7 +255,7 @@ def test_many_rows_are_too_few_if_events_are_rare():
 
 def test_limits_agree_with_the_verdict():
     rng = np.random.default_rng(8)
-    for _ in range(40):
+    for _ in range(15):
         p = rng.random(150)
         y = (rng.random(150) < logit_line(p, shift=0.3)).astype(int)
         test, found = tn.calibration_test(y, p, seed=0), tn.ece_interval(y, p, seed=0)
@@ -351,6 +351,7 @@ def test_the_mean_of_a_top_label_is_over_or_underconfident(base):
 
 def test_scores_that_may_not_be_meant_are_doubted(base, scores):
     """Scores of the other label, confidences of the predicted class, and one score for all rows."""
+    scores = scores[:1_000]
     y = drawn(scores, scores)
     assert tn.verdict(1 - y, scores).doubt == "inverted"
     found = tn.verdict(y, np.maximum(scores, 1 - scores))
@@ -456,17 +457,17 @@ def test_sums_of_bins_have_the_error_of_these_bins():
 
 
 def test_the_groups_of_an_accumulator_are_segments():
-    y, p, segment = segmented(2_000, 3, 1)
+    y, p, segment = segmented(400, 3, 1)
     sums = tn.Accumulator(by="g")
     for value in np.unique(segment):
         sums.update(y[segment == value], p[segment == value], group=value)
     found = tn.verdict(sums)
     assert found.segmented
-    assert (found.n, found.test) == (2_000, tn.verdict(sums.total).test)
-    assert found.headline == tn.report(sums, intervals=False, progress=False).verdict[: len(found.headline)]
-    alone = tn.Accumulator()
-    alone.update(y, p)
-    assert str(tn.verdict(alone)) == str(tn.verdict(alone.total))
+    alone = tn.verdict(sums.total)
+    assert (found.n, found.test, found.headline) == (400, alone.test, alone.headline)
+    sums = tn.Accumulator()
+    sums.update(y, p)
+    assert tn.verdict(sums).test == alone.test
 
 
 def test_several_models_and_classes_are_refused_with_a_way_out():
