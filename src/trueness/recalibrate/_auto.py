@@ -23,7 +23,7 @@ from trueness.recalibrate._auto_candidates import (
     vector_shapes,
 )
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
-from trueness.recalibrate._calibrator import Calibrator, check_flag, with_parameters
+from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import Field, array, meets, names_of, number
@@ -138,7 +138,6 @@ class AutoCalibration(LogitMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_flag("monotone", self.monotone)
         checked_fraction(self.level, "level")
 
     def fit(

@@ -12,7 +12,7 @@ from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, line, log_scores
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
 from trueness.recalibrate._platt import smoothed_events
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
@@ -97,7 +97,6 @@ class BetaCalibration(LogitMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_penalty("ridge", self.ridge)
         checked_word(self.parameters, "parameters", tuple(_DESIGNS))
 
     def _fit(self, rows: CalibrationSet) -> None:

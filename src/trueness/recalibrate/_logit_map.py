@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import MOST_ITERATIONS, checked_whole
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
@@ -49,6 +50,8 @@ class LogitMap(Calibrator):
     """A calibrator with a parameter `eps`, perhaps `from_logits` and `limits`, that works on log-odds or logarithms."""
 
     _shared_parameters: ClassVar = {"from_logits": _ABOUT_LOGITS, "eps": _ABOUT_EPS, "limits": _ABOUT_LIMITS}
+    _positive: ClassVar[str] = ""
+    """The penalty that must be above 0."""
     eps: float | None
     eps_: float
 
@@ -61,8 +64,14 @@ class LogitMap(Calibrator):
         return "logits" if self._takes_logits else "probabilities"
 
     def _check_parameters(self) -> None:
-        for name in ("from_logits", "limits"):
-            check_flag(name, getattr(self, name, False))
+        """Check the parameters that maps of log-odds share, wherever they are among its own."""
+        own = vars(self)
+        for name in filter(own.__contains__, ("from_logits", "limits", "monotone", "signed")):
+            check_flag(name, own[name])
+        for name in filter(own.__contains__, ("ridge", "l2", "odir")):
+            check_penalty(name, own[name], positive=name == self._positive)
+        if "max_iter" in own:
+            checked_whole(own["max_iter"], "max_iter", MOST_ITERATIONS)
         if self.eps is not None:
             check_number("eps", self.eps, "be None or lie strictly between 0 and 0.5", lambda eps: 0 < eps < 0.5)
 
@@ -301,16 +310,13 @@ def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
 class ShapedMap(LogitMap):
     """A map of log-odds with a shape, fitted with a ridge towards the identity."""
 
+    _positive: ClassVar = "ridge"
+
     from_logits: bool = False
     ridge: float = 1.0
     monotone: bool = True
     eps: float | None = None
     limits: bool = False
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_penalty("ridge", self.ridge, positive=True)
-        check_flag("monotone", self.monotone)
 
     def _fit(self, rows: CalibrationSet) -> None:
         cells = logit_cells(self._fit_logits(rows), rows.y, rows.w)

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import MOST_ITERATIONS, checked_whole
 from trueness._input.columns import refuse_bad
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, log_softmax, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
@@ -35,14 +34,11 @@ class _Multinomial(LogitMap):
         added to all logits of a row matters. Logits must lie within ±10⁶.""",
     }
 
+    _positive: ClassVar = "l2"
+
     l2: float
     max_iter: int
     intercept_: Floats
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_penalty("l2", self.l2, positive=True)
-        checked_whole(self.max_iter, "max_iter", MOST_ITERATIONS)
 
     def _fit(self, rows: CalibrationSet) -> None:
         X = self._fit_logits(rows).astype(np.float64)
@@ -201,10 +197,6 @@ class MatrixScaling(_Multinomial):
     odir: float = 0.0
     eps: float | None = None
     max_iter: int = 100
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_penalty("odir", self.odir)
 
     def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         n_classes = X.shape[1]

@@ -12,7 +12,7 @@ from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, line
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Floats, Ints
 
@@ -85,7 +85,6 @@ class PlattScaling(LogitMap):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         checked_word(self.targets, "targets", ("labels", "platt"))
-        check_penalty("ridge", self.ridge)
 
     def _fit(self, rows: CalibrationSet) -> None:
         x, w = self._fit_logits(rows).astype(np.float64), rows.weights

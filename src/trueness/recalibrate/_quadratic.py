@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from trueness.recalibrate._calibrator import check_flag, with_parameters
+from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, Bend, LogitCells, ShapedMap
 from trueness.recalibrate._saving import Field, array, number
 
@@ -41,10 +41,6 @@ class QuadraticScaling(ShapedMap):
     }
 
     signed: bool = False
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_flag("signed", self.signed)
 
     def _adapt(self, cells: LogitCells) -> None:
         self.reach_ = cells.reach

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import MOST_ITERATIONS, checked_whole, checked_word
+from trueness._input.arguments import checked_word
 from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, Regression, multinomial_regression
 from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, Mixture, Softmax
-from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty, warn_not_converged
+from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, warn_not_converged
 from trueness.recalibrate._saving import Field, array, fractions, n_classes, number, whole
 from trueness.typing import Floats, Ints
 
@@ -89,6 +89,8 @@ class StructuredScaling(LogitMap):
         "n_iter": Field("steps of Newton's method", whole()),
     }
 
+    _positive: ClassVar = "ridge"
+
     structure: Structure = "matrix"
     from_logits: bool = False
     ridge: float = 1.0
@@ -98,8 +100,6 @@ class StructuredScaling(LogitMap):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         checked_word(self.structure, "structure", ("matrix", "vector"))
-        check_penalty("ridge", self.ridge, positive=True)
-        checked_whole(self.max_iter, "max_iter", MOST_ITERATIONS)
 
     def _fit(self, rows: CalibrationSet) -> None:
         options: Any = self.structure, float(self.ridge), self.max_iter

@@ -10,7 +10,7 @@ from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, Softmax, line
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, check_penalty
+from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
 from trueness.recalibrate._saving import Field, number
 
 
@@ -73,10 +73,6 @@ class TemperatureScaling(LogitMap):
     eps: float | None = None
     limits: bool = False
     ridge: float = 0.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_penalty("ridge", self.ridge)
 
     def _fit(self, rows: CalibrationSet) -> None:
         logits = self._fit_logits(rows)
