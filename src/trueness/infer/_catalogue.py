@@ -87,7 +87,7 @@ def _corp(part: str) -> Callable[..., float]:
 
 
 def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None, weight_type: Any = "frequency") -> float:
-    return max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type)) ** 0.5
+    return math.sqrt(max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type)))
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:

@@ -139,17 +139,14 @@ def estimate(
     >>> smooth.bounded, 0 < smooth.floor < smooth.value
     (False, True)
     """
-    rows, own = _split(options)
+    rows: Any = {name: options.pop(name) for name in RowOptions.__annotations__ if name in options}
     if sample_weight is not None:
         rows["sample_weight"] = sample_weight
-    question = _question(measure, own)
+    question = _question(measure, options)
     if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap" and question.measure.key:
-        raise InputError(
-            "method",
-            "must be 'auto' for a measure of the library",
-            f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}",
-            remedy="A bootstrap does not cover a calibration error near zero.",
-        )
+        got = f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}"
+        remedy = "A bootstrap does not cover a calibration error near zero."
+        raise InputError("method", "must be 'auto' for a measure of the library", got, remedy=remedy)
     if method == "bootstrap":
         question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
     level, view = checked_level(level), question.measure.view
@@ -218,13 +215,6 @@ def _answers(
     }
 
 
-def _split(options: Options) -> tuple[RowOptions, Options]:
-    """Options of the rows, and options of the measure."""
-    names = RowOptions.__annotations__
-    rows: Any = {name: value for name, value in options.items() if name in names}
-    return rows, {name: value for name, value in options.items() if name not in names}
-
-
 def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Question:
     """The measure in the catalogue, or a user's own function; `lenient` leaves out options that it does not take."""
     if isinstance(measure, partial):
@@ -244,8 +234,7 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
         if not key:
             return _own_question(measure, {} if lenient else options)
     else:
-        demand = "must be a function of the library, its name, or a function of a Tally"
-        raise InputError("measure", demand, f"got {measure!r}")
+        raise InputError("measure", "must be a measure, its name, or a function of a Tally", f"got {measure!r}")
     found = MEASURES[key]
     known = {name: one for name, one in inspect.signature(found.function).parameters.items() if name != "by"}
     unknown = options.keys() - known.keys()

@@ -132,12 +132,9 @@ def panel_of(
     """The panel of rows or sums that have been read, as :func:`panel`."""
     tally = evidence.tally_in()
     if tally.kind != "binary":
-        raise InputError(
-            "y_prob",
-            "must be the probability of one class, or have two columns",
-            "a matrix has a panel per class",
-            remedy="Pass one column and `y_true == that_class`.",
-        )
+        demand = "must be the probability of one class, or have two columns"
+        remedy = "Pass one column and `y_true == that_class`."
+        raise InputError("y_prob", demand, "a matrix has a panel per class", remedy=remedy)
     with warnings.catch_warnings():
         # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
         warnings.simplefilter("ignore", TruenessWarning)

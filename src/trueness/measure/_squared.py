@@ -111,14 +111,14 @@ def squared_ece(
         return as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence").average(_frequency)
     tally = as_tally(y_true, y_prob, rows, rule=rule if isinstance(rule, BinRule) else None, kind="confidence")
     given = rule.rule(tally.n) if isinstance(rule, BySize) else rule
-    if weight_type == "importance":
-        return tally.average(lambda cells: _importance(cells, given or default_rule(cells, cells.totals.rows)))
-    in_cells = Binned(tally.kind, tuple(map(_in_default_cells, tally.parts)), tally.classes)
-    return in_cells.average(_frequency)
 
+    def of_part(cells: Cells) -> float:
+        rows, weight, _ = cells.totals
+        if weight_type == "importance":
+            return _importance(cells, given or default_rule(cells, rows))
+        return _frequency(Bins.from_cells(cells, default_rule(cells, weight).group(cells)))
 
-def _in_default_cells(cells: Cells) -> Bins:
-    return Bins.from_cells(cells, default_rule(cells, cells.totals.weight).group(cells))
+    return tally.average(of_part)
 
 
 def top_k_squared_ece(
@@ -161,9 +161,7 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     w2, e2 = (w, e) if cells.squares is None or cells.event_squares is None else (cells.squares, cells.event_squares)
     u, u2 = e - w * p, e2 * (1 - p) ** 2 + (w2 - e2) * p**2
     lead = _heaviest(w, first)
-    own_weight, own_product = _pairs_of_ties(
-        *(np.asarray(c[lead], dtype=np.float64) for c in (p, w, e, w2, e2, cells.count))
-    )
+    own_weight, own_product = _pairs_of_ties(*(c[lead].astype(np.float64) for c in (p, w, e, w2, e2, cells.count)))
     others = np.ones(w.size)
     others[lead] = 0.0
     weight, weight2, excess, squares = (segment_sums(np.asarray(others * s), first) for s in (w, w2, u, u2))

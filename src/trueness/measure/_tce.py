@@ -177,7 +177,8 @@ def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
         effective = n * n / segment_sums(cells.squares, first)
         k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
     if callable(test):
-        return _own_rejections(test, k, n, first, cells.score, alpha)
+        pvalues = map(partial(_own_pvalues, test), k.tolist(), n.tolist(), np.split(cells.score, first[1:]))
+        return np.concatenate(list(pvalues)) <= alpha
     if alpha == 1:  # no p-value is larger
         return np.ones(cells.size, dtype=bool)
     if alpha == 0:
@@ -198,14 +199,6 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
         return np.asarray(((score == 0) & (k > 0)) | ((score == 1) & (k < n)))
     equal = (k == 0) | (k == n)  # labels without variance
     return np.asarray(equal & (n > 1) & (score != k / n) if test == "t" else equal)
-
-
-def _own_rejections(
-    test: Callable[..., Any], k: Numbers, n: Numbers, first: Ints, score: Floats, alpha: float
-) -> Bools:
-    parts = np.split(score, first[1:])
-    pvalues = map(partial(_own_pvalues, test), k.tolist(), n.tolist(), parts)
-    return np.concatenate(list(pvalues)) <= alpha
 
 
 def _own_pvalues(test: Callable[..., Any], events: float, n: float, scores: Floats) -> Floats:
@@ -322,7 +315,7 @@ def gce(
     if named in ("absolute", "squared"):
         power = 1 if named == "absolute" else 2
         binned = as_binned(y_true, y_prob, rule, rows)
-        return binned.average(lambda b: _norm_of_gaps(b, power, average))
+        return binned.average(lambda b: average(np.abs(b.gap[b.weight > 0]) ** power, b.weight[b.weight > 0]))
     if named != "rejection" and (named or not callable(loss)):
         raise InputError("loss", "must be 'absolute', 'squared', 'rejection' or a function of one bin", f"got {loss!r}")
 
@@ -330,30 +323,24 @@ def gce(
         groups = rule.group(cells)
         bins = Bins.from_cells(cells, groups)
         first = groups.start[:-1][bins.count > 0]
-        own = callable(loss)
-        losses = _own_losses(loss, cells, bins, first) if own else rejection_percentages(cells, first, level, chosen)
+        if isinstance(loss, str):
+            losses = rejection_percentages(cells, first, level, chosen)
+        else:
+            losses = _own_losses(loss, cells, bins, first)
         return average(losses, bins.weight[bins.count > 0])
 
     return as_tally(y_true, y_prob, rows, rule=rule).average(norm_of_losses)
 
 
-def _norm_of_gaps(bins: Bins, power: int, average: NormFunction) -> float:
-    filled = bins.weight > 0
-    return average(np.abs(bins.gap[filled]) ** power, bins.weight[filled])
-
-
 def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
     found = []
     for b, i, j in zip(np.flatnonzero(bins.count > 0).tolist(), first, np.append(first[1:], cells.size), strict=True):
-        value = loss(_bin(cells, bins, b, slice(i, j)))
-        found.append(_number(value, "loss", "must return a number for every bin", f" for bin {b}"))
+        low, high = bins.edges[b : b + 2].tolist()
+        weight, events, score, rate = (float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate))
+        count, some = int(bins.count[b]), slice(i, j)
+        one = Bin(low, high, count, weight, events, score, rate, cells.score[some], cells.weight[some])
+        found.append(_number(loss(one), "loss", "must return a number for every bin", f" for bin {b}"))
     return np.array(found)
-
-
-def _bin(cells: Cells, bins: Bins, b: int, of: slice) -> Bin:
-    low, high = bins.edges[b : b + 2].tolist()
-    weight, events, score, rate = (float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate))
-    return Bin(low, high, int(bins.count[b]), weight, events, score, rate, cells.score[of], cells.weight[of])
 
 
 def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:

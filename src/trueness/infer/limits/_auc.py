@@ -4,8 +4,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv, expit, logit, ndtri, stdtrit
+from scipy.special import expit, logit, ndtri, stdtrit
 
+from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.infer.limits._limits import Limits
@@ -81,11 +82,11 @@ def _independent_spread(cells: Cells, auc: float) -> _Spread:
     # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
     sums = [(w.sum(), square.sum(), (square * (placement - auc) ** 2).sum()) for w, square, placement in each]
     freedom = math.inf if cells.whole else max(1.0, float(cells.totals.weight**2 / squares.sum()) - 1)
-    (of_events, events), (of_others, others) = (_class_variance(*map(float, one), auc) for one in sums)
+    (of_events, events), (of_others, others) = (_class_variance(auc, *map(float, one)) for one in sums)
     return _Spread(of_events + of_others, events, others, freedom)
 
 
-def _class_variance(total: float, squares: float, distance: float, auc: float) -> tuple[float, float]:
+def _class_variance(auc: float, total: float, squares: float, distance: float) -> tuple[float, float]:
     """The part of the variance that the rows of one class contribute, and their effective number."""
     number = total**2 / squares
     if number <= 1:  # one row has no spread: take the largest variance it may have
@@ -111,9 +112,7 @@ def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
     if spread.freedom <= 0:
         return 0.0, 1.0
     pairs = min(spread.events, spread.others)
-    agreeing = min(auc * pairs, pairs)
-    low = float(betaincinv(agreeing, pairs - agreeing + 1, tail)) if agreeing > 0 else 0.0
-    high = float(betainccinv(agreeing + 1, pairs - agreeing, tail)) if agreeing < pairs else 1.0
+    low, high = (float(end) for end in clopper_pearson(min(auc * pairs, pairs), pairs, level))
     binomial = auc * (1 - auc)
     if binomial == 0:
         return low, high

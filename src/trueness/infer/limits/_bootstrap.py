@@ -13,7 +13,6 @@ from trueness._tally.tally import Tally
 from trueness.errors import quietly
 from trueness.infer.interval._resampling import basic_interval
 from trueness.infer.limits._limits import Asked, Limits, LimitsOf
-from trueness.typing import Ints
 
 _RESAMPLES = 999
 
@@ -48,10 +47,15 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
         if evidence.dependent:
             sample, codes = evidence.expanded.matrix, evidence.expanded.cluster
     if sample is not None and tally is not None and (codes is not None or sample.w is None):
-        rows_of = None if codes is None else _rows_of_clusters(codes, rng)
+        groups = []
+        if codes is not None:
+            order = np.argsort(codes, kind="stable")
+            groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
         def of_sample() -> Tally:
-            some = rng.integers(0, sample.y.size, sample.y.size) if rows_of is None else rows_of()
+            n = len(groups) or sample.y.size
+            some = rng.integers(0, n, n)
+            some = np.concatenate([groups[i] for i in some]) if groups else some
             cells = tally_of(sample.at(some, None if sample.w is None else sample.w[some]), "classwise").parts
             return Tally(tally.kind, cells, tally.classes)
 
@@ -70,10 +74,3 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
         return Tally(tally.kind, (part,), tally.classes)
 
     return rows_of_cells
-
-
-def _rows_of_clusters(codes: Ints, rng: np.random.Generator) -> Callable[[], Ints]:
-    """A function that draws clusters with replacement: the numbers of their rows."""
-    order = np.argsort(codes, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    return lambda: np.concatenate([groups[i] for i in rng.integers(0, len(groups), len(groups))])

@@ -28,7 +28,6 @@ from trueness.measure._flexible_curve import (
 from trueness.typing import Floats
 
 CURVE_ERRORS = ("ici", "e50", "e90", "emax")
-_NO_CURVE = "No calibration curve can be fitted to these rows."
 # Sets of labels for noise floors.
 _DRAWS = 199
 # Distinct scores for redrawn labels: more are pooled, but for the outermost at either end.
@@ -56,7 +55,8 @@ def curve_limits(key: str) -> LimitsOf:
         if found is None:
             return Limits(note=BIASED)
         value = float(found.values[which])
-        return Limits(note=_NO_CURVE if math.isnan(value) else BIASED, value=value, known=True)
+        none = "No calibration curve can be fitted to these rows."
+        return Limits(note=none if math.isnan(value) else BIASED, value=value, known=True)
 
     return limits
 

@@ -57,12 +57,11 @@ _STEPS = 60
 
 
 class ECELimits(NamedTuple):
-    """The ECE in some bins, with a lower and an upper limit, each of which holds with probability `level`."""
+    """The ECE in some bins, with a lower and an upper limit, each of which holds at the level."""
 
     estimate: float
     low: float
     high: float
-    level: float
     n: int
 
 
@@ -75,7 +74,7 @@ def ece_limits_of(
     """
     gaps = bin_gaps(evidence, bins)
     alpha = round(1 - level, 12)
-    return ECELimits(gaps.ece, gaps.low(alpha, rng), gaps.high(alpha), level, gaps.n)
+    return ECELimits(gaps.ece, gaps.low(alpha, rng), gaps.high(alpha), gaps.n)
 
 
 def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
@@ -304,15 +303,19 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
 
 
 def gap_limits(function: str) -> LimitsOf:
-    """Limits of the l1 and the l2 error; none for other norms."""
+    """Two one-sided limits of the l1 error, those of `ece_interval` for the l2 error; none for other norms."""
 
     def limits(asked: Asked) -> Limits:
         gaps = gaps_of(function, asked.options)
-        if gaps is not None and gaps.blind and (gaps.norm, gaps.power) == (1, 1):
-            return _l1_limits(asked, gaps.rule)
-        if gaps is not None and gaps.blind and (gaps.norm, gaps.power) in ((2, 1), (1, 2)):
+        if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
+            return biased(asked)
+        if gaps.norm * gaps.power == 2:
             return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)
-        return biased(asked)
+        if asked.evidence.one is None:
+            return Limits(note=SEVERAL)
+        found = quietly(bin_gaps, asked.evidence, gaps.rule)
+        low, high = found.low(asked.alpha, asked.rng), found.high(asked.alpha)
+        return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
     return limits
 
@@ -361,16 +364,6 @@ def squared_limits(*, squared: bool) -> LimitsOf:
         return _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
 
     return limits
-
-
-def _l1_limits(asked: Asked, rule: BinRule) -> Limits:
-    """Two one-sided limits."""
-    data = asked.evidence
-    if data.one is None:
-        return Limits(note=SEVERAL)
-    gaps = quietly(bin_gaps, data, rule)
-    low, high = gaps.low(asked.alpha, asked.rng), gaps.high(asked.alpha)
-    return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
 def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None) -> Limits:

@@ -4,8 +4,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
+from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.clusters import ClusteredRows, effective_number
@@ -80,9 +81,7 @@ class EffectiveEvents(NamedTuple):
         if self.freedom > 0:
             t = 1.0 if math.isinf(self.freedom) else float((ndtri(tail) / stdtrit(self.freedom, tail)) ** 2)
             size = self.rows * t
-            k = self.rate * size
-            low = float(betaincinv(k, size - k + 1, tail)) if k > 0 else 0.0
-            high = float(betainccinv(k + 1, size - k, tail)) if k < size else 1.0
+            low, high = (float(end) for end in clopper_pearson(self.rate * size, size, 1 - 2 * tail))
         return Limits(low / self.mean_score, high / self.mean_score, method, error, value=self.value)
 
 
@@ -116,11 +115,8 @@ class _Strata:
             known = sums.event_squares if isinstance(sums, Cells) else None
             # Bins do not know Σw²y: there the weights of events are taken to be like the others.
             event_squares = squares * events / weight if known is None else known[kept]
-            self.count, self.squares, self.event_squares = (
-                add(np.asarray(sums.count, np.float64)[kept]),
-                add(squares),
-                add(event_squares),
-            )
+            count = np.asarray(sums.count, np.float64)[kept]
+            self.count, self.squares, self.event_squares = map(add, (count, squares, event_squares))
 
     @property
     def rate(self) -> Floats:

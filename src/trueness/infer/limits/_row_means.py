@@ -328,16 +328,12 @@ def _within_bins(bins: Bins) -> float:
     return float((4 * each / w * (e * (1 - p) ** 2 + (w - e) * p**2) * spread).sum())
 
 
-def _brier_pair(p: Floats) -> tuple[Floats, Floats]:
-    return (1 - p) ** 2, p**2
-
-
 def _log_pair(p: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore"):
         return -np.log(p), -np.log1p(-p)
 
 
-_PAIRS: dict[Loss, _Pair] = {"brier": _brier_pair, "log": _log_pair}
+_PAIRS: dict[Loss, _Pair] = {"brier": lambda p: ((1 - p) ** 2, p**2), "log": _log_pair}
 
 
 def discrimination_limits(asked: Asked) -> Limits:
