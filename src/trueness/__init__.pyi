@@ -41,11 +41,13 @@ from trueness.errors import TiedScoresWarning as TiedScoresWarning
 from trueness.errors import TruenessError as TruenessError
 from trueness.errors import TruenessWarning as TruenessWarning
 from trueness.infer import Watch as Watch
+from trueness.infer import accept_threshold as accept_threshold
 from trueness.infer import calibration_series as calibration_series
 from trueness.infer import calibration_test as calibration_test
 from trueness.infer import compare as compare
 from trueness.infer import cumulative_walk as cumulative_walk
 from trueness.infer import curve_band as curve_band
+from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import ece_interval as ece_interval
 from trueness.infer import equivalence_test as equivalence_test
 from trueness.infer import estimate as estimate
@@ -56,6 +58,7 @@ from trueness.infer import noise_floor as noise_floor
 from trueness.infer import panel as panel
 from trueness.infer import prior_shift as prior_shift
 from trueness.infer import reliability_bands as reliability_bands
+from trueness.infer import risk_coverage as risk_coverage
 from trueness.infer import segments as segments
 from trueness.infer import validation_size as validation_size
 from trueness.infer import verdict as verdict

@@ -4,7 +4,10 @@ from trueness.infer.band._curve_bands import curve_band as curve_band
 from trueness.infer.band._monotone_band import monotone_band as monotone_band
 from trueness.infer.band._reliability_bands import reliability_bands as reliability_bands
 from trueness.infer.comparison._compare import compare as compare
+from trueness.infer.decision._accept import accept_threshold as accept_threshold
+from trueness.infer.decision._certificate import decision_certificate as decision_certificate
 from trueness.infer.decision._gate import gate as gate
+from trueness.infer.decision._risk_coverage import risk_coverage as risk_coverage
 from trueness.infer.decision._verdict import verdict as verdict
 from trueness.infer.group._grades import grade_table as grade_table
 from trueness.infer.group._prior_shift import prior_shift as prior_shift

@@ -3,6 +3,7 @@
 from trueness.results._bins import Bands, Bin, BinTable, EstimationError, Histogram, TestedBins
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, MonotoneBand, Reliability, Walk
+from trueness.results._decisions import AcceptThreshold, RiskCoverage
 from trueness.results._estimate import Estimate
 from trueness.results._gate import Finding, Gate
 from trueness.results._grades import Grade, GradeTable
@@ -17,6 +18,7 @@ from trueness.results._verdict import Flags, Verdict
 from trueness.results._watch import Shift, WatchedSegment, WatchHistory
 
 __all__ = [
+    "AcceptThreshold",
     "Bands",
     "Bin",
     "BinTable",
@@ -42,6 +44,7 @@ __all__ = [
     "Panel",
     "PriorShift",
     "Reliability",
+    "RiskCoverage",
     "Segments",
     "Series",
     "Shift",

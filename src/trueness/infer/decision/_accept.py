@@ -1,0 +1,209 @@
+"""`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
+
+import math
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+from scipy.special import bdtr, stdtr
+
+from trueness._input.arguments import checked_fraction, checked_number, checked_word
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.results import AcceptThreshold
+from trueness.typing import ArrayLike, Floats, RowOptions
+
+Criterion: TypeAlias = Literal["accuracy", "precision", "recall"]
+_STARTS = 5
+_FEWEST_CLUSTERS = 20
+
+
+@takes_rows
+def accept_threshold(
+    correct: ArrayLike | Tally | Sketch | Binned,
+    confidence: ArrayLike | None = None,
+    *,
+    accuracy: float = 0.95,
+    level: float = 0.95,
+    criterion: Criterion = "accuracy",
+    cluster: ArrayLike | None = None,
+    **rows: Unpack[RowOptions],
+) -> AcceptThreshold:
+    r"""The lowest confidence from which on answers are right often enough, certified.
+
+    Parameters
+    ----------
+    correct, confidence
+        Whether each answer was right (0/1), and its confidence; or labels and scores of the event. Sums replace both: a
+        tally is exact, of a sketch or bins the thresholds are the starts of cells.
+    accuracy : float, default 0.95
+        The share that must be right among the accepted; for `criterion` 'recall', the share of events to be kept.
+    level : float, default 0.95
+        Confidence that the threshold keeps its promise for new rows.
+    criterion : {'accuracy', 'precision', 'recall'}, default 'accuracy'
+        'precision' is the same question for a score and its event. 'recall' asks for the *highest* threshold that keeps
+        at least that share of the events.
+    cluster : array-like, optional
+        Rows of one cluster are not independent; at least 20 clusters must be among the accepted rows.
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    AcceptThreshold
+        `certified` is False, `threshold` nan and `coverage` 0 if no threshold can be certified; then `rows_needed` says
+        how many rows such data would need, if any number would do.
+
+    Notes
+    -----
+    The candidates are the distinct scores. One that accepts :math:`m` rows with :math:`k` errors has the p-value
+    :math:`P(\mathrm{Bin}(m, 1 - g) \le k)` for the accuracy :math:`g`. Five sequences start at geometrically spaced
+    numbers of accepted rows, each at a fifth of 1 − level, and go down until the first candidate that fails; the lowest
+    that passed in any of them is the answer. Starts depend on the scores only, so the chance that the threshold accepts
+    too many errors is at most 1 − level for independent rows from one population (fixed-sequence testing within
+    Bonferroni's method). Clusters enter by a t-test of their sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(0.5, 1, 2_000)
+    >>> correct = rng.uniform(size=2_000) < confidence
+    >>> print(tn.accept_threshold(correct, confidence, accuracy=0.9))
+    Accept from 0.8601 on: 28.1 % of rows (26.2 to 30.2 %), accuracy at least 90 %, certified at 95 %.
+    """
+    goal = checked_number(accuracy, "accuracy", "above 0 and at most 1", low=0, high=math.nextafter(1, 2))
+    level, word = (
+        checked_fraction(level, "level"),
+        checked_word(criterion, "criterion", ("accuracy", "precision", "recall")),
+    )
+    evidence = Evidence.of(correct, confidence, rows, kind="confidence", cluster=cluster)
+    evidence.require_one("a threshold")
+    evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+    return threshold_of(evidence, goal, level, word)
+
+
+def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) -> AcceptThreshold:
+    """The certified threshold of evidence that holds one score per row."""
+    if not evidence.whole:
+        raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+    (part,) = evidence.cells_at_means
+    some = part.weight > 0
+    score, n, events = (np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events))
+    if criterion == "recall":
+        return _recall(score, n, events, goal, level)
+    score, n, wrong = score[::-1], n[::-1], (n - events)[::-1]
+    accepted, errors = np.cumsum(n), np.cumsum(wrong)
+    alpha = (1 - level) / _STARTS
+    if evidence.in_clusters is None:
+        pvalue = np.where(goal < 1, bdtr(errors, accepted.astype(np.int64), 1 - goal), 1.0)
+    else:
+        pvalue = _clustered(evidence, score, goal)
+    found = _lowest(pvalue <= alpha, accepted, goal, alpha)
+    if found is None:
+        needed = _rows_needed(accepted, errors, goal, alpha) if evidence.in_clusters is None else None
+        return _none(accepted[-1], goal, level, criterion, needed)
+    rate = float(1 - errors[found] / accepted[found])
+    return _record(float(score[found]), accepted[found], rate, accepted[-1], goal, level, criterion)
+
+
+def _record(
+    threshold: float, accepted: float, observed: float, n: float, goal: float, level: float, criterion: str
+) -> AcceptThreshold:
+    low, high = clopper_pearson(accepted, n, level)
+    return AcceptThreshold(
+        threshold=threshold,
+        coverage=float(accepted / n),
+        coverage_low=float(low),
+        coverage_high=float(high),
+        certified=not math.isnan(threshold),
+        observed=observed,
+        accepted=round(accepted),
+        n=round(n),
+        accuracy=goal,
+        level=level,
+        criterion=criterion,
+    )
+
+
+def _none(n: float, goal: float, level: float, criterion: str, needed: int | None) -> AcceptThreshold:
+    return replace(_record(math.nan, 0.0, math.nan, n, goal, level, criterion), rows_needed=needed)
+
+
+def _lowest(passes: Any, accepted: Floats, goal: float, alpha: float) -> int | None:
+    """The last candidate of any sequence before its first failure."""
+    if not 0 < goal < 1:
+        return None
+    fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error so many rows are enough
+    if accepted[-1] < fewest:
+        return None
+    starts = np.unique(np.searchsorted(accepted, np.geomspace(fewest, accepted[-1], _STARTS + 1)[:-1]))
+    best = None
+    for start in starts:
+        failed = np.flatnonzero(~passes[start:])
+        end = int(start + failed[0]) if failed.size else passes.size
+        if end > start:
+            best = end - 1 if best is None else max(best, end - 1)
+    return best
+
+
+def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float) -> int | None:
+    """Rows with which the most promising share would be certified, if its observed error rate is the true one."""
+    if not 0 < goal < 1:
+        return None
+    fewest = math.ceil(math.log(alpha) / math.log(goal))
+    needed, some = [], np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
+    for m, k in zip(accepted[some].tolist(), errors[some].tolist(), strict=True):
+        rate = (k + 0.5) / (m + 1)
+        if rate < 1 - goal:
+            size = float(fewest)
+            while bdtr(rate * size, math.ceil(size), 1 - goal) > alpha:
+                size *= 1.05
+            needed.append(size * accepted[-1] / m)
+    return math.ceil(min(needed)) if needed else None
+
+
+def _clustered(evidence: Evidence, score: Floats, goal: float) -> Floats:
+    """P-values of a t-test: the sums over clusters of errors beyond those allowed."""
+    rows = evidence.in_clusters
+    assert rows is not None
+    p, w = np.asarray(rows.p, np.float64), np.ones(rows.n) if rows.weight is None else np.asarray(rows.weight)
+    excess = w * (1 - np.asarray(rows.top.y, np.float64) - (1 - goal))
+    order = np.argsort(-p, kind="stable")
+    cluster, found = rows.cluster[order], np.ones(score.size)
+    sums, seen, squares, total, units = np.zeros(int(rows.cluster.max()) + 1), set[int](), 0.0, 0.0, 0
+    ends = np.searchsorted(-p[order], -score, side="right")
+    begin = 0
+    for i, end in enumerate(ends):
+        for c, value in zip(cluster[begin:end].tolist(), excess[order[begin:end]].tolist(), strict=True):
+            squares += (sums[c] + value) ** 2 - sums[c] ** 2
+            sums[c] += value
+            total += value
+            units += c not in seen
+            seen.add(c)
+        begin = int(end)
+        spread = squares - total**2 / units if units else 0.0
+        if units >= _FEWEST_CLUSTERS and spread > 0:
+            found[i] = stdtr(units - 1, total / math.sqrt(spread * units / (units - 1)))
+    return found
+
+
+def _recall(score: Floats, n: Floats, events: Floats, goal: float, level: float) -> AcceptThreshold:
+    """The highest threshold that keeps the events: candidates go up from the lowest score."""
+    positives, total = float(events.sum()), float(n.sum())
+    if positives == 0:
+        raise InputError("correct", "must have an event for the recall", "there is none")
+    missed = np.concatenate([[0.0], np.cumsum(events)[:-1]])
+    passes = np.where(goal < 1, bdtr(missed, round(positives), 1 - goal), 1.0) <= 1 - level
+    failed = np.flatnonzero(~passes)
+    last = int(failed[0]) - 1 if failed.size else passes.size - 1
+    if last < 0:
+        needed = math.ceil(math.log(1 - level) / math.log(goal) * total / positives) if 0 < goal < 1 else None
+        return _none(total, goal, level, "recall", needed)
+    kept = float(total - (np.cumsum(n)[last] - n[last]))
+    return _record(float(score[last]), kept, 1 - float(missed[last]) / positives, total, goal, level, "recall")

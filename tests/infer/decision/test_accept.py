@@ -1,0 +1,116 @@
+"""A certified threshold: by its definition, with its promise, and an answer where nothing can be certified."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import trueness as tn
+
+
+def rows(rng, n, law="uniform"):
+    c = {"uniform": lambda: rng.uniform(0.5, 1, n), "few": lambda: rng.choice([0.6, 0.8, 0.9, 0.99], n)}[law]()
+    return rng.uniform(size=n) < c, c
+
+
+def slow_threshold(correct, confidence, goal, level):
+    """Five sequences over the distinct scores, each until its first failure."""
+    values = np.unique(confidence)[::-1]
+    accepted = [int((confidence >= v).sum()) for v in values]
+    fewest = math.ceil(math.log((1 - level) / 5) / math.log(goal))
+    found = []
+    if accepted[-1] < fewest:
+        return math.nan
+    for m in np.geomspace(fewest, accepted[-1], 6)[:-1]:
+        i = next(k for k, a in enumerate(accepted) if a >= m)
+        while i < len(values):
+            errors = int((~correct[confidence >= values[i]]).sum())
+            if stats.binom.cdf(errors, accepted[i], 1 - goal) > (1 - level) / 5:
+                break
+            found.append(values[i])
+            i += 1
+    return min(found, default=math.nan)
+
+
+@pytest.mark.parametrize("law", ["uniform", "few"])
+@pytest.mark.parametrize("goal", [0.8, 0.9])
+def test_the_threshold_is_the_lowest_of_five_sequences(law, goal):
+    for seed in range(4):
+        correct, confidence = rows(np.random.default_rng(seed), 400, law)
+        found = tn.accept_threshold(correct, confidence, accuracy=goal, level=0.9)
+        expected = slow_threshold(correct, confidence, goal, 0.9)
+        assert found.threshold == pytest.approx(expected, nan_ok=True)
+        if found.certified:
+            accepted = confidence >= found.threshold
+            assert found.coverage == accepted.mean()
+            assert found.observed == pytest.approx(correct[accepted].mean())
+            assert found.coverage_low < found.coverage <= found.coverage_high
+        assert tn.accept_threshold(tn.tally(correct, confidence), accuracy=goal, level=0.9) == found
+
+
+def test_what_cannot_be_certified_is_an_answer():
+    none = tn.accept_threshold([1] * 30, np.linspace(0.5, 1, 30))
+    assert (none.certified, none.coverage, none.accepted) == (False, 0.0, 0)
+    assert math.isnan(none.threshold)
+    assert none.rows_needed >= math.ceil(math.log(0.01) / math.log(0.95))
+    assert "about " in str(none)
+    assert "would be needed" in str(none)
+    wrong = tn.accept_threshold([0, 1] * 100, np.linspace(0.5, 1, 200), accuracy=0.9)
+    assert (wrong.certified, wrong.rows_needed) == (False, None)
+    assert "more rows would not help" in str(wrong)
+    assert not tn.accept_threshold([1] * 1000, [0.9] * 1000, accuracy=1).certified
+    same = tn.accept_threshold([1] * 1000, [0.9] * 1000)
+    assert (same.threshold, same.coverage) == (0.9, 1.0)
+
+
+def test_recall_keeps_the_events():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=3_000)
+    y = rng.uniform(size=3_000) < p
+    found = tn.accept_threshold(y, p, accuracy=0.9, criterion="recall")
+    order = np.sort(p)
+    passes = [stats.binom.cdf(y[p < t].sum(), y.sum(), 0.1) <= 0.05 for t in order]
+    assert found.threshold == order[passes.index(False) - 1]
+    assert found.observed == pytest.approx(y[p >= found.threshold].sum() / y.sum())
+    assert found.observed > 0.9
+    with pytest.raises(tn.InputError, match="must have an event for the recall"):
+        tn.accept_threshold([0, 0], [0.2, 0.4], criterion="recall")
+
+
+def test_clusters_are_certified_later():
+    rng = np.random.default_rng(2)
+    c = rng.uniform(0.8, 1, 400)
+    correct = rng.uniform(size=400) < c
+    alone = tn.accept_threshold(correct, c, accuracy=0.85)
+    five = [np.repeat(v, 5) for v in (correct, c, np.arange(400))]
+    together = tn.accept_threshold(five[0], five[1], cluster=five[2], accuracy=0.85)
+    assert together.threshold >= alone.threshold - 0.05
+    assert tn.accept_threshold(five[0], five[1], accuracy=0.85).coverage >= together.coverage
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"accuracy": 0}, "`accuracy` must be above 0 and at most 1; got 0"),
+        ({"accuracy": 1.2}, "`accuracy` must be above 0 and at most 1"),
+        ({"criterion": "recal"}, "`criterion` must be"),
+        ({"level": 1}, "`level` must lie strictly between"),
+        ({"sample_weight": [0.5, 1.0]}, "`sample_weight` must be whole numbers"),
+    ],
+)
+def test_bad_input(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.accept_threshold([0, 1], [0.4, 0.6], **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["uniform", "few"])
+def test_the_promise_is_kept_for_new_rows(law):
+    rng, runs, broken = np.random.default_rng(3), 200, 0
+    for _ in range(runs):
+        found = tn.accept_threshold(*rows(rng, 500, law), accuracy=0.9, level=0.9)
+        if found.certified:
+            _, c = rows(rng, 50_000, law)
+            broken += c[c >= found.threshold].mean() < 0.9  # calibrated: the mean confidence is the accuracy
+    assert broken / runs <= 0.1 + 2 * math.sqrt(0.09 / runs)

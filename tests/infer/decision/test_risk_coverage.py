@@ -1,0 +1,88 @@
+"""Risk against coverage: the area by its definition, its influence by deleting rows, and the coverage of its limits."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+
+def slow_aurc(loss, confidence):
+    """The mean over all coverages of the risk, over all orders of tied rows."""
+    n, total = loss.size, 0.0
+    for k in range(1, n + 1):
+        cut = np.sort(confidence)[::-1][k - 1]
+        above, tied = confidence > cut, confidence == cut
+        room = k - above.sum()
+        total += (loss[above].sum() + room * loss[tied].mean()) / k
+    return total / n
+
+
+@pytest.mark.parametrize("digits", [1, 2, 9])
+def test_the_area_is_the_mean_risk_over_all_coverages(digits):
+    rng = np.random.default_rng(digits)
+    confidence = rng.uniform(size=60).round(digits)
+    correct = rng.integers(0, 2, 60)
+    found = tn.risk_coverage(correct, confidence, kind="correct")
+    assert found.aurc.value == pytest.approx(slow_aurc(1 - correct, confidence), abs=1e-14)
+    ideal = slow_aurc(np.sort(1 - correct), -np.arange(60.0))
+    assert found.excess == pytest.approx(found.aurc.value - ideal, abs=1e-14)
+    assert found.aurc.low <= found.aurc.value <= found.aurc.high
+    accepted = confidence >= found.threshold[3]
+    assert found.coverage[3] == pytest.approx(accepted.mean())
+    assert found.risk[3] == pytest.approx(1 - correct[accepted].mean())
+
+
+@pytest.mark.parametrize("digits", [1, 9])
+def test_the_standard_error_is_that_of_leaving_rows_out(digits):
+    rng = np.random.default_rng(5)
+    confidence = rng.uniform(size=400).round(digits)
+    correct = rng.uniform(size=400) < confidence
+    found = tn.risk_coverage(correct, confidence, kind="correct").aurc
+    loss = 1.0 - correct
+    left = np.array([slow_aurc(np.delete(loss, i), np.delete(confidence, i)) for i in range(0, 400, 4)])
+    jackknife = np.sqrt(399 / 400 * ((left - left.mean()) ** 2).sum() * 4)
+    assert found.standard_error == pytest.approx(jackknife, rel=0.15)
+
+
+def test_scores_are_answered_by_the_likelier_label_and_a_matrix_by_its_largest():
+    y, p = np.array([1, 0, 0, 1, 1]), np.array([0.9, 0.2, 0.6, 0.4, 0.5])
+    binary = tn.risk_coverage(y, p)
+    pairs = tn.risk_coverage([1, 1, 0, 0, 1], [0.9, 0.8, 0.6, 0.6, 0.5], kind="correct")
+    assert binary.aurc.value == pytest.approx(pairs.aurc.value)
+    P = np.array([[0.7, 0.2, 0.1], [0.1, 0.5, 0.4], [0.3, 0.3, 0.4]])
+    matrix = tn.risk_coverage([0, 2, 2], P)
+    assert matrix.coverage.tolist() == pytest.approx([1 / 3, 2 / 3, 1])
+    assert matrix.risk.tolist() == pytest.approx([0, 1 / 2, 1 / 3])
+
+
+def test_weights_repeat_rows_and_order_does_not_matter():
+    rng = np.random.default_rng(6)
+    y, p, w = rng.integers(0, 2, 50), rng.uniform(size=50).round(1), rng.integers(1, 4, 50)
+    weighted, repeated = tn.risk_coverage(y, p, sample_weight=w), tn.risk_coverage(np.repeat(y, w), np.repeat(p, w))
+    assert weighted.aurc.value == pytest.approx(repeated.aurc.value)
+    order = rng.permutation(50)
+    assert tn.risk_coverage(y[order], p[order]).aurc.high == pytest.approx(tn.risk_coverage(y, p).aurc.high)
+
+
+def test_equal_confidences_have_the_error_rate():
+    found = tn.risk_coverage([1, 1, 0, 1], [0.8] * 4, kind="correct")
+    assert found.aurc.value == pytest.approx(0.25)
+    assert (found.coverage.tolist(), found.risk.tolist()) == ([1.0], [0.25])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["calibrated", "few errors", "few values"])
+@pytest.mark.parametrize("n", [100, 400])
+def test_limits_of_the_area_cover(law, n):
+    rng = np.random.default_rng(7)
+
+    def draw(size):
+        c = rng.beta(30, 1, size) if law == "few errors" else rng.uniform(0.5, 1, size)
+        if law == "few values":
+            c = c.round(1)
+        return rng.uniform(size=size) < c, c
+
+    truth = tn.risk_coverage(*draw(1_000_000), kind="correct").aurc.value
+    runs = 300
+    covered = sum(truth in tn.risk_coverage(*draw(n), kind="correct").aurc for _ in range(runs))
+    assert covered / runs >= 0.92 - 2 * np.sqrt(0.05 * 0.95 / runs)
