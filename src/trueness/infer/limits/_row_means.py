@@ -111,9 +111,16 @@ def _matrix_limits(evidence: Evidence, loss: Loss, level: float) -> Limits:
     losses, surprise = _class_losses(evidence.matrix, loss)
     if loss == "brier" and evidence.matrix.p.shape[1] == 2:
         losses, surprise = losses / 2, surprise / 2
-    w = np.ones(losses.size) if evidence.matrix.w is None else evidence.matrix.w
+    return mean_row_limits(losses, surprise, level, evidence.matrix.w, evidence.cluster)
+
+
+def mean_row_limits(
+    losses: Floats, surprise: float, level: float, weight: Floats | None = None, cluster: Ints | None = None
+) -> Limits:
+    """The mean of losses known row by row; `surprise` is the mean loss of a wrong label."""
+    w = np.ones(losses.size) if weight is None else weight
     mean = float(np.average(losses, weights=w))
-    return _mean_limits(mean, _row_moments(losses - mean, w, evidence.cluster), surprise, level)
+    return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
 
 
 def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
