@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from trueness._text.numbers import level_percent, number
 from trueness.results._record import Record
@@ -17,9 +17,11 @@ class Shift(Record):
     value: float
     """The likeliest shift: above 0 if events are more frequent than predicted."""
     low: float
+    """Lower limit; infinite beyond ±3, nan if no constant shift agrees with all looks."""
     high: float
-    """Limits; infinite beyond ±3, nan if no constant shift agrees with all looks."""
+    """Upper limit."""
     level: float
+    """Confidence level, at all looks together."""
 
     @property
     def constant(self) -> bool:
@@ -39,12 +41,13 @@ class Shift(Record):
 class WatchHistory(Record):
     """The looks of one stream."""
 
-    _columns: ClassVar[tuple[str, ...]] = (
+    _columns = (
         *("position", "n", "observed", "expected", "evidence"),
         *("slope", "slope_low", "slope_high"),
     )
 
     position: tuple[Any, ...]
+    """The position of each look, as given."""
     n: Ints
     """Rows."""
     observed: Floats
@@ -56,8 +59,9 @@ class WatchHistory(Record):
     slope: Floats
     """The slope of the log-odds in the rows of the look alone; nan where it has no finite estimate."""
     slope_low: Floats
+    """Its lower limit, in that look alone."""
     slope_high: Floats
-    """Ordinary limits of that look."""
+    """Upper limit."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,15 @@ class WatchedSegment(Record):
     segment: str
     """Its name; '' for all rows."""
     evidence: float
+    """E against calibration."""
     weight: float
+    """Its weight in the evidence of all segments; 1 for all rows."""
     n: int
+    """Rows."""
     observed: float
+    """Events."""
     expected: float
+    """The sum of the scores."""
     since: Any
     """The position at which its error probably began; None without evidence."""
     direction: str
