@@ -126,11 +126,11 @@ def test_a_frozen_classifier_and_a_time_series_calibrate_every_row():
 
 def test_moved_scores_are_told_once_per_fit():
     trees = DecisionTreeClassifier(max_depth=3, random_state=0)  # leaves of one class
-    inner = CalibratedClassifier(trees, recalibrate.TemperatureScaling(from_logits=True))
+    inner = CalibratedClassifier(trees, recalibrate.TemperatureScaling(from_logits=True), cv=3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        make_pipeline(StandardScaler(), CalibratedClassifier(inner)).fit(X, Y)
-        tn.validate(inner, X, Y, floor=False)
+        make_pipeline(StandardScaler(), CalibratedClassifier(inner, recalibrate.PlattScaling(), cv=2)).fit(X, Y)
+        tn.validate(inner, X, Y, cv=2, floor=False)
     assert [one.category for one in caught] == [MovedScoresWarning] * 2
 
 
