@@ -28,7 +28,6 @@ from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
-from trueness._text.numbers import count
 from trueness.errors import InputError, Place, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.comparison._paired_bootstrap import (
@@ -306,7 +305,7 @@ def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstra
 def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
     least = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
     if resamples < least:
-        what = f"{count(comparisons, 'comparison')} at level {level:g}"
+        what = f"{_number_of(comparisons)} at level {level:g}"
         demand = (
             f"must be at least {least:,} for {what}, so that at least one resample lies beyond each end of an interval"
         )
@@ -477,7 +476,7 @@ def _multiplicity(models: int, level: float) -> str:
     if m == 1:
         return "One comparison: nothing to adjust for."
     return (
-        f"{count(m, 'comparison')} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
+        f"{_number_of(m)} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
         f"Bonferroni's, each of level {100 * (1 - (1 - level) / m):.4g} %, so that all cover jointly with "
         f"probability {100 * level:g} %."
     )
@@ -491,3 +490,7 @@ def _assumptions(one: Evidence, method: str, resamples: int) -> str:
     if method == "influence":
         return f"{who}; the difference is approximately normal (Student's t with {units} − 1 degrees of freedom)."
     return f"{who}; {resamples:,} resamples of {units}, the same for all models, centred on the difference."
+
+
+def _number_of(comparisons: int) -> str:
+    return f"{comparisons:,} comparison{'' if comparisons == 1 else 's'}"
