@@ -179,8 +179,7 @@ def test_rare_events_begin_with_bins_of_equal_mass_and_are_told_apart():
     assert model["summary"]["ece"] == tn.ece(y, p)
     assert any("picture and table show 10 bins of equal mass" in note for note in model["notes"])
     assert "Reliability diagram of 10 bins" in page
-    error = f"{tn.ece(y, p, bins=tn.EqualMass(10)):.4f}"
-    assert f'>{error}</strong> <span class="what">in 10 bins of equal mass' in page
+    assert "axes are logarithmic" in page
     svg = charts(found, "reliability")[0]
     says, happens = (float(text.split()[1]) for text in texts(svg, "remark"))
     assert says < happens < 5

@@ -266,7 +266,7 @@ class Remedy:
     brier: float
     log_loss: float
     course: Course | None = None
-    """Ten bins of equal mass, after the map."""
+    """Up to ten bins of equal mass, after the map."""
     gain: float = math.nan
     gain_low: float = math.nan
     gain_high: float = math.nan

@@ -29,7 +29,7 @@ _MOST_CLUSTERED = 50_000  # signs are drawn row by row
 _LEAST_ROWS = 20
 _FEW_ROWS = 1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
 _BINS = 10
-_ROWS_PER_BIN = 200
+_ROWS_PER_BIN, _ROWS_PER_RANGE = 200, 50
 AUTOMATIC = "automatic calibration"
 """Name of the map to use unless there is a reason for another one."""
 PRIOR_CORRECTION = "prior correction"
@@ -264,7 +264,8 @@ def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
     """The means over deals; the confidence set of the first."""
     scored = [one.sums if one.classwise is None else one.classwise for one in deals]
     interval = partial(interval_of, deals[0], level=task.options.level, rng=generator(task.options.seed))
-    tenths = bin_table(deals[0].sums, bins=EqualMass(_BINS), level=task.options.level)
+    ranges = EqualMass(max(4, min(_BINS, int(task.data.matrix.y.size) // _ROWS_PER_RANGE)))
+    table = bin_table(deals[0].sums, bins=ranges, level=task.options.level)
     return Remedy(
         name=name,
         calibrator=code,
@@ -272,7 +273,7 @@ def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
         ece_interval=task.notes.attempt(f"The confidence set of {name}", interval),
         brier=float(np.mean([brier(one) for one in scored])),
         log_loss=float(np.mean([log_loss(one) for one in scored])),
-        course=Course.of(tenths, tenths.low, tenths.high, least=1),
+        course=Course.of(table, table.low, table.high, least=1),
     )
 
 
