@@ -146,3 +146,11 @@ def test_observed_over_expected_in_every_view():
         assert tn.observed_expected(y, P, kind=kind, sample_weight=w) == pytest.approx(value, rel=1e-12)
         binned = tn.binned(y, P, kind=kind, sample_weight=w, bins=4)
         assert tn.observed_expected(binned) == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.NoEstimateWarning")
+def test_a_single_certain_score_is_counted():
+    with pytest.warns(
+        tn.CertainScoresWarning, match="1 of 1 scores are exactly 0.*1 of them contradicts its label"
+    ):
+        assert np.isnan(tn.calibration_slope([1], [0.0]))

@@ -300,3 +300,9 @@ def test_the_binomial_test_needs_whole_weights_and_the_others_do_not():
     for test in ("t", "t-variance-for-deviation", lambda k, n, p: np.ones(p.size)):
         assert 0 <= tn.tce(*rows, bins=2, sample_weight=[0.5, 1, 1], test=test) <= 100
     assert tn.tce(*rows, bins=2, sample_weight=[2, 1, 1]) == tn.tce([0, 0, 1, 1], [0.2, 0.2, 0.4, 0.9], bins=2)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
+def test_at_level_0_a_score_of_0_or_1_is_refuted_by_the_other_label_only():
+    for label, score, expected in ((1, 1.0, 0.0), (0, 0.0, 0.0), (0, 1.0, 100.0), (1, 0.0, 100.0), (1, 0.5, 0.0)):
+        assert tn.tce([label] * 4, [score] * 4, bins=1, alpha=0) == expected
