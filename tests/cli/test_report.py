@@ -155,3 +155,15 @@ def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
     assert "2 files are read as one; `--each`" in call("report", "m1.csv", "m2.csv", *words).stderr
     assert "--every needs --over" in fails("report", "m1.csv", "--every", "day", *words)
     assert "`--over` must hold dates" in fails("report", "all.csv", "--over", "p", "--every", "day", *words)
+
+
+def test_scores_of_the_other_label_get_the_command_that_swaps_the_labels(call, tmp_path):
+    p = (np.arange(300) % 20 + 0.5) / 20
+    y = np.where((np.arange(300) // 20 + 0.5) / 15 < p, "no", "yes please")
+    write_columns(tmp_path / "x.csv", {"y": y, "p": p})
+    asked = ["--prob", "p", "--no-intervals", "--format", "json"]
+    found = json.loads(call("report", "x.csv", *asked, "--pos-label", "yes please").stdout)
+    command = shlex.split(found["models"][0]["answers"]["action"]["command"])
+    assert command == ["trueness", "report", "x.csv", "--label", "y", "--prob", "p", "--pos-label", "no"]
+    swapped = json.loads(call(*command[1:], *asked[2:]).stdout)
+    assert swapped["verdict"]["rejected"] is False
