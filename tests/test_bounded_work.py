@@ -70,11 +70,20 @@ REFUSED = {
         lambda: tn.validate(LogisticRegression(), MATRIX * 2, [0, 1, 1, 0, 1, 0], n_jobs=10**5),
     ],
 }
+def watched(**options):
+    watch = tn.Watch()
+    watch.update(tn.tally(Y, P), **options)
+    return watch
+
+
 HARMLESS = {
     "crossed": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], crossed=HUGE),
+    "largest_cluster": lambda: watched(largest_cluster=HUGE),
     "min_rows": lambda: tn.TopLabel(tn.PlattScaling(), min_rows=HUGE).fit(MATRIX, [2, 0, 1]),
+    "most": lambda: tn.plot.SegmentsDisplay.from_predictions(Y, P, by=["a", "b", "a", "b"]).plot(most=HUGE),
     "n_max": lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=1, n_max=HUGE)),
     "n_rows": lambda: tn.EqualMass(5).ranks(HUGE),
+    "segments": lambda: tn.plot.WatchDisplay.from_watch(watched(), segments=HUGE),
 }
 NO_SIZES = {"seed", "progress", "promise", "i", "chosen"}
 LEVELS = {
