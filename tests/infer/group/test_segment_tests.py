@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit, logit, xlogy
 from scipy.stats import binom, norm
 
@@ -173,6 +174,32 @@ def test_p_values_of_signs_are_those_of_all_signs():
             share = (np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12).mean()
             expected = max(share, getattr(alone, name)[0])
             assert getattr(found, name)[i] == pytest.approx(expected, abs=4 * math.sqrt(share * (1 - share) / 4_000))
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_overall_p_values_of_clusters_are_those_of_all_signs(weighted):
+    rng = np.random.default_rng(5)
+    cluster, by = np.repeat(np.arange(8), 12), np.tile(["a", "a", "b"], 32)
+    p, w = rng.uniform(0.1, 0.9, 96), rng.choice([0.5, 1.5], 96) if weighted else np.ones(96)
+    y = np.where(by == "a", np.repeat(rng.random(8) < 0.7, 12), rng.random(96) < p).astype(int)
+    options = {"sample_weight": w} if weighted else {}
+    found = tn.segments(y, p, by, cluster=cluster, resamples=1_999, seed=0, **options)
+    slope = tn.calibration_slope(y, p, **options)
+    start = brentq(lambda a: (w * (y - expit(a + slope * logit(p)))).sum(), -9, 9)
+    x = start + slope * logit(p)
+    v, design = expit(x) * expit(-x), np.stack([np.ones(96), x])
+    inverse, rows = np.linalg.inv((design * w * v) @ design.T), []
+    for value in "ab":
+        at = (by == value).astype(float)
+        for k in (at, at * (x - np.average(x, weights=at * w**2 * v))):
+            share = (design * w * v) @ k @ inverse
+            sums = np.bincount(cluster, w * (y - expit(x)) * (k - share @ design))
+            rows.append(sums / np.sqrt((sums**2).sum()))
+    z, signs = np.abs(np.sum(rows, axis=1)), np.array(list(product([-1, 1], repeat=8)))
+    share = (np.abs(signs @ np.array(rows).T).max(axis=1) >= z.max() - 1e-9).mean()
+    assert 0.05 < share < 0.95
+    assert found.overall_pvalue.min() == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 2_000))
 
 
 def test_a_cluster_of_every_row_has_p_values_of_rows_at_least():
