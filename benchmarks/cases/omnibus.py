@@ -16,7 +16,7 @@ import trueness as tn
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import bin_starts
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
-from trueness.infer.test._omnibus import omnibus_power
+from trueness.infer.test._omnibus import power_function
 from trueness.infer.test._pair_tests import PairStatistic
 
 SINGLE = ("exact", "t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
@@ -148,7 +148,7 @@ def powers(alternative: Alternative, n: int, runs: int, seed: int) -> dict[str, 
         scores = LAWS[alternative.law](rng, n)
         cells = tn.tally(np.arange(n) % 2, scores).parts[0]
         truth = np.clip(alternative.truth(cells.score, size), 0, 1)
-        found["omnibus"].append(omnibus_power(cells, truth, ALPHA, draws=draws, null_draws=NULL, rng=rng))
+        found["omnibus"].append(power_function(cells, ALPHA, null_draws=NULL, rng=rng)(truth, draws))
         shape = (cells.size, NULL), (cells.size, draws)
         null = rng.binomial(cells.weight[:, None], cells.score[:, None], shape[0])
         hits = rng.binomial(cells.weight[:, None], truth[:, None], shape[1])

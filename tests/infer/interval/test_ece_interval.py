@@ -143,7 +143,7 @@ def test_defaults_are_written_out():
         ({"k": 2}, "`k` must be None or 1 for a vector"),
         ({"k": 1.0}, "`k` must be a whole number"),
         ({"bins": tn.BlockIsotonic()}, "must not depend on the labels"),
-        ({"bins": tn.EqualMass(3), "method": "analytic"}, "cells of equal volume for `method='analytic'`"),
+        ({"bins": tn.EqualMass(3), "method": "analytic"}, "must be of equal width for `method='analytic'`"),
         ({"sample_weight": [0.5, 1, 1, 1]}, "must be whole numbers"),
         ({"sample_weight": [0.5, 1, 1, 1], "method": "analytic"}, "must be whole numbers"),
         ({"bins": 1000}, r"No bin holds two rows, .*; 4 rows are in as many bins\. Use fewer `bins`"),

@@ -197,8 +197,7 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
         ({"seed": -1}, "`seed` must be a whole number ≥ 0"),
         ({"alternative": "more"}, "`alternative` must be 'greater', 'less' or 'two-sided'"),
         ({"weight_type": "both"}, "`weight_type` must be"),
-        ({"observed": float("nan")}, "`observed` must be finite"),
-        *(({"observed": v}, "`observed` must be a number") for v in ("big", True, np.True_)),
+        *(({"observed": v}, "`observed` must be a finite number") for v in (float("nan"), "big", True, np.True_)),
         ({"observed": 0.1, "y_true": Y}, "`observed` must be left out when `y_true` is given"),
         ({"progress": 3}, "`progress` must be True, False or a function"),
         (

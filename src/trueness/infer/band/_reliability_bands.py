@@ -17,6 +17,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
+from trueness.infer.null._redrawn_labels import count_entries, label_batches
 from trueness.measure._bin_table import bin_columns, effective_counts
 from trueness.measure._curve import PLACES, rows_near
 from trueness.results import Bands, CurveBand
@@ -261,16 +262,14 @@ def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[
     """The events of the cells, then sets of events drawn from the scores."""
     yield cells.events
     p = cells.score
-    single = cells.whole and bool((cells.weight == 1).all())
+    if cells.whole:
+        for (hits,) in label_batches(*count_entries(cells), resamples, rng):
+            yield from hits.T.astype(np.int64, order="C")
+        return
+    assert cells.squares is not None
+    spread = np.sqrt(cells.squares * p * (1 - p))
     for _ in range(resamples):
-        if single:  # several times as fast
-            yield (rng.random(cells.size) < p).astype(np.int64)
-        elif cells.whole:
-            yield rng.binomial(np.asarray(cells.weight, np.int64), p)
-        else:
-            assert cells.squares is not None
-            noise = np.sqrt(cells.squares * p * (1 - p)) * rng.standard_normal(cells.size)
-            yield np.clip(cells.weight * p + noise, 0, cells.weight)
+        yield np.clip(cells.weight * p + spread * rng.standard_normal(cells.size), 0, cells.weight)
 
 
 def _isotonic_curves(cells: Cells, _: float, resamples: int, rng: np.random.Generator) -> _Curves:

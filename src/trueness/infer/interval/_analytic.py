@@ -10,7 +10,7 @@ from trueness._numerics.pairs import PairSums, Support, log_null_variance, null_
 from trueness._tally.binned_scores import of_cells
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.rules import EqualWidth
+from trueness._tally.rules import BinRule, EqualWidth
 from trueness.errors import InputError
 from trueness.infer.test._method import Options, Outcome, require_counts
 
@@ -76,17 +76,18 @@ def sums_of_bins(bins: Bins) -> PairSums:
     return PairSums(n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[paired]]))
 
 
+def equal_width(rule: BinRule) -> EqualWidth:
+    """The rule, whose cells must have equal volume."""
+    if not isinstance(rule, EqualWidth):
+        demand = "must be of equal width for `method='analytic'`, whose null deviation assumes it"
+        raise InputError("bins", demand, f"got {rule!r}", remedy="The other methods take other bins.")
+    return rule
+
+
 def analytic(cells: Cells, options: Options) -> Outcome:
     """The test: z of T over its limiting null deviation, upper tail."""
     n = int(require_counts(cells, "`method='analytic'`").weight.sum())
-    rule = options.rule or EqualWidth(max(2, round(n**0.4)))
-    if not isinstance(rule, EqualWidth):
-        raise InputError(
-            "bins",
-            "must be of equal width for `method='analytic'`, whose null deviation assumes it",
-            f"got {rule!r}",
-            remedy="`method='exact'` takes any bins that do not depend on the labels.",
-        )
+    rule = equal_width(options.rule or EqualWidth(max(2, round(n**0.4))))
     scores = of_cells(cells, rule, None)
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
     z = n * estimate / math.sqrt(rule.n * null_variance(options.classes))

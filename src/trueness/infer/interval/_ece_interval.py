@@ -25,7 +25,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
-from trueness.infer.interval._analytic import Region, analytic_region, sums_of_bins, zero_threshold
+from trueness.infer.interval._analytic import Region, analytic_region, equal_width, sums_of_bins, zero_threshold
 from trueness.infer.interval._resampling import (
     RowKinds,
     adaptive_hulc,
@@ -366,7 +366,7 @@ def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator)
         bins, classes = scores.bins, scores.classes
         cells = question.per_axis or default_cells(sums.total, question.k, classes, question.smoothness)
     else:
-        rule = question.default_width() if question.bins is None else _equal_volume(as_rule(question.bins))
+        rule = question.default_width() if question.bins is None else equal_width(as_rule(question.bins))
         binned = evidence.binned(rule)
         sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
         bins = bins_in_words(EqualWidth(cells), sums.n.size)
@@ -444,17 +444,6 @@ def _check_clustered(question: _Question, argument: str) -> None:
         raise InputError(argument, demand, f"{question.method!r} needs rows that are independent and of equal weight")
     if question.k > 1:
         raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {question.k}")
-
-
-def _equal_volume(rule: BinRule) -> EqualWidth:
-    if not isinstance(rule, EqualWidth):
-        raise InputError(
-            "bins",
-            "must be cells of equal volume for `method='analytic'`, a whole number or EqualWidth",
-            f"got {rule!r}",
-            remedy="`method='score'` takes others.",
-        )
-    return rule
 
 
 def _classes(sums: Tally | Binned) -> int | None:

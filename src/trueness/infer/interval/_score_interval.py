@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaincinv, chdtri, chndtr, ndtr, stdtrit
 
-from trueness._numerics.pairs import PairSums, event_sums, null_moments, score_pair_sums
+from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
 from trueness._tally.cells import Cells
@@ -191,8 +191,6 @@ class DefaultParts(NamedTuple):
     """The effective number of clusters."""
     row_weight: float = 1.0
     """The mean importance weight, which counts as one row in the exact limits."""
-    few_events: bool = True
-    """Whether the limits may have to be exact."""
     shared: bool = False
     """Whether different scores share fine cells, in which their errors may cancel."""
 
@@ -202,9 +200,8 @@ class DefaultParts(NamedTuple):
         rules = Partitions.of(cells, float(cells.totals.weight))
         (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
         rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, rules.exact)
-        few = has_few_events(cells.score, scores.count, scores.hits[:, 0], first)
         n, shared = int(cells.totals.weight), not isinstance(rules.fine, Distinct)
-        return cls(cells, coarse, fine, first, scores.bins, n, rejected, few_events=few, shared=shared)
+        return cls(cells, coarse, fine, first, scores.bins, n, rejected, shared=shared)
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
@@ -232,15 +229,13 @@ class DefaultParts(NamedTuple):
         """The set at level 1 − alpha, with or without zero."""
         cells, coarse = self.cells, self.coarse
         fine = self.fine if self.fine.paired else coarse
-        (low, high), note = (coarse.ends(alpha)[0], fine.ends(alpha)[1]), ""
-        if self.few_events:
-            weight, events = cells.weight, cells.events
-            if self.row_weight != 1:
-                weight, events = weight / self.row_weight, events / self.row_weight
-            exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
-            (low, high), note = _with_exact((low, high), exact, float(weight.sum()))
+        weight, events = cells.weight, cells.events
+        if self.row_weight != 1:
+            weight, events = weight / self.row_weight, events / self.row_weight
+        exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
+        ends, note = _with_exact((coarse.ends(alpha)[0], fine.ends(alpha)[1]), exact, float(weight.sum()))
         # The estimate in coarse cells may exceed the upper end in fine ones by chance.
-        ends = min(low, max(coarse.estimate, 0.0)), max(high, coarse.estimate)
+        ends = min(ends[0], max(coarse.estimate, 0.0)), max(ends[1], coarse.estimate)
         return ScoreSet(coarse.estimate, _region(ends, zero=zero), self.n, self.bins, fine.estimate, note)
 
 
@@ -382,28 +377,16 @@ def _squared_sums(group: Ints, values: Floats) -> float:
     return float((sums * sums).sum())
 
 
-def has_few_events(p: Floats, weight: Ints, hits: Ints, first: Ints) -> bool:
-    """Whether :func:`few_events_limits` has fewer than 3 rows with the rarer label; weights count rows."""
-    size, events, expected = event_sums(p, weight, hits, first)
-    surprises = np.where(2 * expected > size, size - events, events).sum()
-    return bool(min(surprises, events.sum(), (size - events).sum()) < FEW_EVENTS)
-
-
 def few_events_limits(
     p: Floats, weight: Numbers, hits: Numbers, first: Ints, alpha: float, effective: float | None = None
 ) -> ExactLimits:
-    r"""Limits from the Clopper-Pearson interval of the share of the rarer label.
+    """Limits from the Clopper-Pearson interval of the share of the rarer label, as :func:`trueness.ece_interval`.
 
     The rarer label is that of the rarer class; or, in each bin, the one that its mean score makes less probable, if
-    fewer rows have that. Let :math:`p_i` be the scores as probabilities of the rarer label, and :math:`[l, u]` the
-    limits of its share, each at level α/2. The probabilities :math:`r_b` of the bins b, of N_b rows each, then have the
-    mean :math:`\sum N_b r_b / n \le u`. The error is largest if they are 0 in all bins but a few, so that
-
-    .. math:: \theta \le \frac1n \sum p_i^2 + u \max_b \, [\min(1, n u / N_b) - 2 \bar p_b]_+ ,
-
-    with equality if there is one bin. By Jensen's inequality it is at least the squared distance of the mean score from
-    [l, u]. Scores `p` have `weight` rows each, `hits` of them events; `first` is the first score of each bin, and
-    `effective` the effective number of independent rows.
+    fewer rows have that. Given the mean rate of the bins, the error is largest if the rates are 0 in all bins but a
+    few, and at least the squared distance of the mean score from the limits (Jensen's inequality). Scores `p` have
+    `weight` rows each, `hits` of them events; `first` is the first score of each bin, and `effective` the effective
+    number of independent rows.
     """
     n, events = float(weight.sum()), float(hits.sum())
     w = weight.astype(np.float64)

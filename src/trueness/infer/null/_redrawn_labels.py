@@ -303,19 +303,7 @@ def _draw_by_cell(cells: Cells) -> _DrawCells:
 
 
 def _binomial(p: Floats, n: Ints) -> Callable[[_Generator], Ints]:
-    # A comparison is ten times faster than a binomial draw, and most cells have one row.
-    one, several = np.flatnonzero(n == 1), np.flatnonzero(n != 1)
-    if not several.size:
-        return lambda rng: (rng.random(p.size) < p).astype(np.int64)
-    p_one, p_several, n_several = p[one], p[several], n[several]
-
-    def draw(rng: _Generator) -> Ints:
-        events = np.empty(p.size, dtype=np.int64)
-        events[one] = rng.random(one.size) < p_one
-        events[several] = rng.binomial(n_several, p_several)
-        return events
-
-    return draw
+    return lambda rng: _binomials(n, p, 1, rng)[:, 0].astype(np.int64) if n.size else n
 
 
 def _draw_by_equal_weight(cells: Cells) -> _DrawCells:
@@ -375,10 +363,11 @@ def _draw_by_class(sample: Sample, tally: Tally, weight_type: WeightType) -> _Dr
         rows, w = np.repeat(rows, w.astype(np.int64)), None
     bounds = np.cumsum([0] + [part.size for part in tally.parts])
     cell = np.stack([np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)], axis=1)
-    reached = np.cumsum(P, axis=1)
+    reached = np.cumsum(P, axis=1)[rows]
+    reached /= reached[:, -1:]
 
     def draw(rng: _Generator) -> tuple[Cells, ...]:
-        drawn = _draw_classes(reached, rows, rng)
+        drawn = draw_classes(reached, 1, rng)[:, 0]
         if w is None:
             events = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
             halves = zip(tally.parts, np.split(events, bounds[1:-1]), strict=True)
@@ -388,13 +377,15 @@ def _draw_by_class(sample: Sample, tally: Tally, weight_type: WeightType) -> _Dr
     return draw
 
 
-def _draw_classes(reached: Floats, rows: Ints, rng: _Generator) -> Ints:
-    """A class for each row, by bisection of its cumulative probabilities."""
-    at = rng.random(rows.size) * reached[rows, -1]
-    low = np.zeros(rows.size, dtype=np.int64)
-    high = np.full(rows.size, reached.shape[1] - 1)
-    while bool((low < high).any()):
+def draw_classes(reached: Floats, draws: int, rng: np.random.Generator) -> Ints:
+    """A class for each row and draw, by bisection of the cumulative scores; K for none of the K classes."""
+    at = rng.random((len(reached), draws))
+    classes = reached.shape[1]
+    low, high = np.zeros(at.shape, dtype=np.int64), np.full(at.shape, classes)
+    rows = np.arange(len(reached))[:, np.newaxis]
+    for _ in range(classes.bit_length()):
         middle = (low + high) // 2
-        beyond = reached[rows, middle] <= at
-        low, high = np.where(beyond & (low < high), middle + 1, low), np.where(beyond, high, middle)
+        beyond = reached[rows, np.minimum(middle, classes - 1)] <= at
+        undecided = low < high
+        low, high = np.where(undecided & beyond, middle + 1, low), np.where(undecided & ~beyond, middle, high)
     return low

@@ -18,7 +18,7 @@ from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.plan._acceptance_power import MOST_ROWS, Accepted, acceptance_size, rows_for
 from trueness.infer.plan._score_law import ScoreLaw, moved, score_law
-from trueness.infer.test._omnibus import omnibus_power
+from trueness.infer.test._omnibus import power_function
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike
 
@@ -246,7 +246,7 @@ class _Plan(NamedTuple):
             """The share of data sets of n rows that the test rejects."""
             score, count = law.rows(n, _MANY)
             cells, truth = Cells(score, count, count, np.zeros_like(count)), moved(score, slope, shift)
-            return omnibus_power(cells, truth, 1 - self.level, draws=_DRAWS, null_draws=_NULL_DRAWS, rng=rng)
+            return power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, rng=rng)(truth, _DRAWS)
 
         target = f"{title} {value:g} detected with probability {self.power:g}"
         # As many rows as the best single test would need.

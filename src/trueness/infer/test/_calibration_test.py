@@ -23,7 +23,7 @@ from trueness.infer.test._method import Entries, Options, Outcome, Test, require
 from trueness.infer.test._omnibus import omnibus
 from trueness.infer.test._omnibus_matrix import joint_outcome, matrix_outcome, parts_test
 from trueness.infer.test._omnibus_statistics import entries_of_equal_weights, entries_of_rows, have_equal_weights
-from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, several_scores, t_cal
+from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, pair_test, t_cal
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
 
@@ -339,7 +339,8 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
     """Every class, or the k largest scores."""
     if method in _DIVISORS and k is not None and evidence.view in ("binary", "confidence"):
         scores = of_matrix(evidence.matrix, k, None if options.rule is None else cells_per_axis(options.rule))
-        outcome = several_scores(scores, options, _DIVISORS[method])
+        detail = f"The {scores.k} largest scores of each row; {scores.bins}."
+        outcome = pair_test(scores, options, _DIVISORS[method], detail)
         return _joint_significance(outcome, int(scores.n), method)
     if method != "omnibus":
         raise _several_questions(evidence.view)

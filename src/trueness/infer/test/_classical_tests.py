@@ -5,7 +5,6 @@ import math
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from trueness._numerics.logistic import line_sums, logits
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells, pool_cells, segment_sums
 from trueness._tally.rules import EqualMass
@@ -19,20 +18,18 @@ from trueness.infer.null._redrawn_labels import (
     with_draws,
 )
 from trueness.infer.test._method import Options, Outcome, observed_events, require_counts, squared_weights
-from trueness.measure._slope import inside_cells
 from trueness.typing import Floats
 
 # Log-odds whose variance is a smaller share of their mean square are equal.
 _EQUAL = 1e-12
 # Sums of the same weights in another order may differ by this share.
 _ROUNDED = 1e-9
-# Cells whose temporaries stay in the processor's cache.
-_BLOCK = 2**14
 
 
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     """The z of Σ (y − p)(1 − 2p), two-sided: whether the Brier score is what the scores expect."""
-    spread, excess = _brier_sums(cells)
+    slope, expected = 1 - 2 * cells.score, cells.weight * cells.score
+    spread = math.sqrt(float((squared_weights(cells) * slope**2 * cells.score * (1 - cells.score)).sum()))
 
     def z_of(excess: Floats) -> Floats:
         if spread > 0:
@@ -40,33 +37,22 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
         # Every score is 0, 1/2 or 1: any excess is impossible, and none is certain.
         return np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
 
-    z = float(z_of(np.array(excess)))
+    z = float(z_of((cells.events - expected) @ slope))
     rows, detail = "Rows are independent; two-sided", "Detects only departures that change the Brier score."
     few = pool_cells(cells)
     accurate = is_nearly_normal(few, 1 - 2 * few.score)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
-        slope, expected = 1 - 2 * cells.score, cells.weight * cells.score
         size = of_events(lambda events: np.abs(z_of(weighted_sums(events - expected, slope))))
         return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=z)
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
     return Outcome(z, float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}")
 
 
-def _brier_sums(cells: Cells) -> tuple[float, float]:
-    """The standard deviation of Σ (y − p)(1 − 2p) and its value, in pieces that stay in the processor's cache."""
-    variance, excess, squares = [], [], squared_weights(cells)
-    for some in (slice(i, i + _BLOCK) for i in range(0, cells.size, _BLOCK)):
-        p = cells.score[some]
-        slope = 1 - 2 * p
-        variance.append(float((squares[some] * slope**2 * p * (1 - p)).sum()))
-        excess.append(float(((cells.events[some] - cells.weight[some] * p) * slope).sum()))
-    return math.sqrt(math.fsum(variance)), math.fsum(excess)
-
-
 def cox(cells: Cells, options: Options) -> Outcome:
     """The score test of slope 1 and intercept 0, with the information at these values."""
-    statistic, freedom = _many_scores(cells) if cells.whole and cells.size > _BLOCK else _few_scores(cells)
+    score = _Score(cells)
+    statistic, freedom = float(score(observed_events(cells))[0]), score.freedom
     detail = (
         f"Chi-squared with {freedom} degrees of freedom: detects only departures in the slope and intercept of "
         "the log-odds."
@@ -76,27 +62,10 @@ def cox(cells: Cells, options: Options) -> Outcome:
     accurate = math.isinf(statistic) or _Score(few).is_nearly_normal(few)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
-        return monte_carlo_outcome(of_events(_Score(cells)), cells, options, detail=detail)
+        return monte_carlo_outcome(of_events(score), cells, options, detail=detail)
     pvalue = float(chdtrc(max(freedom, 1), statistic))  # without any freedom the statistic is 0 or infinite
     limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
     return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}")
-
-
-def _few_scores(cells: Cells) -> tuple[float, int]:
-    """The statistic and its degrees of freedom."""
-    score = _Score(cells)
-    return float(score(observed_events(cells))[0]), score.freedom
-
-
-def _many_scores(cells: Cells) -> tuple[float, int]:
-    """The same in one compiled pass over the log-odds of many scores."""
-    inside = inside_cells(cells)
-    if inside.wrong:
-        return math.inf, 2
-    x, w, e = logits(inside.cells.score), inside.cells.weight, inside.cells.events
-    centre = float(x.mean())
-    score, information = line_sums(x, w, e, 1.0, centre, centre)
-    return float(score @ np.linalg.solve(information, score)), 2
 
 
 class _Score:

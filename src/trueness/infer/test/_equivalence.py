@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_fraction, checked_word, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, generator
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -163,7 +163,8 @@ def equivalence_of(
     rng: np.random.Generator,
 ) -> Significance:
     """The test of rows or sums that have been read, as :func:`equivalence_test`."""
-    within, criterion = _checked_margin(within), checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
+    within = checked_number(within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2))
+    criterion = checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
     _check_options(criterion, bins, share)
     kept = margin(evidence, criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
     pvalue, words = kept.pvalue, kept.words
@@ -341,12 +342,6 @@ def finest(evidence: Evidence) -> Evidence:
     if not isinstance(sums, Binned) or sums.parts[0].size < _FINE or not sums.parts[0].whole:
         return evidence
     return replace(evidence, given=Tally(sums.kind, evidence.cells_at_means, sums.classes))
-
-
-def _checked_margin(within: Any) -> float:
-    if isinstance(within, bool) or not isinstance(within, int | float | np.number) or not 0 < within <= 1:
-        raise InputError("within", "must be above 0 and at most 1", f"got {within!r}")
-    return float(within)
 
 
 def _check_options(criterion: str, bins: Any, share: Any) -> None:

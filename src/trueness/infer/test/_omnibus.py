@@ -153,19 +153,6 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
     return tail_bound(cells, (whole, *statistics.partitions), directions)
 
 
-def omnibus_power(
-    cells: Cells,
-    alternative: Floats,
-    alpha: float,
-    *,
-    draws: int = 199,
-    null_draws: int = 999,
-    rng: np.random.Generator,
-) -> float:
-    """Power of the test at level `alpha` for the scores of these cells if `alternative` were the true probabilities."""
-    return power_function(cells, alpha, null_draws=null_draws, rng=rng)(alternative, draws)
-
-
 def power_function(
     cells: Cells, alpha: float, *, null_draws: int = 999, rng: np.random.Generator
 ) -> Callable[..., float]:

@@ -18,6 +18,7 @@ from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness.infer.null._certain_scores import impossible_in_words
+from trueness.infer.null._redrawn_labels import draw_classes
 from trueness.infer.test._method import Outcome
 from trueness.infer.test._omnibus import (
     SOME,
@@ -240,7 +241,7 @@ def _drawn_hits(
         hits = np.zeros(size * batch, dtype=np.int64)
         for start in range(0, rows, max(1, _BLOCK // batch)):
             some = slice(start, min(rows, start + max(1, _BLOCK // batch)))
-            drawn = _draw(reached[some], batch, rng)
+            drawn = draw_classes(reached[some], batch, rng)
             row, column = np.nonzero(drawn < classes)
             label = drawn[row, column]
             at = [(offset[label] + cell[some][row, label]) * batch + column]
@@ -249,17 +250,3 @@ def _drawn_hits(
                 at.append((offset[classes] + cell[some][row[right], classes]) * batch + column[right])
             hits += np.bincount(np.concatenate(at), minlength=size * batch)
         yield hits.reshape(size, batch)
-
-
-def _draw(reached: Floats, draws: int, rng: np.random.Generator) -> Ints:
-    """A class for each row and draw, by bisection of the cumulative scores; K for none of the K classes."""
-    at = rng.random((len(reached), draws))
-    classes = reached.shape[1]
-    low, high = np.zeros(at.shape, dtype=np.int64), np.full(at.shape, classes)
-    rows = np.arange(len(reached))[:, np.newaxis]
-    for _ in range(classes.bit_length()):
-        middle = (low + high) // 2
-        beyond = reached[rows, np.minimum(middle, classes - 1)] <= at
-        undecided = low < high
-        low, high = np.where(undecided & beyond, middle + 1, low), np.where(undecided & ~beyond, middle, high)
-    return low

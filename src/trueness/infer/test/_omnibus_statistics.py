@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
 
-from trueness._numerics.pairs import event_sums
-from trueness._tally.binned_scores import bin_starts
+from trueness._tally.binned_scores import BinnedScores, bin_starts, near_ties
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
 from trueness.errors import InputError
@@ -300,23 +299,12 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
 
 
 def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
-    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell.
-
-    A finest cell is cut into steps of equal angle, as few as its scores allow.
-    """
+    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell."""
     require_counts(cells, "redrawing labels")
-    last = np.append(first[1:], cells.size) - 1
-    low, high = (np.arcsin(np.sqrt(cells.score[at])) for at in (first, last))
-    parts = np.maximum(np.ceil((high - low) / _ANGLE).astype(np.int64), 1)
-    step = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-    edge = np.sin(np.repeat(low, parts) + step * np.repeat((high - low) / parts, parts)) ** 2
-    inner = np.flatnonzero(step)
-    start = np.union1d(first, np.searchsorted(cells.score, edge[inner]))
-    weight, events = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
-    n, hits, expected = event_sums(cells.score, weight, events, start)
-    # Rounding could push a mean beyond its scores.
-    z = np.clip(expected / n, cells.score[start], cells.score[np.append(start[1:], cells.size) - 1])
-    return Entries(z, n.astype(np.int64), np.ones(z.size), hits.astype(np.int64)), np.searchsorted(start, first)
+    count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    scores = BinnedScores(cells.score[:, np.newaxis], count, hits[:, np.newaxis], first, None, "")
+    few = near_ties(scores, _ANGLE)
+    return Entries(few.z[:, 0], few.count, np.ones(few.count.size), few.hits[:, 0]), few.first
 
 
 def run_matrix(start: Ints, size: int) -> Any:

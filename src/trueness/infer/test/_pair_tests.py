@@ -64,47 +64,38 @@ def score_test_bins(n: float) -> EqualMass:
 
 def exact(cells: Cells, options: Options) -> Outcome:
     """T with its Monte-Carlo p-value."""
-    n = int(require_counts(cells, "`method='exact'`").weight.sum())
-    rule = options.rule or score_test_bins(n)
-    resamples = options.resamples or 999
-    scores = of_cells(cells, rule, None)
-    statistic = float(PairStatistic(scores.z, scores.count, scores.first)([scores.hits])[0])
-    pvalue = exact_pvalue(scores, statistic, resamples, options.rng)
-    exactly = "exact at any n" if cells.size <= _MANY else "exact within 0.001, near ties being drawn together"
-    assumptions = (
-        f"Rows are independent; the level is {exactly}: {resamples:,} sets of labels were drawn from the scores. "
-        f"Bins: {rule!r}."
-    )
-    return Outcome(statistic, pvalue, assumptions, 1 / (resamples + 1))
+    rule = options.rule or score_test_bins(int(require_counts(cells, "`method='exact'`").weight.sum()))
+    return pair_test(of_cells(cells, rule, None), options, "pairs", f"Bins: {rule!r}.")
 
 
-def several_scores(scores: BinnedScores, options: Options, divisor: Divisor) -> Outcome:
-    """T of the k largest scores of each row, with its Monte-Carlo p-value."""
+def t_cal(cells: Cells, options: Options) -> Outcome:
+    """T-Cal at one resolution, with a Monte-Carlo p-value."""
+    rule = options.rule or EqualWidth(max(2, round(int(require_counts(cells, "T-Cal").weight.sum()) ** 0.4)))
+    statistic = PairStatistic(*count_entries(cells), bin_starts(cells, rule), "rows")
+    return monte_carlo_outcome(statistic, cells, options, detail=f"Bins: {rule!r}.")
+
+
+def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: str) -> Outcome:
+    """T of one or several scores of each row, with (1 + #{T* ≥ T}) / (R + 1), T* from labels drawn from the scores.
+
+    Rejecting when this is at most α errs with probability at most α, for any number of rows, any scores and any bins
+    that do not depend on the labels. :func:`null_statistics` says how T* is drawn for very many distinct scores.
+    """
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
     statistic = float(PairStatistic(scores.z, scores.count, scores.first, divisor)(hits)[0])
     pvalue = float(monte_carlo_pvalue(statistic, null_statistics(scores, resamples, options.rng, divisor)))
     if not ((scores.z > 0) & (scores.z < 1)).any():  # calibration leaves nothing to chance
         pvalue = 1.0 if (scores.hits == scores.count[:, np.newaxis] * scores.z).all() else 1 / (resamples + 1)
-    exactly = "exact at any n" if len(scores.z) <= _MANY_ROWS else "nearly exact, near ties being drawn together"
-    assumptions = (
-        f"Rows are independent; the level is {exactly}: {resamples:,} sets of classes were drawn from the scores. "
-        f"The {scores.k} largest scores of each row; {scores.bins}."
-    )
+    few, *words = (_MANY, "labels", "exact within 0.001") if scores.k == 1 else (_MANY_ROWS, "classes", "nearly exact")
+    exactly = "exact at any n" if len(scores.z) <= few else f"{words[1]}, near ties being drawn together"
+    drawn = f"{resamples:,} sets of {words[0]} were drawn from the scores."
+    assumptions = f"Rows are independent; the level is {exactly}: {drawn} {detail}"
     return Outcome(statistic, pvalue, assumptions, 1 / (resamples + 1))
 
 
-def exact_pvalue(scores: BinnedScores, statistic: float, draws: int, rng: np.random.Generator) -> float:
-    """(1 + #{T* ≥ T}) / (R + 1), with T* from labels drawn from the scores.
-
-    Rejecting when this is at most α errs with probability at most α, for any number of rows, any scores and any bins
-    that do not depend on the labels. :func:`null_statistics` says how T* is drawn for very many distinct scores.
-    """
-    return float(monte_carlo_pvalue(statistic, null_statistics(scores, draws, rng)))
-
-
 def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rng: np.random.Generator) -> bool:
-    """Whether :func:`exact_pvalue` is at most α, from no more draws than settle it.
+    """Whether the p-value of :func:`exact` is at most α, from no more draws than settle it.
 
     Drawing stops once too many draws have reached the statistic. It does not start if the statistic is out of reach:
     if the chance that one set of labels gives half of it is below e⁻⁶⁰.
@@ -166,14 +157,6 @@ def _null_batches(
     statistic = PairStatistic(scores.z, scores.count, scores.first, divisor)
     for hits in label_batches(scores.z, scores.count, draws, rng):
         yield statistic(hits) * (scores.n / total)
-
-
-def t_cal(cells: Cells, options: Options) -> Outcome:
-    """T-Cal at one resolution, with a Monte-Carlo p-value."""
-    n = int(require_counts(cells, "T-Cal").weight.sum())
-    rule = options.rule or EqualWidth(max(2, round(n**0.4)))
-    statistic = PairStatistic(*count_entries(cells), bin_starts(cells, rule), "rows")
-    return monte_carlo_outcome(statistic, cells, options, detail=f"Bins: {rule!r}.")
 
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
