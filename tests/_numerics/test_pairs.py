@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness._numerics.pairs import influence, log_null_variance, null_moments, null_variance, pair_mean, pair_sums
+from trueness._numerics.pairs import log_null_variance, null_moments, null_variance, pair_mean, pair_sums
 
 
 def dot(a, b):
@@ -124,22 +124,6 @@ def test_cells_of_equal_scores_are_as_good_as_their_rows(rows, random):
     b = pair_sums(*arrange(np.repeat(z, times, axis=0), np.repeat(label, times), np.repeat(groups, times)))
     for name in ("n", "s", "q", "along", "outer", "paired"):
         assert getattr(a, name) == pytest.approx(getattr(b, name), abs=1e-11)
-
-
-@given(labelled())
-def test_influence_values_average_to_the_statistic(rows):
-    z, label, groups = rows
-    u = np.array(residuals(z, label), dtype=float)
-    psi = influence(u, np.unique(groups, return_inverse=True)[1])
-    assert psi.mean() == pytest.approx(float(pairwise(residuals(z, label), groups)), abs=1e-12)
-
-
-def test_influence_values_by_hand():
-    # Three rows: ψ = 2 u (mean of the others) − product of the others. Two: their product. One: nothing.
-    u = np.array([0.5, -0.5, 0.25, 0.5, 0.2, 0.9])[:, None]
-    psi = influence(u, np.array([0, 0, 0, 1, 1, 2]))
-    first = 2 * 0.5 * (-0.5 + 0.25) / 2 - (-0.5 * 0.25)
-    assert psi == pytest.approx([first, 2 * -0.5 * 0.375 - 0.125, 0.25 * 0.0 + 0.25, 0.1, 0.1, 0])
 
 
 def test_many_sets_of_sums_at_once():

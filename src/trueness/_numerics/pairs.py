@@ -212,25 +212,6 @@ def _covariances(z: Floats, count: Numbers, first: Ints) -> Floats:
     return np.asarray(sums)
 
 
-def influence(u: Floats, bin_of: Ints) -> Floats:
-    r"""The influence of each row on T: values whose mean is T and whose variance over n is that of T.
-
-    For residuals `u` of shape (n, k) and the bin of each row, numbered from 0, :math:`\psi_i = 2 U_i \cdot \bar U_{-i}
-    - \theta_{-i}`, with the mean and the mean over pairs of the other rows of the bin; in a bin of two rows their
-    product, in a bin of one 0.
-    """
-    n = np.bincount(bin_of).astype(np.float64)
-    s = np.stack([np.bincount(bin_of, weights=column) for column in u.T], axis=1)
-    square = (u * u).sum(axis=1)
-    q = np.bincount(bin_of, weights=square)
-    rest, size = s[bin_of] - u, n[bin_of]
-    product = (u * rest).sum(axis=1)
-    others = (rest * rest).sum(axis=1) - (q[bin_of] - square)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        psi = 2 * product / (size - 1) - others / ((size - 1) * (size - 2))
-    return np.where(size > 2, psi, np.where(size == 2, product, 0.0))
-
-
 Support: TypeAlias = Literal["published", "reachable"]
 
 

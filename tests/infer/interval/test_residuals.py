@@ -119,17 +119,6 @@ def test_rows_that_are_clusters_of_their_own_are_rows():
     assert alone.pairs[0].standard_error == pytest.approx(plain.pairs[0].standard_error, rel=1e-10)
 
 
-def test_more_bins_than_16_bits_can_name_are_sorted_as_few_are():
-    """Pairs of rows at the middle of 70,000 bins, each bin with one pair of residuals ±1/2."""
-    p = np.repeat((np.arange(70_000) + 0.5) / 70_000, 2)
-    y = np.random.default_rng(0).integers(0, 2, p.size)
-    models = {"a": p, "b": np.full(p.size, 0.5)}
-    found = compare(y, models, bins=tn.Distinct())
-    u = (y - p).reshape(-1, 2)
-    assert found.estimates["a"] == pytest.approx(u.prod(axis=1).mean())
-
-
-@pytest.mark.filterwarnings("error::trueness.TruenessWarning")
 def test_bins_without_pairs_are_refused_and_few_pairs_are_a_warning():
     p = np.append(np.full(4, 0.05), np.arange(2, 8) / 8)
     y, cluster = np.arange(10) % 2, np.append([0, 1, 2, 3], np.arange(6) + 4)

@@ -328,9 +328,7 @@ def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estim
     top = one.sample
     rule = rule or default_rule(cells_of_rows(top), top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-    # Residuals take weights with clusters only; without clusters every row is its own.
-    unit = np.arange(u.size) if one.cluster is None and top.w is not None else one.cluster
-    residuals = BinnedResiduals(u, bin_numbers(top, rule), unit, top.w)
+    residuals = BinnedResiduals(u, bin_numbers(top, rule), one.cluster, top.w)
     residuals.check()
     if root:
         value = max(0.0, residuals.estimate) ** 0.5

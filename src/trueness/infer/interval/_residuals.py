@@ -11,7 +11,6 @@ Statistics, 1948; Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for 
 import numpy as np
 from scipy import sparse
 
-from trueness._numerics.pairs import influence
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import bin_numbers, warn_few_rows
 from trueness._tally.rules import BinRule
@@ -22,31 +21,25 @@ from trueness.typing import Bools, Floats, Ints
 class BinnedResiduals:
     r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.
 
-    Rows have the residual `u` in bin `bin_of` and, perhaps, in `cluster`, both numbered from 0 without gaps. Residuals
-    with clusters may have importance weights; "rows" below then means weight.
+    Rows have the residual `u` in bin `bin_of` and in `cluster`, both numbered from 0 without gaps; without clusters
+    every row is its own. With importance weights "rows" below means weight.
     """
 
     def __init__(self, u: Floats, bin_of: Ints, cluster: Ints | None = None, weight: Floats | None = None) -> None:
         self.u, self.bin_of, self.weight = u, bin_of, weight
         self.clustered = cluster is not None
-        if cluster is None:
-            # NumPy sorts 16-bit integers by counting, in one pass.
-            small = bin_of.astype(np.uint16) if u.size and bin_of.max() < 1 << 16 else bin_of
-            self.unit: Ints = np.argsort(small, kind="stable")
-            """The row, or cluster, of each entry; entries are in the order of their bins."""
-            self.n: Floats = np.ones(u.size)
-            """Rows of each entry."""
-            self.s: Floats = u[self.unit]
-            """Σu of each entry."""
-            bins = bin_of[self.unit]
-        else:
-            units = int(cluster.max()) + 1
-            pair, entry = np.unique(bin_of * units + cluster, return_inverse=True)
-            self.entry: Ints = entry.reshape(-1)
-            """The entry of each row, if there are clusters."""
-            bins, self.unit = np.divmod(pair, units)
-            self.n = np.bincount(self.entry, weight).astype(np.float64)
-            self.s = np.bincount(self.entry, u if weight is None else weight * u).astype(np.float64)
+        cluster = np.arange(u.size) if cluster is None else cluster
+        units = int(cluster.max()) + 1
+        pair, entry = np.unique(bin_of * units + cluster, return_inverse=True)
+        self.entry: Ints = entry.reshape(-1)
+        """The entry of each row."""
+        bins, unit = np.divmod(pair, units)
+        self.unit: Ints = unit
+        """The row, or cluster, of each entry; entries are in the order of their bins."""
+        self.n: Floats = np.bincount(self.entry, weight).astype(np.float64)
+        """Rows of each entry."""
+        self.s: Floats = np.bincount(self.entry, u if weight is None else weight * u).astype(np.float64)
+        """Σu of each entry."""
         self.first: Ints = np.flatnonzero(np.diff(bins, prepend=-1))
         """The first entry of each bin."""
         self.start: Ints = np.append(self.first, self.s.size)
@@ -62,7 +55,7 @@ class BinnedResiduals:
     def resampled(self, count: Ints) -> float:
         """T of a resample with `count` copies of each row, or cluster; copies are not paired with each other."""
         drawn = count[self.unit]
-        return self._statistic(drawn * self.n if self.clustered else drawn.astype(np.float64), drawn * self.s)
+        return self._statistic(drawn * self.n, drawn * self.s)
 
     @property
     def coefficient(self) -> Floats:
@@ -95,8 +88,6 @@ class BinnedResiduals:
         other cluster is in the bin, it has no pair, and the mean over pairs is that of the whole bin; if there is none,
         the influence is 0. If every row is its own cluster, the influences average to T.
         """
-        if not self.clustered:
-            return influence(self.u[:, np.newaxis], self.bin_of)
         size, excess, squares, own = (
             np.add.reduceat(part, self.first) for part in (self.n, self.s, self.s**2, self.n**2)
         )
