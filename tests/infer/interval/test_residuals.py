@@ -119,6 +119,7 @@ def test_rows_that_are_clusters_of_their_own_are_rows():
     assert alone.pairs[0].standard_error == pytest.approx(plain.pairs[0].standard_error, rel=1e-10)
 
 
+@pytest.mark.filterwarnings("error::trueness.TruenessWarning")
 def test_bins_without_pairs_are_refused_and_few_pairs_are_a_warning():
     p = np.append(np.full(4, 0.05), np.arange(2, 8) / 8)
     y, cluster = np.arange(10) % 2, np.append([0, 1, 2, 3], np.arange(6) + 4)
