@@ -54,8 +54,10 @@ class SegmentsDisplay(Display):
 
         Parameters
         ----------
-        y_true, y_prob, **options
-            As for :func:`trueness.segments`.
+        y_true, y_prob : array-like of shape (n,)
+            Labels, and their scores; or sums by segment in place of both.
+        **options
+            `by`, and any other argument of :func:`trueness.segments`.
         """
         from trueness.infer import segments
 

@@ -139,7 +139,7 @@ def _lowest(passes: Any, accepted: Floats, goal: float, alpha: float) -> int | N
     """The last candidate of any sequence before its first failure."""
     if not 0 < goal < 1:
         return None
-    fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error so many rows are enough
+    fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error that many rows are enough
     if accepted[-1] < fewest:
         return None
     starts = np.unique(np.searchsorted(accepted, np.geomspace(fewest, accepted[-1], _STARTS + 1)[:-1]))

@@ -18,7 +18,7 @@ from trueness.typing import ArrayLike, Floats, RowOptions
 
 CertificateMethod: TypeAlias = Literal["normal", "bernstein"]
 _EVERY_INTERVAL = 3000
-"""Up to so many distinct scores all intervals are tried."""
+"""Up to this number of distinct scores all intervals are tried."""
 _FEW = 10
 """With fewer events, or fewer non-events, in an interval its end is that of the exact binomial limit."""
 _DEFINITION = "Largest |mean of (label − score)| over the rows with scores in an interval."
