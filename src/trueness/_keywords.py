@@ -32,8 +32,6 @@ _OTHER_NAMES = {
 def unknown_keyword(function: str, keyword: str, known: Iterable[str]) -> TypeError:
     """The error for a keyword that a function does not have.
 
-    Examples
-    --------
     >>> print(unknown_keyword("ece", "n_bins", ["bins", "norm"]))
     ece() got an unexpected keyword argument 'n_bins'. Did you mean `bins=`?
     """

@@ -41,8 +41,6 @@ _REFERENCE = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 def visible(text: str) -> str:
     r"""The text with control characters, and others that cannot be seen, spelled out.
 
-    Examples
-    --------
     >>> print(visible("a\x1b[31m‮b"))
     a\x1b[31m\u202eb
     """
@@ -52,8 +50,6 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     r"""JSON that means the same, with characters that cannot be seen as escapes.
 
-    Examples
-    --------
     >>> print(visible_json('"a\u202e\x9b"'))
     "a\u202e\u009b"
     """
@@ -65,8 +61,6 @@ def visible_json(text: str) -> str:
 def did_you_mean(typed: Any, words: Iterable[str], other: Mapping[str, str] = MappingProxyType({})) -> str:
     """A remedy for a misspelt word: the nearest of those allowed, or nothing; `other` maps other names to ours.
 
-    Examples
-    --------
     >>> did_you_mean("Isotnic", ("isotonic", "mass")), did_you_mean("quantile", (), {"quantile": "mass:10"})
     ("Did you mean 'isotonic'?", "Did you mean 'mass:10'?")
     >>> did_you_mean("xyz", ("isotonic", "mass"))

@@ -9,7 +9,6 @@ from trueness._numerics.quadrature import (
     expit,
     integral,
     log_gammas,
-    root,
     supremum,
 )
 
@@ -66,9 +65,3 @@ def test_the_highest_of_many_hills_is_found():
 
     fine = np.linspace(0, 3, 2_000_001)
     assert supremum(hills, np.linspace(0, 3, 300)) == pytest.approx(hills(fine).max(), abs=1e-9)
-
-
-def test_a_root_needs_a_change_of_sign():
-    assert root(lambda x: x - 0.25, 0, 1) == pytest.approx(0.25)
-    assert root(lambda x: x + 1, 0, 1) is None
-    assert root(lambda x: np.inf, 0, 1) is None

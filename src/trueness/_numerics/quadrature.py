@@ -1,15 +1,14 @@
-"""Expectations under known distributions: integrals on a line, averages over a simplex, roots and suprema."""
+"""Expectations under known distributions: integrals on a line, averages over a simplex, and suprema."""
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import isfinite, log
+from math import log
 from typing import Any
 
 import numpy as np
 from scipy import special
 from scipy.special import betaln, gammaincinv, gammaln, log_expit
 
-from trueness._numerics.roots import bracketed_root
 from trueness.typing import Floats
 
 Function = Callable[[Floats], Floats]
@@ -145,20 +144,6 @@ def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) 
         top = values.argmax(axis=1)
         low, high = grid[rows, np.maximum(top - 1, 0)], grid[rows, np.minimum(top + 1, 16)]
     return largest
-
-
-def root(f: Callable[[float], float], low: float, high: float) -> float | None:
-    """Where `f` changes sign between `low` and `high`, or None when its signs at the two ends are equal.
-
-    >>> round(root(lambda x: x**2 - 2, 0, 2), 12)
-    1.414213562373
-    >>> root(lambda x: x**2 + 1, 0, 2) is None
-    True
-    """
-    ends = f(low), f(high)
-    if not all(map(isfinite, ends)) or ends[0] * ends[1] > 0:
-        return None
-    return bracketed_root(f, low, high, xtol=1e-13)
 
 
 def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:

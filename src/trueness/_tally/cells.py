@@ -168,8 +168,6 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
     Scores of exactly 0 and 1 are merged like any others: a caller that needs log-odds sets them apart first. Beside
     the `most`, the first cells of bins (`starts`) and `ends` outermost cells at either end begin a cell.
 
-    Examples
-    --------
     >>> one = np.ones(4, dtype=np.int64)
     >>> few = pool_cells(Cells(np.array([0.1, 0.3, 0.6, 0.8]), one, one, np.array([0, 1, 1, 1])), 2)
     >>> few.score.tolist(), few.weight.tolist(), few.events.tolist()

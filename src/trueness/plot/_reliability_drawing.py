@@ -97,7 +97,7 @@ def draw_series(
         if histogram:
             shown = [record for _, record in own_records]
             _draw_histogram(spreads[i], shown, [style_of(names.index(record.name)) for record in shown])
-        outer = _outer(panel, own and many, last=i + _columns_of(panel) >= len(labels))
+        outer = _outer(panel, i, len(labels)) if own and many else (True, True)
         _write_titles(panel, spreads[i] if histogram else None, own_records[0][1], outer=outer, small=many)
         if numbers and len(names) == 1:
             text = _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
@@ -259,17 +259,11 @@ def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -
         ax.spines[side].set_visible(False)
 
 
-def _outer(ax: Axes, grid: bool, *, last: bool) -> tuple[bool, bool]:
-    """Whether a panel has no neighbour on its left, and none below: only there axes have labels."""
-    spec = ax.get_subplotspec()
-    if not grid or spec is None:
-        return True, True
-    return spec.get_topmost_subplotspec().is_first_col(), last
-
-
-def _columns_of(ax: Axes) -> int:
-    spec = ax.get_subplotspec()
-    return 1 if spec is None else spec.get_topmost_subplotspec().get_gridspec().ncols
+def _outer(ax: Axes, i: int, panels: int) -> tuple[bool, bool]:
+    """Whether the i-th panel has no neighbour on its left, and none below: only there axes have labels."""
+    spec: Any = ax.get_subplotspec()
+    place = spec.get_topmost_subplotspec()
+    return place.is_first_col(), i + place.get_gridspec().ncols >= panels
 
 
 def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from trueness._input.arguments import Seed, checked_number, checked_word, generator
 from trueness._keywords import suggests_keywords
-from trueness._numerics.quadrature import beta_breaks, beta_density, expit, logit, root
+from trueness._numerics.quadrature import beta_breaks, beta_density, expit, logit
+from trueness._numerics.roots import bracketed_root
 from trueness.errors import InputError
 from trueness.simulate._simulated import Finite, Line, Simulated, check_array, check_rows, check_shares, draw_labels
 from trueness.typing import ArrayLike, Floats
@@ -342,7 +343,8 @@ def _solve_prevalence(prevalence: float, adjust: str, law: _Law, truth: Distorti
         # In log-odds, so that the prevalence of a rare event is as accurate as that of a common one.
         return float(logit(np.clip(mean(by), 1e-300, 1 - 1e-16)) - logit(wanted))
 
-    found = next((s for far in _FAR if (s := root(excess, -far, far)) is not None), None)
+    reach = next((far for far in _FAR if excess(-far) * excess(far) <= 0), None)
+    found = None if reach is None else bracketed_root(excess, -reach, reach, xtol=1e-13)
     # A truth with jumps may skip the prevalence.
     if found is None or abs(excess(found)) > 1e-8:
         jumps = "" if found is None else ", and not skipped by a jump"
