@@ -33,7 +33,9 @@ CHANGES = {
 WEIGHTS = (None, [1, 2, 3], [0.5, 1.0, 1.5])
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=[pytest.mark.slow] * (i % 5 > 0)) for i, one in enumerate(CHANGES)]
+)
 def test_the_days_that_differ_are_found(what):
     change, run = CHANGES[what]
     rng = np.random.default_rng(6)
