@@ -336,13 +336,10 @@ def _action(model: Model, provenance: Provenance) -> Answer:
     if before.ece_interval is not None and after.ece_interval is not None:
         pair = before.ece_interval.estimate, after.ece_interval.estimate
         within_chance = after.ece_interval.includes_zero
-    wrong = model.summary.n_certain_wrong
+    wrong, certain = model.summary.n_certain_wrong, model.summary.n_certain
     if wrong and not best.gain_low > 0:
-        certain = f"{model.summary.n_certain:,.6g} rows have a score of exactly 0 or 1"
-        certain += f", {wrong:,.6g} with the other label"
-        return Answer(
-            question, "Predict no exact 0 or 1", f"{certain}: nothing is that certain.", {"certain_wrong": wrong}
-        )
+        detail = f"{certain:,.6g} rows have a score of exactly 0 or 1, {wrong:,.6g} with the other label: nothing is "
+        return Answer(question, "Predict no exact 0 or 1", f"{detail}that certain.", {"certain_wrong": wrong})
     corrected = best.name == PRIOR_CORRECTION and within_chance and best.gain > 0
     if not clear and not corrected:
         detail = "No map is expected to gain more than noise on new rows."
@@ -373,15 +370,12 @@ def _doubt(model: Model, origin: Provenance) -> tuple[str, str, dict[str, Any], 
     """What to check before anything else: phrase, detail, numbers and the command that shows it."""
     doubt, fit, scores = model.verdict.doubt, origin.commands.get(model.name), origin.arguments.split(",")[0]
     if doubt == "constant":
-        detail = (
-            f"Every row has the score {percent(model.summary.mean_score)}: right on average, and no use for ranking."
-        )
+        score = percent(model.summary.mean_score)
+        detail = f"Every row has the score {score}: right on average, and no use for ranking."
         return "Look for scores that tell rows apart", detail, {"auc": 0.5, "discrimination": 0.0}, ""
     if doubt == "confidence":
-        detail = (
-            "No score is below 50 %. If they are confidences of the predicted class, judge them against whether that "
-        )
-        detail += "class was right; otherwise pass the column of the event's class."
+        detail = "No score is below 50 %. If they are confidences of the predicted class, judge them against whether "
+        detail += "that class was right; otherwise pass the column of the event's class."
         command = "" if fit is not None else f"tn.report(y_true == y_predicted, {scores})"
         return "Are these confidences of the predicted class?", detail, {}, command
     slope = model.summary.estimates["slope"].value

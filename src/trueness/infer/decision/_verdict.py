@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -175,8 +176,8 @@ def judge(
     part = None if evidence.tally is None else evidence.tally.parts[0]
     inside = None if part is None else inside_cells(part)
     score, rate, _ = evidence.means
-    return Verdict(
-        code=_code(test, interval, evidence.sums.n, rate, alpha, power, rejected=rejected, flagged=bool(flags)),
+    found = Verdict(
+        code="undetermined",
         n=evidence.sums.n,
         level=level,
         alpha=alpha,
@@ -199,29 +200,19 @@ def judge(
         top_label=evidence.view == "confidence" if top_label is None else top_label,
         clustered=evidence.dependent,
     )
+    return replace(found, code=_code(found))
 
 
-def _code(
-    test: Significance | None,
-    interval: Interval | None,
-    n: int,
-    rate: float,
-    alpha: float,
-    power: DetectionPower | None,
-    *,
-    rejected: bool,
-    flagged: bool,
-) -> Code:
-    if rejected:
-        slight = interval is not None and interval.high <= min(_SMALL, _SMALL_SHARE * min(rate, 1 - rate))
-        return "slightly-miscalibrated" if slight and not flagged else "miscalibrated"
-    if flagged:
-        return "miscalibrated"
-    if test is None and interval is None:
-        return "too-few-rows" if n < FEW_ROWS else "undetermined"
-    if test is not None and test.too_good is not None and test.too_good <= min(TOO_GOOD, alpha / 10):
+def _code(v: Verdict) -> Code:
+    if v.rejected or v.flags:
+        most = min(_SMALL, _SMALL_SHARE * min(v.rate, 1 - v.rate))
+        slight = v.interval is not None and v.interval.high <= most and not v.flags
+        return "slightly-miscalibrated" if slight else "miscalibrated"
+    if v.test is None and v.interval is None:
+        return "too-few-rows" if v.n < FEW_ROWS else "undetermined"
+    if v.test is not None and v.test.too_good is not None and v.test.too_good <= min(TOO_GOOD, v.alpha / 10):
         return "too-good"
-    return "no-evidence" if power is not None and power.enough else "too-few-rows"
+    return "no-evidence" if v.power is not None and v.power.enough else "too-few-rows"
 
 
 def significance_of(evidence: Evidence, level: float, rng: np.random.Generator) -> Significance:
