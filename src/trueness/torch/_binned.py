@@ -93,8 +93,13 @@ def binned_logits(
         float64, float32, float16 or bfloat16. A matrix is mapped by the softmax, a vector by the logistic function. An
         entry of a matrix may be −inf, an impossible class; nan, +inf and rows without a finite entry are errors. In a
         vector, ±inf are the probabilities 1 and 0, and nan is an error.
-    bins, moments, sample_weight
-        As for :func:`binned`.
+    bins : int, sequence of edges, EqualWidth or Edges, default 10
+        An int means that many bins of equal width on [0, 1].
+    moments : bool, default True
+        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not, and a pass without
+        them is faster on a GPU.
+    sample_weight : tensor of shape (n,), optional
+        Frequency weights, on the same device: a weight of 2 counts the row twice, 0 leaves it out.
     kind : {'confidence', 'top-label', 'classwise'}, default 'confidence'
         'confidence': the largest probability of each row (the first one in case of a tie) against whether that class
         is correct. 'top-label': the same by predicted class. 'classwise': each column against the rest.
