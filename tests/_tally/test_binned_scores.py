@@ -164,7 +164,7 @@ def test_the_smoothness_sets_the_bins():
 
 @pytest.mark.parametrize("k", [True, 0, 1.0])
 def test_a_number_of_scores_that_is_none_is_refused(k):
-    with pytest.raises(tn.InputError, match="`k` must be a whole number ≥ 1 or None"):
+    with pytest.raises(tn.InputError, match="`k` must be a whole number ≥ 1; got"):
         tn.squared_ece([0, 1, 2], np.eye(3), k=k)
 
 

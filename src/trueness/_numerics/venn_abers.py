@@ -68,7 +68,9 @@ def venn_abers(score: Floats, diagram: Corners) -> Pair:
     W, E, unit = diagram
     with_event, without = _kernels.venn_abers(W, E, unit)
     first0, p0 = _without_event(W, E, unit, *without)
-    first1, p1 = _with_event(W, E, unit, *with_event)
+    first, left, right = with_event
+    # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
+    first1, p1 = first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
     # p0 takes a value at a known score, and p1 just above the score before it.
     edges0, p0 = score[first0], np.concatenate([[0.0], p0])
     edges1, p1 = np.nextafter(score[np.append(first1[1:], score.size) - 1], 2.0), np.append(p1, 1.0)
@@ -86,14 +88,8 @@ def _cumulative(parts: Numbers) -> Ints:
     return sums
 
 
-def _with_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
-    """The cells at which the fit takes a new value, and these values."""
-    # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
-    return first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
-
-
 def _without_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
-    """The same from the mirror image, in which runs of cells begin where they end here."""
+    """The cells at which the fit takes a new value, and these values; in the mirror, runs begin where they end here."""
     m = W.size - 1
     left, right = m - right[::-1], m - left[::-1]
     values = np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
+from trueness._input.arguments import checked_whole
 from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
@@ -69,11 +70,7 @@ class BinnedScores:
 
 def checked_k(k: int | None) -> int:
     """The number of largest scores to look at; 1 by default."""
-    if k is None:
-        return 1
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError("k", "must be a whole number ≥ 1 or None", f"got {k!r}")
-    return int(k)
+    return 1 if k is None else checked_whole(k, "k")
 
 
 def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0) -> int:

@@ -16,17 +16,14 @@ from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
 
 class Read(NamedTuple):
-    """The same rows of all models."""
+    """The same rows of all models; fields as of `Evidence`."""
 
     samples: dict[str, Sample]
     kind: Kind
     """The view of a matrix: that of the options, or else the usual one."""
     cluster: Ints | None
-    """The cluster of each row, numbered from 0."""
     kept: Ints | None
-    """The place of each row in the input; None if rows with missing values are an error."""
     dropped: int
-    """Rows dropped because a value was missing."""
 
 
 def read_models(

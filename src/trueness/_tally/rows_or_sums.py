@@ -322,14 +322,11 @@ def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True
         check_class_bins(rule.n_requested, sample.p.shape[1])
     if kind == "classwise" and sample.w is None and isinstance(rule, EqualWidth) and not moments:
         return Binned(kind, class_bins(sample, rule), sample.classes)
-    parts = _parts(
-        sample,
-        kind,
-        lambda part: bins_of_rows(part, rule, moments=moments),
-        lambda: Bins.empty(edges_of(rule)),
-        piece,
-    )
-    return Binned(*parts)
+
+    def make(part: Sample) -> Bins:
+        return bins_of_rows(part, rule, moments=moments)
+
+    return Binned(*_parts(sample, kind, make, lambda: Bins.empty(edges_of(rule)), piece))
 
 
 def _parts(
