@@ -131,6 +131,7 @@ def test_no_intervals_leaves_out_the_panel_and_keeps_the_verdict(call):
     assert bare["models"][0]["summary"]["auc"] is None
 
 
+@pytest.mark.slow
 def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
     rng = np.random.default_rng(5)
     months = []

@@ -67,7 +67,7 @@ def test_measures_of_a_sketch_are_near_those_of_the_rows(call, grouped, tmp_path
         line["measure"]: line
         for line in csv.DictReader(io.StringIO(call("measure", "--no-intervals", "x.csv", "--format", "csv").stdout))
     }
-    assert [key for _, key in found] == list(rows)
+    assert [key for _, key in found if key not in ("ks", "kuiper")] == list(rows)
     for key in ("ece", "ace", "mce", "brier", "log_loss", "brier_miscalibration", "observed_expected"):
         assert float(found["", key]) == pytest.approx(float(rows[key]["p"]), abs=5e-3)
     assert "From a sketch: rows count at the mean score" in call("measure", "--no-intervals", "x.tally").stdout
@@ -79,7 +79,7 @@ def test_measures_of_distinct_scores_are_those_of_the_rows(call, grouped, tmp_pa
     assert call("tally", "x.csv", *more, "--bins", "distinct", "-o", "x.tally").exit_code == 0
     asked = ("--no-intervals", "--format", "csv")
     rows, sums = (measured(call("measure", *which, *asked)) for which in (["x.csv", *more], ["x.tally"]))
-    assert {key: value for key, value in sums.items() if not more or key[0]} == rows
+    assert {key: sums[key] for key in rows} == rows
 
 
 def test_bins_say_what_they_cannot(call, grouped, tmp_path):

@@ -224,7 +224,7 @@ def measure_sums(
         with reword_messages(wording()) as warned:
             one = measure_views(model, views, own, stored=True)
         warning(*warned, about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])))
-        quantities = _quantities(own, views, weight is not None)
+        quantities = _quantities(own, views, weight is not None, stored=True)
         described = _described(quantities, [one], own, about, notes, binned=isinstance(sums, Binned))
         results.append((group, described))
     return results
@@ -241,7 +241,7 @@ def measure_views(
     """Every measure of one model, by the views of its rows or sums; of `stored` sums, those that they give."""
     whole = views["classwise"] if "classwise" in views else next(iter(views.values()))
     matrix = whole.view != "binary"
-    quantities = tuple(_quantities(options, views, weighted=True))
+    quantities = tuple(_quantities(options, views, weighted=True, stored=stored))
     values, reasons = _counts(whole), dict[str, str]()
     for q in quantities:
         if q.ask is None:
@@ -281,13 +281,15 @@ def _value(q: Quantity, evidence: Evidence) -> float:
     return value_of(q.ask, evidence)
 
 
-def _quantities(options: Options, views: Collection[str], weighted: bool) -> Iterator[Quantity]:
+def _quantities(
+    options: Options, views: Collection[str], weighted: bool, *, stored: bool = False
+) -> Iterator[Quantity]:
     """The lines for a vector of scores, or for some views of a matrix."""
     yield Quantity("n", "rows", "of positive weight" if weighted else "")
     if weighted:
         yield Quantity("weight", "weight", "in total", "number")
     if "binary" in views:
-        yield from (Quantity.of(one, options) for one in shown_measures("rows"))
+        yield from (Quantity.of(one, options) for one in shown_measures("rows", *(["sums"] if stored else [])))
         yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
         yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
         return
@@ -305,9 +307,9 @@ def _quantities(options: Options, views: Collection[str], weighted: bool) -> Ite
     yield from (Quantity.of(one, options, all_classes).named(words) for one in shown_measures("classes"))
 
 
-def shown_measures(where: str) -> Iterator[Measure]:
-    """The measures that the catalogue lists somewhere."""
-    return (one for one in MEASURES.values() if where in one.shown.split())
+def shown_measures(*where: str) -> Iterator[Measure]:
+    """The measures that the catalogue lists in one of these places."""
+    return (one for one in MEASURES.values() if not {*where}.isdisjoint(one.shown.split()))
 
 
 def _estimates(

@@ -68,8 +68,8 @@ class Measure(NamedTuple):
     short: str = ""
     """Its name where room is scarce."""
     shown: str = ""
-    """Where it is listed: by `trueness measure` for 'rows', each view of a 'matrix', all 'classes' of a matrix; in the
-    'errors', 'line', 'curve' or 'scores' of a report."""
+    """Where it is listed: by `trueness measure` for 'rows', each view of a 'matrix', all 'classes' of a matrix, only
+    for stored 'sums'; in the 'errors', 'line', 'curve' or 'scores' of a report."""
 
     def asked(self, rule: BinRule) -> "str | partial[float]":
         """The measure in bins of a rule, or in as many of equal mass, as `estimates_of` takes it."""
@@ -145,10 +145,10 @@ _TABLE = (
             of.smooth_ece, biased, "pooled", shown="rows matrix errors"),
     Measure("ks", "KS distance", "Largest |mean of label − score| over all scores up to one.",
             "largest gap of cumulative sums", "cumulative gap",
-            _distance("ks"), biased, "pooled", view="confidence", shown="rows"),
+            _distance("ks"), biased, "pooled", view="confidence", shown="sums"),
     Measure("kuiper", "Kuiper distance", "Largest |mean of label − score| over all ranges of scores.",
             "largest gap of any range of scores", "gap of a range",
-            _distance("kuiper"), biased, "pooled", view="confidence", shown="rows"),
+            _distance("kuiper"), biased, "pooled", view="confidence", shown="sums"),
     Measure("brier", "Brier score", "Mean of (score − label)².", "mean squared error", "squared error",
             of.brier, loss_limits("brier"), scores=False, shown="rows classes scores"),
     # Not pooled: pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 % too low
