@@ -59,7 +59,7 @@ def test_files_are_looks_and_count_once(call, days, tmp_path):
 def test_a_column_of_dates_and_segments(call, days, tmp_path):
     result = call("watch", "s.json", "all.parquet", *COLUMNS, "--time", "day", "--by", "region")
     assert result.exit_code == 1
-    assert "  north: since 2025-01-0" in result.stdout
+    assert "  north, since 2025-01-0" in result.stdout
     state = tn.Watch.load(tmp_path / "s.json")
     assert state.alarms == ("north",)
     assert state.evidence == pytest.approx(expected(days, by=True).evidence, rel=1e-2)

@@ -171,5 +171,5 @@ def _printed(watch: "tn.Watch", form: str) -> str:
     lines = [str(watch)]
     for one in watch.watched:
         if one.listed:
-            lines.append(f"  {one.segment}: since {one.since}, {one.direction} (evidence {one.evidence:.2g}).")
+            lines.append(f"  {one}.")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,6 @@
 """What follows for decisions: a certified threshold, risk against coverage."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from trueness._text.numbers import count, level_percent, number, percentage
 from trueness.results._estimate import Estimate
@@ -18,24 +17,28 @@ class AcceptThreshold(Record):
     coverage: float
     """Share of the rows that are accepted."""
     coverage_low: float
+    """Lower limit of that share."""
     coverage_high: float
-    """Limits of that share."""
+    """Upper limit."""
     certified: bool
     """Whether the promise holds for new rows with confidence `level`."""
     observed: float
     """Share that was right among the accepted; for the recall, share of the events that were kept."""
     accepted: int
+    """Rows that are accepted."""
     n: int
+    """Rows in all."""
     accuracy: float
     """The share that was demanded."""
     level: float
+    """Confidence of the promise."""
     criterion: str
+    """'accuracy', 'precision' or 'recall'."""
     rows_needed: int | None = None
     """If nothing is certified: rows with which it would be if the rates stay; None if more rows would not help."""
 
     def __str__(self) -> str:
-        what = {"accuracy": "accuracy", "precision": "precision", "recall": "recall"}[self.criterion]
-        goal, level = f"{what} at least {level_percent(self.accuracy)}", level_percent(self.level)
+        goal, level = f"{self.criterion} at least {level_percent(self.accuracy)}", level_percent(self.level)
         if not self.certified:
             more = "more rows would not help"
             if self.rows_needed is not None:
@@ -50,7 +53,7 @@ class AcceptThreshold(Record):
 class RiskCoverage(Record):
     """The share of errors among the most confident rows, against their share of all rows."""
 
-    _columns: ClassVar[tuple[str, ...]] = ("threshold", "coverage", "risk")
+    _columns = ("threshold", "coverage", "risk")
 
     threshold: Floats
     """Accept confidences of at least this, from the highest down."""

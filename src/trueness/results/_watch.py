@@ -63,6 +63,10 @@ class WatchHistory(Record):
     slope_high: Floats
     """Upper limit."""
 
+    def __str__(self) -> str:
+        span = f", {self.position[0]} to {self.position[-1]}, evidence {self.evidence[-1]:.3g}" if self.position else ""
+        return f"{len(self.position):,} looks{span}"
+
 
 @dataclass(frozen=True)
 class WatchedSegment(Record):
@@ -86,6 +90,10 @@ class WatchedSegment(Record):
     """The error in words; '' without evidence."""
     listed: bool
     """Whether it is one of the alarms."""
+
+    def __str__(self) -> str:
+        error = f", since {self.since}: {self.direction}" if self.direction else ""
+        return f"{self.segment or 'all rows'}{error} (evidence {self.evidence:.2g}, n = {self.n:,})"
 
 
 _METRICS = {
