@@ -152,20 +152,11 @@ class _Gaps(NamedTuple):
         return float(self.share @ (rate * (1 - rate)))
 
 
-class Partitions(NamedTuple):
-    """The default cells of the interval; they do not depend on the labels."""
-
-    coarse: BinRule
-    fine: BinRule
-    exact: BinRule
-    """Cells of equal mass, for exact limits."""
-
-    @classmethod
-    def of(cls, cells: Cells, n: float) -> "Partitions":
-        """n^0.4 and n^0.65 cells of equal mass, both cut at n^0.4 edges too; one cell per score if they are few."""
-        coarse = default_rule(cells, n)
-        exact = EqualMass(coarse.mass) if isinstance(coarse, MassAndWidth) else coarse
-        return cls(coarse, default_rule(cells, n, _FINE), exact)
+def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
+    """The default cells of estimate and lower end, of the upper end and, of equal mass, of exact limits."""
+    coarse = default_rule(cells, n)
+    exact = EqualMass(coarse.mass) if isinstance(coarse, MassAndWidth) else coarse
+    return coarse, default_rule(cells, n, _FINE), exact
 
 
 def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> ScoreSet:
@@ -197,23 +188,24 @@ class DefaultParts(NamedTuple):
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
         """For independent rows."""
-        rules = Partitions.of(cells, float(cells.totals.weight))
-        (coarse, scores), (fine, _) = _independent_part(cells, rules.coarse), _independent_part(cells, rules.fine)
-        rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, rules.exact)
-        n, shared = int(cells.totals.weight), not isinstance(rules.fine, Distinct)
+        n = int(cells.totals.weight)
+        few, many, exact = partitions(cells, n)
+        (coarse, scores), (fine, _) = _independent_part(cells, few), _independent_part(cells, many)
+        rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, exact)
+        shared = not isinstance(many, Distinct)
         return cls(cells, coarse, fine, first, scores.bins, n, rejected, shared=shared)
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
         """For rows in clusters or with importance weights; and the residuals in coarse cells."""
         cells = rows.cells
-        rules = Partitions.of(cells, rows.n)
-        coarse, fine = residuals_in(rows, rules.coarse), residuals_in(rows, rules.fine, check=False)
-        bins = bins_in_words(rules.coarse, coarse.first.size)
+        few, many, exact = partitions(cells, rows.n)
+        coarse, fine = residuals_in(rows, few), residuals_in(rows, many, check=False)
+        bins = bins_in_words(few, coarse.first.size)
         parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
         effective = effective_number(rows.cluster, rows.weight)
         mean = 1.0 if rows.weight is None else float(rows.weight.mean())
-        first, shared = bin_starts(cells, rules.exact), not isinstance(rules.fine, Distinct)
+        first, shared = bin_starts(cells, exact), not isinstance(many, Distinct)
         found = cls(cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean, shared=shared)
         return found, coarse
 

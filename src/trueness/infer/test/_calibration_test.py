@@ -21,7 +21,7 @@ from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
 from trueness.infer.test._cumulative import ks, kuiper
 from trueness.infer.test._method import Entries, Options, Outcome, Test, require_counts, significance
 from trueness.infer.test._omnibus import omnibus
-from trueness.infer.test._omnibus_matrix import joint_outcome, matrix_outcome, parts_test
+from trueness.infer.test._omnibus_matrix import matrix_outcome, parts_outcome
 from trueness.infer.test._omnibus_statistics import entries_of_equal_weights, entries_of_rows, have_equal_weights
 from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, pair_test, t_cal
 from trueness.results import Significance
@@ -331,7 +331,7 @@ def _parts_significance(tally: Tally, options: Options) -> Significance:
     parts = [require_counts(part, "`kind='top-label'`") for part in tally.parts]
     if not any(part.size for part in parts):
         raise InputError("", "A test needs rows", "there are none")
-    outcome = joint_outcome(parts_test(parts, tally.classes or (), draws, options.rng), "predicted classes")
+    outcome = parts_outcome(parts, tally.classes or (), draws, options.rng)
     return _joint_significance(outcome, int(tally.weight))
 
 

@@ -2,11 +2,7 @@
 
 One class is drawn per row and set of labels, so the columns of a row keep their dependence. Each column is a binary
 problem with its own cells and the statistics of :mod:`trueness.infer.test._omnibus_statistics`, all functions of the
-events in its cells; class-wise, the largest score is one more column. The p-values of all statistics of all columns are
-ranks among the same draws, and are combined as for one column: the level is exact.
-
-Time and memory are bounded: at most 20,000 cells in all columns, at least 8 for each, and 999 draws unless this makes
-more than 2·10⁸ classes, or 4·10⁷ statistics, to draw; then fewer, but at least 199.
+events in its cells. :func:`trueness.calibration_test` says how they are combined, and how time and memory are bounded.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -59,18 +55,7 @@ class Problem(NamedTuple):
         return np.asarray(2 * both)
 
 
-class JointTest(NamedTuple):
-    """The outcome for several problems on the same draws."""
-
-    pvalue: float
-    alone: dict[str, float]
-    """The p-value of each problem."""
-    strongest: str
-    too_good: float
-    draws: int
-
-
-def joint_test(problems: Sequence[Problem], draws: int) -> JointTest:
+def joint_outcome(problems: Sequence[Problem], draws: int, what: str) -> Outcome:
     """The p-value of all problems together, and that of each.
 
     Two statistics are combined: the sum over problems of their own combinations, and their largest deviance.
@@ -87,30 +72,27 @@ def joint_test(problems: Sequence[Problem], draws: int) -> JointTest:
         statistic = NAMES[int(strength[:, 0].argmax())]
         leaders.append((alone[problem.name], -float(deviance[0]), f"{problem.name}, {WORDS[statistic]}"))
     pvalue = float(combined_pvalues(np.array([total, largest]), np.ones(2))[1][0])
-    return JointTest(pvalue, alone, min(leaders)[2], float(ranks(-lower)[0]), draws)
-
-
-def joint_outcome(result: JointTest, what: str) -> Outcome:
-    """The outcome with its details in words."""
-    smallest = min(result.alone.values())
+    smallest, _, strongest = min(leaders)
     words = (
-        f"Rows are independent; the level is exact at any n: {result.draws:,} sets of labels were drawn from the "
-        f"scores, for all {len(result.alone):,} {what} together."
+        f"Rows are independent; the level is exact at any n: {draws:,} sets of labels were drawn from the scores, for "
+        f"all {len(alone):,} {what} together.{strongest_in_words(strongest, smallest, 'for it alone')}"
     )
-    words += strongest_in_words(result.strongest, smallest, "for it alone")
-    strongest = result.strongest if smallest < SOME else ""
-    details = {"alone": result.alone, "strongest": strongest, "too_good": result.too_good}
-    return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
+    details = {
+        "alone": alone,
+        "strongest": strongest if smallest < SOME else "",
+        "too_good": float(ranks(-lower)[0]),
+    }
+    return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
 
 
-def parts_test(parts: Sequence[Cells], names: Sequence[Hashable], draws: int, rng: np.random.Generator) -> JointTest:
+def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], draws: int, rng: np.random.Generator) -> Outcome:
     """The test of several problems that share no row."""
     problems = []
     for cells, name in zip(parts, names, strict=True):
         if cells.size:
             statistics = Statistics(cells)
             problems.append(_problem(_class_name(name), statistics, statistics.observed_and_drawn(draws, rng)))
-    return joint_test(problems, draws)
+    return joint_outcome(problems, draws, "predicted classes")
 
 
 def _class_name(name: Any) -> str:
@@ -165,8 +147,7 @@ def matrix_outcome(
         return Outcome(0.0, 0.0, impossible_in_words(impossible, None), details=details)
     p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
     matrix = Matrix(p, y, tuple(map(_class_name, names))) if k is None else largest_of(p, y, k)
-    what = "problems (each class, and the largest score)" if k is None else "scores"
-    outcome = joint_outcome(matrix_test(matrix, draws, rng, largest=k is None), what)
+    outcome = matrix_test(matrix, draws, rng, largest=k is None)
     if not contradicted:
         return outcome
     words = impossible_in_words(impossible, rounded_to)
@@ -174,7 +155,7 @@ def matrix_outcome(
     return outcome._replace(assumptions=f"{words} {outcome.assumptions}", details=details)
 
 
-def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, largest: bool) -> JointTest:
+def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, largest: bool) -> Outcome:
     """The test of the columns of a matrix; with `largest`, of the largest score of each row too."""
     columns = [_Column(matrix.p[:, j], matrix.y == j, len(matrix.names)) for j in range(len(matrix.names))]
     names, top = list(matrix.names), matrix.p.argmax(axis=1)
@@ -193,7 +174,8 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
         for name, values, column in zip(names, batches, columns, strict=True)
         if column.varies
     ]
-    return joint_test(problems, draws)
+    what = "problems (each class, and the largest score)" if largest else "scores"
+    return joint_outcome(problems, draws, what)
 
 
 def affordable_draws(rows: int, columns: int) -> int:
