@@ -363,5 +363,5 @@ def test_unequal_weights_of_one_score_are_refused_with_a_way_out(form):
     days = {
         name: FORMS[form]([0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7], sample_weight=[1, 1.5, 0.5, 1]) for name in ("mon", "tue")
     }
-    with pytest.raises(tn.InputError, match=r"must be equal for all rows of a score.*use `calibration_test` with"):
+    with pytest.raises(tn.InputError, match=r"must be equal for all rows of a score.*Pass the rows"):
         tn.calibration_series(days, seed=0, progress=False)

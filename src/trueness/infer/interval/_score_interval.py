@@ -212,9 +212,7 @@ class DefaultParts(NamedTuple):
     def shown_by_ties(self, alpha: float) -> float:
         """A lower limit for the squared error, from rows that share their score with others: any error may have it."""
         tied = self.cells.weight > 1
-        cells = Cells(
-            *(part[tied] for part in (self.cells.score, self.cells.count, self.cells.weight, self.cells.events))
-        )
+        cells = Cells(**{name: column[tied] for name, column in self.cells.columns().items()})
         return _independent_part(cells, Distinct())[0].ends(2 * alpha)[0] if cells.size else 0.0
 
     def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:

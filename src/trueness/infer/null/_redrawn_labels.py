@@ -21,7 +21,7 @@ from trueness._tally.multiclass import View, parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.test._method import Options, Outcome, require_counts, squared_weights
+from trueness.infer.test._method import Options, Outcome, entries_of_equal_weights, require_counts, squared_weights
 from trueness.typing import Floats, Ints, Numbers
 
 Hits: TypeAlias = list[NDArray[Any]]
@@ -310,14 +310,8 @@ def _draw_by_equal_weight(cells: Cells) -> _DrawCells:
     """One label per row; all rows of a cell must have the same weight, since the sums do not separate them."""
     if cells.squares is None:
         return _draw_by_cell(cells)
-    if not np.allclose(cells.count * cells.squares, cells.weight.astype(np.float64) ** 2, rtol=1e-9, atol=0):
-        raise InputError(
-            "y_prob",
-            "must have equal weights at each score if it is a Tally",
-            "rows of one score have different weights",
-            remedy="Pass the rows.",
-        )
-    each: Numbers = cells.weight // cells.count if cells.whole else cells.weight / cells.count
+    each: Numbers = entries_of_equal_weights(cells).weight
+    each = each.astype(np.int64) if cells.whole else each
     events_of = _binomial(cells.score, cells.count)
 
     def draw(rng: _Generator) -> Cells:

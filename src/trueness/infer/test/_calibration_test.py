@@ -19,10 +19,19 @@ from trueness.infer.interval._analytic import analytic
 from trueness.infer.test._classical_tests import cox, hosmer_lemeshow, spiegelhalter
 from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
 from trueness.infer.test._cumulative import ks, kuiper
-from trueness.infer.test._method import Entries, Options, Outcome, Test, require_counts, significance
+from trueness.infer.test._method import (
+    Entries,
+    Options,
+    Outcome,
+    Test,
+    entries_of_equal_weights,
+    have_equal_weights,
+    require_counts,
+    significance,
+)
 from trueness.infer.test._omnibus import omnibus
 from trueness.infer.test._omnibus_matrix import matrix_outcome, parts_outcome
-from trueness.infer.test._omnibus_statistics import entries_of_equal_weights, entries_of_rows, have_equal_weights
+from trueness.infer.test._omnibus_statistics import entries_of_rows
 from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, pair_test, t_cal
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions

@@ -144,10 +144,16 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     accurate = bool((cells.whole and enough.all()) or np.isinf(value))
     if not options.fitted:
         options = with_draws(cells, options, accurate=accurate)
+    elif require_counts(cells, "`fitted=True`") and used < 3:
+        demand, remedy = (
+            "leaves g − 2 degrees of freedom and needs g ≥ 3 groups",
+            "Use more `bins`, or rows not used to fit.",
+        )
+        raise InputError("fitted", demand, f"there are {used}", remedy=remedy)
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
         return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
-    freedom = _freedom(used, options.fitted, cells)
+    freedom = used - 2 if options.fitted else used
     fitted = "were used to fit a logistic model with intercept" if options.fitted else "were not used to fit the model"
     few = int((~enough).sum())
     several = f"{few} of {used} groups have few" if few else "Every group that counts has several"
@@ -156,17 +162,3 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
         f"{groups}{caveat(accurate=accurate)}"
     )
     return Outcome(float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions)
-
-
-def _freedom(groups: int, fitted: bool, cells: Cells) -> int:
-    if not fitted:
-        return groups
-    require_counts(cells, "`fitted=True`")
-    if groups < 3:
-        raise InputError(
-            "fitted",
-            "leaves g − 2 degrees of freedom and needs g ≥ 3 groups",
-            f"there are {groups}",
-            remedy="Increase it with `bins=EqualMass(10)`, or test on rows that were not used to fit.",
-        )
-    return groups - 2

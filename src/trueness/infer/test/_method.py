@@ -24,6 +24,27 @@ class Entries(NamedTuple):
     """Rows with label 1."""
 
 
+def have_equal_weights(cells: Cells) -> bool:
+    """Whether all rows of a score have the same weight."""
+    w = cells.weight.astype(np.float64)
+    return cells.squares is None or np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0)
+
+
+def entries_of_equal_weights(cells: Cells) -> Entries:
+    """Entries of cells with other weights, if all rows of a score have the same."""
+    assert cells.squares is not None
+    w = cells.weight.astype(np.float64)
+    if not have_equal_weights(cells):
+        raise InputError(
+            "sample_weight",
+            "must be equal for all rows of a score if only their sums are there",
+            "rows of one score have different weights",
+            remedy="Pass the rows.",
+        )
+    each = w / cells.count
+    return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
+
+
 class Options(NamedTuple):
     """The checked options of a test; None where the default applies."""
 

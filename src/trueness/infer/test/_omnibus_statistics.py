@@ -28,7 +28,6 @@ from scipy.special import ndtri
 from trueness._tally.binned_scores import BinnedScores, bin_starts, near_ties
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, Distinct, EqualMass, EqualWidth, MassAndWidth
-from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import label_batches
 from trueness.infer.test._method import Entries, require_counts
 from trueness.typing import Floats, Ints
@@ -94,28 +93,6 @@ def entries_of_cells(cells: Cells) -> Entries:
     """One entry per distinct score; weights are counts."""
     count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
     return Entries(cells.score, count, np.ones(cells.size), hits)
-
-
-def have_equal_weights(cells: Cells) -> bool:
-    """Whether all rows of a score have the same weight."""
-    w = cells.weight.astype(np.float64)
-    return cells.squares is None or np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0)
-
-
-def entries_of_equal_weights(cells: Cells) -> Entries:
-    """Entries of cells with other weights, if all rows of a score have the same."""
-    assert cells.squares is not None
-    w = cells.weight.astype(np.float64)
-    if not have_equal_weights(cells):
-        raise InputError(
-            "sample_weight",
-            "must be equal for all rows of a score if only their sums are there",
-            "rows of one score have different weights",
-            remedy="Pass the rows, or use `calibration_test` with `method='ks'`, 'kuiper', 'spiegelhalter', 'cox' or "
-            "'hosmer-lemeshow'.",
-        )
-    each = w / cells.count
-    return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
 
 
 def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
