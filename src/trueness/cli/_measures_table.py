@@ -118,7 +118,7 @@ def groups_table(results: Sequence[tuple[Group, Measurements]]) -> Table:
         base = _VIEW.sub("", q.key)
         optional = base not in _ALWAYS
         name = "O/E" if base == "observed_expected" else q.name
-        titles = {"": name, " interval": f"{level_percent(first.level or 0)} interval", " floor": f"{name} floor"}
+        titles = {"": name, " interval": f"{level_percent(first.level or 0)} interval", " floor": "floor"}
         columns += [Column(q.key + end, title, "number", optional=optional) for end, title in titles.items()]
         texts = _texts(q, [model.values.get(q.key, math.nan) for model in models])
         for row, model in zip(rows, models, strict=True):
