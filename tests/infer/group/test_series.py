@@ -75,7 +75,7 @@ def test_the_numbers_of_a_day_are_those_of_the_public_functions():
     assert (found.adjusted_pvalue[0], found.change_pvalue) == (found.pvalue[0], None)
     floor = tn.noise_floor(tn.ece, t, seed=8)
     assert abs(found.floor[0] - floor.mean) < 4 * floor.std * np.sqrt(2 / 999)
-    assert found.floor_high[0] == pytest.approx(np.quantile(floor.draws, 0.95), rel=0.05)
+    assert found.floor_high[0] == pytest.approx(np.quantile(floor.draws, 0.95), rel=0.08)  # two sets of 999 draws
     assert found.score[0] == pytest.approx(p.mean())
     assert found.rate[0] == y.mean()
     assert found.rows()[0]["name"] == "a"
@@ -275,7 +275,7 @@ def test_means_and_floors_of_classes_are_weighted_as_the_measure_weighs_them(kin
         assert found.floor_high[0] == pytest.approx(np.mean([np.quantile(one.draws, 0.95) for one in parts]), rel=0.05)
         assert (found.score[0], found.rate[0]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     else:
-        assert found.floor_high[0] == pytest.approx(np.quantile(floor.draws, 0.95), rel=0.05)
+        assert found.floor_high[0] == pytest.approx(np.quantile(floor.draws, 0.95), rel=0.08)  # two sets of 999 draws
         assert found.score[0] == pytest.approx(P.max(axis=1).mean())
         assert found.rate[0] == pytest.approx((P.argmax(axis=1) == y).mean())
     each = [tn.calibration_test(type(tally)("binary", (part,)), resamples=99, seed=0).pvalue for part in tally.parts]
