@@ -40,11 +40,6 @@ class _Question(NamedTuple):
         return partial(self.measure.function, **self.options)
 
     @property
-    def several(self) -> bool:
-        """Whether several scores of a row are asked about together, which sums per score do not keep."""
-        return self.options.get("k") not in (None, 1)
-
-    @property
     def bins(self) -> str:
         """The rule of the bins, if it can be chosen."""
         if not self.measure.bins:
@@ -150,7 +145,8 @@ def estimate(
     if method == "bootstrap":
         question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
     level, view = checked_level(level), question.measure.view
-    keep: TwoColumns = "keep" if question.several or question.measure.key == "accuracy" else "binary"
+    several = question.options.get("k") not in (None, 1)  # scores of a row together, which sums do not keep
+    keep: TwoColumns = "keep" if several or question.measure.key == "accuracy" else "binary"
     weight_type = "auto" if y_prob is None else question.options.get("weight_type", "auto")
     settings: Any = {"two_columns": keep, "cluster": cluster, "weight_type": weight_type}
     evidence = Evidence.of(y_true, y_prob, rows, kind=view, **settings)

@@ -29,7 +29,6 @@ _FEW, _MOST_POOLED = 30, 2_000
 # Doublings of the step in search of a profile limit.
 _DOUBLINGS = 40
 
-
 _Ends: TypeAlias = tuple[float, float]
 
 
