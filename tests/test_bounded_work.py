@@ -70,6 +70,8 @@ REFUSED = {
         lambda: tn.validate(LogisticRegression(), MATRIX * 2, [0, 1, 1, 0, 1, 0], n_jobs=10**5),
     ],
 }
+
+
 def watched(**options):
     watch = tn.Watch()
     watch.update(tn.tally(Y, P), **options)

@@ -54,6 +54,7 @@ from trueness.infer import estimate as estimate
 from trueness.infer import gate as gate
 from trueness.infer import grade_table as grade_table
 from trueness.infer import monotone_band as monotone_band
+from trueness.infer import net_benefit as net_benefit
 from trueness.infer import noise_floor as noise_floor
 from trueness.infer import panel as panel
 from trueness.infer import prior_shift as prior_shift

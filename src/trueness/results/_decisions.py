@@ -1,6 +1,7 @@
 """What follows for decisions: a certified threshold, risk against coverage."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from trueness._text.numbers import count, level_percent, number, percentage
 from trueness.results._estimate import Estimate
@@ -68,3 +69,71 @@ class RiskCoverage(Record):
 
     def __str__(self) -> str:
         return f"{self.aurc}; {number(self.excess)} above the ideal order"
+
+
+@dataclass(frozen=True)
+class NetBenefit(Record):
+    """The net benefit of decisions at each threshold: arrays, or arrays by model."""
+
+    _columns = (
+        *("threshold", "value", "low", "high", "band_low", "band_high"),
+        *("gain", "gain_low", "gain_high", "treat_all"),
+    )
+
+    threshold: Floats
+    """Rows with scores of at least this are treated."""
+    value: Floats | dict[str, Floats]
+    """Net benefit."""
+    low: Floats | dict[str, Floats]
+    """Lower limit at one threshold."""
+    high: Floats | dict[str, Floats]
+    """Upper limit at one threshold."""
+    band_low: Floats | dict[str, Floats]
+    """Lower end of a band for all thresholds together; nan where too few rows are accepted."""
+    band_high: Floats | dict[str, Floats]
+    """Upper end of that band."""
+    gain: Floats | dict[str, Floats]
+    """Net benefit beyond that of treating all."""
+    gain_low: Floats | dict[str, Floats]
+    """Lower limit of the gain."""
+    gain_high: Floats | dict[str, Floats]
+    """Upper limit of the gain."""
+    treat_all: Floats
+    """Net benefit of treating all; that of treating none is 0."""
+    differences: dict[tuple[str, str], Floats]
+    """For two models: the difference of the first and the second, with its lower and its upper limit."""
+    level: float
+    """Confidence level."""
+    n: int
+    """Rows."""
+    prevalence: float
+    """Share of events, as observed or as stated."""
+
+    @property
+    def avoided(self) -> Floats | dict[str, Floats]:
+        """Interventions avoided per row without a missed event more: the gain, divided by the odds of the threshold."""
+        factor = (1 - self.threshold) / self.threshold
+        if isinstance(self.gain, dict):
+            return {name: gain * factor for name, gain in self.gain.items()}
+        return self.gain * factor
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A line per threshold, and per model if there are several."""
+        models = list(self.value) if isinstance(self.value, dict) else [""]
+        found: dict[str, list[Any]] = {"model": [m for m in models for _ in self.threshold]} if models != [""] else {}
+        found["threshold"] = self.threshold.tolist() * len(models)
+        for name in self._columns[1:-1]:
+            values = getattr(self, name)
+            found[name] = [v for m in models for v in (values[m] if isinstance(values, dict) else values).tolist()]
+        return found | {"treat_all": self.treat_all.tolist() * len(models)}
+
+    def __str__(self) -> str:
+        values = self.value if isinstance(self.value, dict) else {"": self.value}
+        gains = self.gain_low if isinstance(self.gain_low, dict) else {"": self.gain_low}
+        lows = self.low if isinstance(self.low, dict) else {"": self.low}
+        lines = []
+        for name in values:
+            useful = self.threshold[(gains[name] > 0) & (lows[name] > 0)]
+            where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
+            lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
+        return "; ".join(lines) + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"

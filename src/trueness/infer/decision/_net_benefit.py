@@ -1,0 +1,265 @@
+"""`net_benefit`: what decisions by a score are worth at each threshold, with limits."""
+
+import math
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from scipy.special import stdtrit
+
+from trueness._input.arguments import checked_fraction
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
+from trueness.results import NetBenefit
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+
+_FEW = 10
+"""With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band ends."""
+_DRAWS = 4000
+
+
+@takes_rows
+def net_benefit(
+    y_true: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    *,
+    thresholds: ArrayLike | None = None,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    prevalence: float | None = None,
+    **rows: Unpack[RowOptions],
+) -> NetBenefit:
+    r"""Net benefit at each threshold: the decision curve, with limits.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`; one score per row, or a dict of the scores of several models. A tally replaces both, and so
+        do sums of bins whose edges are the thresholds.
+    thresholds : array-like, optional
+        Thresholds between 0 and 1, without them; a row is treated if its score is at least the threshold. By default
+        0.01, 0.02, …, 0.99.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like, optional
+        Rows of one cluster are not independent.
+    prevalence : float, optional
+        The share of events where decisions are made, if rows were sampled by their label (a case-control study).
+    **rows
+        As for :func:`ece`.
+
+    Returns
+    -------
+    NetBenefit
+        Value and limits by threshold (by model, if there are several), those of treating all, the gain over treating
+        all, a band that holds for all thresholds together, and differences between models.
+
+    Notes
+    -----
+    The net benefit at threshold :math:`t` is :math:`(TP - FP \cdot t / (1 - t)) / n`: a mean over rows, and so are its
+    differences. Limits are Student's; where fewer than ten events, or ten rows without, are accepted, they join exact
+    binomial limits of both numbers. The simultaneous band multiplies the standard error by the quantile of the largest
+    of its correlated deviations, and ends (nan) where these numbers are few.
+
+    References
+    ----------
+    A. J. Vickers, E. B. Elkin, Decision curve analysis: a novel method for evaluating prediction models, Medical
+    Decision Making 26 (2006), 565-574.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> found = tn.net_benefit([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.6], thresholds=[0.3, 0.5])
+    >>> [round(float(x), 4) for x in found.value]
+    [0.3929, 0.0]
+    """
+    level = checked_fraction(level, "level")
+    rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
+    t = _checked_thresholds(thresholds)
+    if isinstance(y_prob, Mapping):
+        if not y_prob:
+            raise InputError("y_prob", "must hold at least one model", "the dict is empty")
+        models = Evidence.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
+    else:
+        models = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
+    for evidence in models.values():
+        evidence.require_one("net benefit")
+        if not evidence.whole:
+            raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+    found = {name: _curve(evidence, t, level, rate) for name, evidence in models.items()}
+    first = next(iter(models.values()))
+    several = "" not in found
+    joint: dict[str, Any] = {
+        field: {name: getattr(one, field) for name, one in found.items()} if several else getattr(found[""], field)
+        for field in _Curve._fields
+        if field != "treat_all"
+    }
+    differences = {
+        (a, b): _difference(models[a], models[b], t, level, rate) for a, b in combinations(found, 2) if several
+    }
+    return NetBenefit(
+        threshold=t,
+        treat_all=next(iter(found.values())).treat_all,
+        differences=differences,
+        level=level,
+        n=first.n,
+        prevalence=first.means[1] if rate is None else rate,
+        **joint,
+    )
+
+
+def _checked_thresholds(given: Any) -> Floats:
+    if given is None:
+        return np.arange(1, 100) / 100
+    try:
+        t = np.unique(np.asarray(given, dtype=np.float64).ravel())
+    except (TypeError, ValueError) as reason:
+        raise InputError("thresholds", "must be numbers between 0 and 1", str(reason)) from None
+    if not t.size or not ((t > 0) & (t < 1)).all():
+        raise InputError("thresholds", "must lie strictly between 0 and 1", f"got {np.asarray(given).ravel()[:5]}")
+    return t
+
+
+class _Curve(NamedTuple):
+    value: Floats
+    low: Floats
+    high: Floats
+    band_low: Floats
+    band_high: Floats
+    gain: Floats
+    gain_low: Floats
+    gain_high: Floats
+    treat_all: Floats
+
+
+def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> _Curve:
+    """The net benefit of one model."""
+    odds = t / (1 - t)
+    accepted, all_rows = _accepted(evidence, t)
+    a, b = _scales(all_rows, prevalence)
+    value = a * accepted[0] - b * odds * accepted[1]
+    treat_all = np.asarray(a * all_rows[0] - b * odds * all_rows[1])
+    missed = all_rows[:, np.newaxis] - accepted
+    gain = value - treat_all
+    if evidence.cluster is not None:
+        covariance = _clustered(evidence, t, a, b)
+        errors = np.sqrt(np.diag(covariance))
+        gain_error = np.sqrt(np.diag(_clustered(evidence, t, -a, -b, below=True)))
+        units = evidence.units
+    else:
+        covariance = _covariance(accepted, odds, a, b, all_rows, prevalence)
+        errors = np.sqrt(np.clip(np.diag(covariance), 0, None))
+        gain_error = np.sqrt(np.clip(np.diag(_covariance(missed, odds, a, b, all_rows, prevalence)), 0, None))
+        units = int(all_rows.sum())
+    reach = float(stdtrit(max(units - 1, 1), (1 + level) / 2))
+    low, high = _with_exact(value, reach * errors, accepted, all_rows, odds, a, b, level)
+    fewer = _with_exact(-gain, reach * gain_error, missed, all_rows, odds, a, b, level)
+    enough = (accepted >= _FEW).all(axis=0) & (errors > 0)
+    wide = np.full(t.size, math.nan)
+    if enough.any():
+        wide[enough] = _joint_quantile(covariance[np.ix_(enough, enough)], level, units) * errors[enough]
+    return _Curve(value, low, high, value - wide, value + wide, gain, -fewer[1], -fewer[0], treat_all)
+
+
+def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
+    """Events and other rows with scores of at least each threshold, and all of them."""
+    sums = evidence.sums
+    part: Any
+    if isinstance(sums, Binned):
+        (part,) = sums.parts
+        edges = part.edges
+        place = np.searchsorted(edges, t)
+        if (place >= edges.size).any() or (edges[place] != t).any():
+            off = t[(place >= edges.size) | (edges[np.minimum(place, edges.size - 1)] != t)][0]
+            raise InputError("thresholds", "must be edges of the bins", f"{off:g} is none")
+    else:
+        (part,) = evidence.cells_at_means
+        place = np.searchsorted(part.score, t)
+    events, others = (np.asarray(v, dtype=np.float64) for v in (part.events, part.weight - part.events))
+    reached = [np.concatenate([np.cumsum(v[::-1])[::-1], [0.0]]) for v in (events, others)]
+    return np.array([v[place] for v in reached]), np.array([events.sum(), others.sum()])
+
+
+def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
+    """What one accepted event and one accepted other row add."""
+    if prevalence is None:
+        return 1 / all_rows.sum(), 1 / all_rows.sum()
+    if (all_rows == 0).any():
+        raise InputError("y_true", "must have both labels for another prevalence", "there is one label")
+    return prevalence / all_rows[0], (1 - prevalence) / all_rows[1]
+
+
+def _covariance(count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None) -> Floats:
+    """Covariances of the values at all thresholds: rows beyond the farther threshold count at both."""
+    farther = np.minimum  # of two counts that both fall, or both rise, with the threshold
+    both = [farther(v[:, np.newaxis], v) for v in count]
+    products = np.outer(odds, odds)
+    events, others = a**2 * both[0], b**2 * products * both[1]
+    if prevalence is None:
+        value = a * count[0] - b * odds * count[1]
+        return np.asarray(events + others - np.outer(value, value) / all_rows.sum())
+    shares = [np.outer(v, v) / total for v, total in zip(count, all_rows, strict=True)]
+    return np.asarray(events - a**2 * shares[0] + others - b**2 * products * shares[1])
+
+
+def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool = False) -> Floats:
+    """The covariances from sums over clusters."""
+    rows = evidence.in_clusters
+    assert rows is not None
+    p, y = np.asarray(rows.p, np.float64), np.asarray(rows.top.y, np.float64)
+    units = int(rows.cluster.max()) + 1
+    sums = np.empty((t.size, units))
+    for i, threshold in enumerate(t):
+        taken = (p < threshold) if below else (p >= threshold)
+        sums[i] = np.bincount(rows.cluster, taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units)
+    sums -= sums.mean(axis=1, keepdims=True)
+    return np.asarray(sums @ sums.T * units / max(units - 1, 1))
+
+
+def _with_exact(
+    value: Floats, reach: Floats, count: Floats, all_rows: Floats, odds: Floats, a: float, b: float, level: float
+) -> tuple[Floats, Floats]:
+    """Value ± reach, joined with exact limits of both numbers where one of them is small."""
+    low, high = value - reach, value + reach
+    few = (count < _FEW).any(axis=0)
+    if few.any():
+        total = all_rows.sum()
+        ends = [clopper_pearson(v[few], np.full(few.sum(), total), (1 + level) / 2) for v in count]
+        (tp_low, tp_high), (fp_low, fp_high) = ((np.asarray(e) * total for e in pair) for pair in ends)
+        low[few] = np.minimum(low[few], a * tp_low - b * odds[few] * fp_high)
+        high[few] = np.maximum(high[few], a * tp_high - b * odds[few] * fp_low)
+    return low, high
+
+
+def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
+    """The quantile of the largest standardised deviation of correlated normal variables, widened as t is."""
+    error = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
+    root = vectors * np.sqrt(np.clip(values, 0, None))
+    draws = np.abs(np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T).max(axis=1)
+    tail = (1 + level) / 2
+    return float(np.quantile(draws, level) * stdtrit(max(units - 1, 1), tail) / stdtrit(1e9, tail))
+
+
+def _difference(one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None) -> Any:
+    """Value and limits of the first less the second, from the rows on which their decisions differ."""
+    first, second = one.expanded, two.expanded
+    y = np.asarray(first.sample.y, np.float64)
+    p, q = np.asarray(first.sample.p, np.float64), np.asarray(second.sample.p, np.float64)
+    a, b = _scales(np.array([y.sum(), (1 - y).sum()]), prevalence)
+    cluster: Ints = np.arange(y.size) if first.cluster is None else first.cluster
+    units = int(cluster.max()) + 1
+    value, error = np.empty(t.size), np.empty(t.size)
+    for i, threshold in enumerate(t):
+        change = (p >= threshold).astype(np.int8) - (q >= threshold)
+        rows = change * (a * y - b * (1 - y) * threshold / (1 - threshold))
+        sums = rows if first.cluster is None else np.bincount(cluster, rows, units)
+        value[i] = rows.sum()
+        error[i] = math.sqrt(float(((sums - sums.mean()) ** 2).sum()) * units / max(units - 1, 1))
+    reach = float(stdtrit(max(units - 1, 1), (1 + level) / 2)) * error
+    return np.stack([value, value - reach, value + reach])

@@ -1,0 +1,111 @@
+"""Net benefit by its definition, its limits by the rows, and their coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import trueness as tn
+
+T = np.array([0.1, 0.25, 0.5, 0.8])
+
+
+def rows(rng, n):
+    p = rng.beta(2, 3, n)
+    return (rng.uniform(size=n) < p).astype(int), p
+
+
+def by_row(y, p, t):
+    return np.where(p >= t, y - (1 - y) * t / (1 - t), 0.0)
+
+
+def test_values_and_limits_are_those_of_a_mean_of_rows():
+    y, p = rows(np.random.default_rng(1), 800)
+    found = tn.net_benefit(y, p, thresholds=T)
+    reach = stats.t.ppf(0.975, 799)
+    for i, t in enumerate(T[:3]):
+        u = by_row(y, p, t)
+        error = u.std() / math.sqrt(800)
+        assert found.value[i] == pytest.approx(u.mean(), abs=1e-14)
+        assert (found.low[i], found.high[i]) == pytest.approx((u.mean() - reach * error, u.mean() + reach * error))
+        gain = u - (y - (1 - y) * t / (1 - t))
+        error = gain.std() / math.sqrt(800)
+        assert found.gain[i] == pytest.approx(gain.mean(), abs=1e-14)
+        if min((p < t)[y == 1].sum(), (p < t)[y == 0].sum()) >= 10:
+            assert found.gain_high[i] == pytest.approx(gain.mean() + reach * error)
+        assert found.treat_all[i] == pytest.approx(y.mean() - (1 - y.mean()) * t / (1 - t))
+        assert found.avoided[i] == pytest.approx(found.gain[i] * (1 - t) / t)
+    assert (found.band_low[:3] < found.low[:3]).all()
+    assert found.prevalence == pytest.approx(y.mean())
+
+
+def test_few_accepted_rows_have_exact_limits_and_no_band():
+    y, p = [0] * 50 + [1] * 50, [0.2] * 97 + [0.9] * 3
+    found = tn.net_benefit(y, p, thresholds=[0.5])
+    assert math.isnan(found.band_low[0])
+    events = stats.beta.ppf([0.0125, 0.9875], [3, 4], [98, 97])
+    others = stats.beta.ppf(0.9875, 1, 100)
+    assert found.low[0] == pytest.approx(events[0] - others)
+    assert found.high[0] == pytest.approx(events[1])
+
+
+def test_sums_clusters_weights_and_another_prevalence():
+    rng = np.random.default_rng(2)
+    y, p = rows(rng, 300)
+    p = p.round(2)
+    found = tn.net_benefit(y, p, thresholds=T)
+    for sums in (tn.tally(y, p), tn.binned(y, p, bins=[0, *T, 1])):
+        assert tn.net_benefit(sums, thresholds=T).high == pytest.approx(found.high)
+    with pytest.raises(tn.InputError, match=r"`thresholds` must be edges of the bins; 0.15 is none"):
+        tn.net_benefit(tn.binned(y, p), thresholds=[0.1, 0.15])
+    w = rng.integers(1, 3, 300)
+    weighted = tn.net_benefit(y, p, thresholds=T, sample_weight=w)
+    assert weighted.low == pytest.approx(tn.net_benefit(np.repeat(y, w), np.repeat(p, w), thresholds=T).low)
+    pairs = tn.net_benefit(np.repeat(y, 2), np.repeat(p, 2), thresholds=T[:3], cluster=np.repeat(np.arange(300), 2))
+    assert pairs.value == pytest.approx(found.value[:3])
+    assert pairs.high == pytest.approx(found.high[:3], rel=0.01)
+    own = tn.net_benefit(y, p, thresholds=T, prevalence=float(y.mean()))
+    assert own.value == pytest.approx(found.value)
+    rare = tn.net_benefit(y, p, thresholds=[0.25], prevalence=0.1)
+    sensitivity, false = (p >= 0.25)[y == 1].mean(), (p >= 0.25)[y == 0].mean()
+    assert rare.value[0] == pytest.approx(0.1 * sensitivity - 0.9 * false / 3)
+    error = math.sqrt(0.01 * sensitivity * (1 - sensitivity) / y.sum() + 0.81 / 9 * false * (1 - false) / (1 - y).sum())
+    assert rare.high[0] - rare.value[0] == pytest.approx(stats.t.ppf(0.975, 299) * error)
+
+
+def test_models_are_compared_on_the_same_rows():
+    y, p = rows(np.random.default_rng(3), 400)
+    q = p**2
+    found = tn.net_benefit(y, {"good": p, "bad": q}, thresholds=T)
+    u = by_row(y, p, 0.25) - by_row(y, q, 0.25)
+    value, low, high = found.differences["good", "bad"][:, 1]
+    assert value == pytest.approx(u.mean()) == pytest.approx(found.value["good"][1] - found.value["bad"][1])
+    reach = stats.t.ppf(0.975, 399) * u.std(ddof=1) / 20
+    assert (low, high) == pytest.approx((u.mean() - reach, u.mean() + reach))
+    assert found.to_frame().shape == (8, 11)
+    assert str(found).startswith("good: better than treating all or none from ")
+    assert tn.net_benefit(y, p).threshold.size == 99
+
+
+@pytest.mark.parametrize("thresholds", [[0, 0.5], [1], [], ["a"], [math.nan]])
+def test_thresholds_lie_inside(thresholds):
+    with pytest.raises(tn.InputError, match="`thresholds` must"):
+        tn.net_benefit([0, 1], [0.2, 0.4], thresholds=thresholds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 1500])
+def test_limits_cover_at_one_threshold_and_the_band_at_all(n):
+    rng, runs = np.random.default_rng(4), 400
+    t = np.arange(5, 91, 5) / 100
+    _, p = rows(rng, 2_000_000)
+    truth = np.array([np.where(p >= x, p - (1 - p) * x / (1 - x), 0).mean() for x in t])
+    point, joint = np.zeros(t.size), 0
+    for _ in range(runs):
+        found = tn.net_benefit(*rows(rng, n), thresholds=t)
+        point += (found.low <= truth) & (truth <= found.high)
+        inside = (found.band_low <= truth) & (truth <= found.band_high)
+        joint += inside[np.isfinite(found.band_low)].all()
+    assert (point / runs).min() >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / runs)
+    assert joint / runs >= 0.92 - 2 * math.sqrt(0.08 * 0.92 / runs)
