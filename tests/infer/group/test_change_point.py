@@ -46,19 +46,28 @@ def test_the_days_that_differ_are_found(what):
     assert found.change_pvalue == found.change.pvalue == 2 / 40
 
 
+def two_scores(rng, shift):
+    p = rng.choice([0.3, 0.7], 80)
+    return tn.binned(rng.random(80) < expit(logit(p) + shift), p, bins=2)
+
+
+def test_many_days_of_few_rows_have_their_change():
+    rng = np.random.default_rng(0)
+    assert run_of(series([day(rng, 10, shift=2.5 * (10 <= d < 16), a=2, b=2) for d in range(30)])) == (10, 16)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "whole"), [(200, True), (201, False)])
 def test_up_to_200_days_every_run_is_tried(days, whole):
     rng = np.random.default_rng(0)
-    some = [day(rng, 30, shift=2.5 if 90 <= d < 97 else 0.0, a=2, b=2) for d in range(days)]
-    start, stop = run_of(series(some))
+    start, stop = run_of(series([two_scores(rng, 2.5 * (90 <= d < 97)) for d in range(days)]))
     assert (start, stop) == (90, 97) if whole else stop in (start + 1, days)
 
 
 @pytest.mark.slow
 def test_more_days_than_can_be_scanned_in_every_run_still_have_their_change():
     rng = np.random.default_rng(2)
-    assert run_of(series([day(rng, 40, shift=1.5 if d >= 150 else 0.0) for d in range(230)])) == (150, 230)
+    assert run_of(series([two_scores(rng, 1.5 * (d >= 150)) for d in range(230)])) == (150, 230)
 
 
 def test_days_that_are_constant_in_score_and_label_have_no_change():
@@ -72,15 +81,16 @@ NULLS = {
     "few rows": lambda rng, d: day(rng, 20),
     "rare events": lambda rng, d: day(rng, 500, a=0.3, b=30),
     "slope 0.5 on all days": lambda rng, d: day(rng, slope=0.5),
-    "slope 0.3 on all days, scores drift": lambda rng, d: day(rng, 600, slope=0.3, a=1 + 0.1 * d),
+    "slope 0.3 on all days, scores drift": lambda rng, d: day(rng, 600, slope=0.3, a=1 + 0.25 * d),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", NULLS)
 def test_the_level_is_kept_under_constant_miscalibration_and_drift(what):
-    rng, runs = np.random.default_rng(3), 200
-    found = [series([NULLS[what](rng, d) for d in range(20)], 59, seed=i).change_pvalue for i in range(runs)]
+    rng, runs, bins = np.random.default_rng(3), 150, tn.EqualWidth(50)  # the l2 errors of tallies would cost most
+    drawn = ([NULLS[what](rng, d).coarsen(bins) for d in range(8)] for _ in range(runs))
+    found = [series(days, 59, seed=i).change_pvalue for i, days in enumerate(drawn)]
     assert np.mean(np.array(found) <= 0.1) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
@@ -108,11 +118,12 @@ def largest_run(n, m, s2, rate, excess):
     gap = excess.sum(axis=0) / n.sum(axis=0)
     score = np.divide(m, n, out=np.tile(centre, (days, 1)), where=n > 0)
     rest = excess - n * np.interp(score, centre, gap)
-    best = (-np.inf, 0, 0)
+    best, total = (-np.inf, 0, 0), np.array([rest.sum(), (rest @ x).sum()])
     for i in range(1, days):
         for j in range(i + 1, days + 1):
-            both = np.array([rest[i:j].sum(), (rest[i:j] @ x).sum()])
             share = n[i:j].sum(axis=0) / n.sum(axis=0)
+            left = np.array([share @ v / v.sum(), share @ (v * x**2) / max(v @ x**2, 1e-300)]) * total
+            both = np.array([rest[i:j].sum(), (rest[i:j] @ x).sum()]) - left
             free = share * (1 - share) * v
             V = np.array([[free.sum(), free @ x], [free @ x, free @ x**2]])
             value = both @ np.linalg.solve(V, both) if strata > 1 else both[0] ** 2 / V[0, 0]

@@ -6,7 +6,7 @@ model that is miscalibrated in the same way on all days has no change point; and
 1. Cut the pooled scores into strata. The pooled gap :math:`r_k`, rate − mean score of stratum k, is interpolated
    linearly between strata: a row of score p has the pooled event probability p + r(p).
 2. For each day, sum the residuals y − p − r(p), and the same with weights x, the log-odds of the stratum: changes of
-   level and of slope.
+   level and of slope. What interpolation leaves of the sum over all days is shared out by variance.
 3. For each run of days i, …, j − 1 (i > 0), with A and B the sums of these over the run and V their covariance if
    nothing changes, :math:`S_{ij} = (A, B) V^{-1} (A, B)^T`. A run up to the last of the D days is a lasting change; any
    other run ends with a second change, for which 2 log D is subtracted.
@@ -118,12 +118,14 @@ class _Scan:
         self.variance = strata.variance.sum(axis=0)
         self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
         self.reached = np.vstack([np.zeros(x.size), np.cumsum(strata.count, axis=0)]) / strata.total
+        weights = np.stack([self.variance, self.variance * x**2])
+        self.shares = weights @ self.reached.T / np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
 
     def __call__(self, excess: Floats) -> tuple[Floats, Ints, Ints]:
         """The largest statistic of each set of labels, and its run."""
         gap, (draws, days, _) = self.strata.gap(excess), excess.shape
-        level = _cumulated(excess.sum(axis=-1) - gap @ self.level_gap)
-        slope = _cumulated(excess @ self.strata.x - gap @ self.slope_gap)
+        level = _tied_down(excess.sum(axis=-1) - gap @ self.level_gap, self.shares[0])
+        slope = _tied_down(excess @ self.strata.x - gap @ self.slope_gap, self.shares[1])
         best, start, stop = np.full(draws, -np.inf), np.zeros(draws, dtype=np.int64), np.zeros(draws, dtype=np.int64)
         for i in range(1, days):
             ends = np.arange(i + 1, days + 1) if days <= MANY_DAYS else np.unique([i + 1, days])
@@ -148,6 +150,7 @@ class _Scan:
         return np.asarray(value + np.where(known & sloped, rest**2 / np.maximum(left, _TINY), 0.0))
 
 
-def _cumulated(values: Floats) -> Floats:
-    """Sums over the first 0, 1, 2, … days."""
-    return np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+def _tied_down(values: Floats, share: Floats) -> Floats:
+    """Sums over the first 0, 1, 2, … days, less their share of the sum over all days, which interpolation leaves."""
+    sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+    return np.asarray(sums - sums[:, -1:] * share)
