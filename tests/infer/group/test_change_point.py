@@ -88,7 +88,7 @@ NULLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", NULLS)
 def test_the_level_is_kept_under_constant_miscalibration_and_drift(what):
-    rng, runs, bins = np.random.default_rng(3), 150, tn.EqualWidth(50)  # the l2 errors of tallies would cost most
+    rng, runs, bins = np.random.default_rng(3), 100, tn.EqualWidth(50)  # the l2 errors of tallies would cost most
     drawn = ([NULLS[what](rng, d).coarsen(bins) for d in range(8)] for _ in range(runs))
     found = [series(days, 59, seed=i).change_pvalue for i, days in enumerate(drawn)]
     assert np.mean(np.array(found) <= 0.1) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
