@@ -140,3 +140,10 @@ def test_more_rows_than_sixty_four_bits_hold_are_refused():
     s.parts[0].table[0, 1, 0] = 2**36
     with pytest.raises(tn.InputError, match="at most 68,719,476,736 rows of one cell"):
         s + tn.sketch([1], [0.7])
+
+
+def test_a_class_that_is_never_predicted_has_no_cells():
+    found = tn.sketch([0, 1], [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]], kind="top-label", labels=[0, 1, 2])
+    assert [part.size for part in found.parts] == [1, 1, 0]
+    assert [part.ends.tolist() for part in found.parts] == [[[0.9, 0.9]], [[0.8, 0.8]], []]
+    assert tn.Sketch.from_bytes(found.to_bytes()) == found
