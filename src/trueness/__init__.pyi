@@ -47,6 +47,7 @@ from trueness.infer import calibration_test as calibration_test
 from trueness.infer import compare as compare
 from trueness.infer import cumulative_walk as cumulative_walk
 from trueness.infer import curve_band as curve_band
+from trueness.infer import decide as decide
 from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import ece_interval as ece_interval
 from trueness.infer import equivalence_test as equivalence_test

@@ -3,7 +3,7 @@
 from trueness.results._bins import Bands, Bin, BinTable, EstimationError, Histogram, TestedBins
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, MonotoneBand, Reliability, Walk
-from trueness.results._decisions import AcceptThreshold, NetBenefit, RiskCoverage
+from trueness.results._decisions import AcceptThreshold, Decision, NetBenefit, RiskCoverage
 from trueness.results._estimate import Estimate
 from trueness.results._gate import Finding, Gate
 from trueness.results._grades import Grade, GradeTable
@@ -26,6 +26,7 @@ __all__ = [
     "Comparison",
     "Curve",
     "CurveBand",
+    "Decision",
     "Decomposition",
     "Difference",
     "Estimate",

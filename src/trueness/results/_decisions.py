@@ -137,3 +137,49 @@ class NetBenefit(Record):
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
         return "; ".join(lines) + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
+
+
+@dataclass(frozen=True)
+class Decision(Record):
+    """What decisions by a score cost, per row."""
+
+    threshold: float
+    """Act from this score on: the costs imply it."""
+    cost: Estimate
+    """Mean cost at that threshold."""
+    best_threshold: float
+    """The cheapest threshold on these rows; above 1 to act never."""
+    best_cost: Estimate
+    """Mean cost at the cheapest threshold, which was found on other rows."""
+    recalibrated_cost: Estimate
+    """Mean cost after isotonic recalibration, fitted on other rows."""
+    always: Estimate
+    """Mean cost of acting on all rows."""
+    never: Estimate
+    """Mean cost of acting on none."""
+    miscalibration: Estimate
+    """What miscalibration costs at the threshold, with its noise floor."""
+    most_to_save: float
+    """Upper limit of what any increasing map of the scores could save, at any threshold for costs of this sum."""
+    cost_fp: float
+    """Cost of acting on a row without the event."""
+    cost_fn: float
+    """Cost of not acting on a row with the event."""
+    level: float
+    """Confidence level."""
+    n: int
+    """Rows."""
+
+    def __str__(self) -> str:
+        worth = min(self.always.value, self.never.value)
+        plain = "always" if self.always.value <= self.never.value else "never"
+        lines = [
+            f"Act from {number(self.threshold)} on: mean cost {number(self.cost.value)} "
+            f"({number(self.cost.low)} to {number(self.cost.high)}), {number(worth)} if one acts {plain}.",
+            f"After recalibration {number(self.recalibrated_cost.value)}, at the best threshold "
+            f"({number(self.best_threshold)}) {number(self.best_cost.value)}, both on held-out rows.",
+            f"Miscalibration costs {number(self.miscalibration.value)} here; calibrated scores would show "
+            f"{number(self.miscalibration.floor)} by chance.",
+            f"No increasing map saves more than {number(self.most_to_save)} ({level_percent(self.level)} confidence).",
+        ]
+        return "\n".join(lines)

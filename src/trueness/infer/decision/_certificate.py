@@ -101,6 +101,11 @@ def decision_certificate(
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("a certificate")
     evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+    return certificate_of(evidence, level, method)
+
+
+def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> Estimate:
+    """κ of evidence that holds one score per row."""
     if isinstance(evidence.sums, Binned):
         raise InputError("y_true", "must have every distinct score", "bins do not keep them", remedy="Pass a Tally.")
     cells = _residuals(evidence)

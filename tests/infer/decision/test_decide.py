@@ -1,0 +1,83 @@
+"""Costs: the threshold they imply, what decisions cost, and what miscalibration costs there."""
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+
+import trueness as tn
+
+
+def rows(rng, n=2_000, truth=lambda p: p):
+    p = rng.beta(1, 3, n)
+    return (rng.uniform(size=n) < truth(p)).astype(int), p
+
+
+def test_costs_are_means_over_rows():
+    y, p = rows(np.random.default_rng(1))
+    found = tn.decide(y, p, cost_fp=2, cost_fn=6)
+    assert found.threshold == 0.25
+    each = np.where(p >= 0.25, 2 * (1 - y), 6 * y)
+    assert found.cost.value == pytest.approx(each.mean())
+    assert found.always.value == pytest.approx(2 * (1 - y).mean())
+    assert found.never.value == pytest.approx(6 * y.mean())
+    assert found.cost.low < each.mean() < found.cost.high
+    assert found.cost.standard_error == pytest.approx(each.std(ddof=1) / np.sqrt(y.size), rel=1e-6)
+    order = np.argsort(p)
+    rate = isotonic_regression(y[order].astype(float)).x
+    after = np.where(rate >= 0.25, 2 * (1 - y[order]), 6 * y[order]).mean()
+    assert found.miscalibration.value == pytest.approx(each.mean() - after)
+    assert found.most_to_save == pytest.approx(8 * tn.decision_certificate(y, p).high)
+    cuts = np.append(p, 1.1)
+    costs = [np.where(p >= c, 2 * (1 - y), 6 * y).mean() for c in cuts]
+    assert np.where(p >= found.best_threshold, 2 * (1 - y), 6 * y).mean() == pytest.approx(min(costs))
+
+
+def test_calibrated_scores_lose_nothing_and_wrong_ones_gain_by_recalibration():
+    rng = np.random.default_rng(2)
+    good = tn.decide(*rows(rng, 4_000), cost_fp=1, cost_fn=4)
+    assert good.miscalibration.value <= good.miscalibration.floor_high
+    assert abs(good.recalibrated_cost.value - good.cost.value) < 0.02
+    wrong = tn.decide(*rows(rng, 4_000, lambda p: np.minimum(1, 2.5 * p)), cost_fp=1, cost_fn=1)
+    assert wrong.miscalibration.value > wrong.miscalibration.floor_high
+    assert wrong.recalibrated_cost.value < wrong.cost.value - 0.02
+    assert wrong.cost.value - wrong.recalibrated_cost.value < wrong.most_to_save
+    assert "Act from 0.5000 on: mean cost" in str(wrong)
+    assert str(wrong).count("\n") == 3
+
+
+def test_weights_repeat_rows_clusters_stay_together_and_a_seed_repeats():
+    rng = np.random.default_rng(3)
+    y, p = rows(rng, 400)
+    w = rng.integers(1, 3, 400)
+    weighted = tn.decide(y, p, cost_fp=1, cost_fn=3, sample_weight=w)
+    assert weighted.cost == tn.decide(np.repeat(y, w), np.repeat(p, w), cost_fp=1, cost_fn=3).cost
+    twice = tn.decide(np.repeat(y, 2), np.repeat(p, 2), cost_fp=1, cost_fn=3, cluster=np.repeat(np.arange(400), 2))
+    once = tn.decide(y, p, cost_fp=1, cost_fn=3)
+    assert twice.cost.value == pytest.approx(once.cost.value)
+    assert twice.cost.standard_error == pytest.approx(once.cost.standard_error, rel=0.01)
+    assert tn.decide(y, p, cost_fp=1, cost_fn=3).best_cost == once.best_cost
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_one_class_and_one_score_have_an_answer():
+    none = tn.decide([0, 0, 0], [0.2, 0.6, 0.9], cost_fp=1, cost_fn=1)
+    assert (none.never.value, none.best_threshold > 1) == (0, True)
+    same = tn.decide([0, 1, 0, 1], [0.5] * 4, cost_fp=1, cost_fn=1)
+    assert same.cost.value == 0.5
+
+
+@pytest.mark.parametrize(("fp", "fn"), [(0, 1), (1, -1), (np.inf, 1), ("a", 1), (1, np.nan)])
+def test_costs_are_above_zero(fp, fn):
+    with pytest.raises(tn.InputError, match=r"`cost_f[pn]` must be"):
+        tn.decide([0, 1], [0.2, 0.4], cost_fp=fp, cost_fn=fn)
+
+
+@pytest.mark.slow
+def test_limits_of_the_cost_cover():
+    rng, runs, covered = np.random.default_rng(4), 400, 0
+    _, p = rows(rng, 2_000_000)
+    truth = np.where(p >= 1 / 6, 1 - p, 5 * p).mean()
+    for _ in range(runs):
+        y, p = rows(rng, 200)
+        covered += truth in tn.decide(y, p, cost_fp=1, cost_fn=5).cost
+    assert covered / runs >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / runs)
