@@ -20,6 +20,8 @@ VERBS = [
     "grades",
     "compare",
     "gate",
+    "decide",
+    "watch",
     "tally",
     "plot",
     "plan",
@@ -206,7 +208,7 @@ def test_every_verb_has_help_with_examples_line_by_line_and_says_its_exit_codes(
 
 
 def test_columns_have_the_same_words_everywhere(call):
-    for verb in set(VERBS) - {"reproduce", "plan"}:
+    for verb in set(VERBS) - {"reproduce", "plan", "watch"}:
         shown = call(verb, "--help").stdout
         options = {line.split()[0] for line in shown.splitlines() if line.startswith("  --")}
         assert not options & {"--score", "--scores", "--target", "--weights", "--group", "--clusters", "--date"}

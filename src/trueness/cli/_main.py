@@ -18,7 +18,7 @@ from trueness.errors import did_you_mean
 
 # In the order in which one meets them.
 _VERBS = (
-    *("report", "measure", "test", "segments", "grades", "compare", "gate"),
+    *("report", "measure", "test", "segments", "grades", "compare", "gate", "decide"),
     *("watch", "tally", "plot", "plan", "fit", "apply", "reproduce"),
 )
 _CLOSED_PIPE = 141  # what a shell reports of a program that writes to a closed pipe

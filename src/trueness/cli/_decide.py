@@ -1,0 +1,97 @@
+"""``trueness decide``."""
+
+from typing import Any
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness._text.table import Column, Table
+from trueness.cli._columns import Request
+from trueness.cli._dataset import Rows, read_rows
+from trueness.cli._writing import Output, Target
+
+_COSTS = (
+    ("cost", "at the threshold of the costs"),
+    ("recalibrated_cost", "after recalibration, held out"),
+    ("best_cost", "at the best threshold, held out"),
+    ("always", "always acting"),
+    ("never", "never acting"),
+)
+
+
+@opt.command("decide")
+@opt.data(by=False)
+@opt.cluster
+@opt.number("--cost-fp", "Cost of acting on a row without the event.", metavar="X")
+@opt.number("--cost-fn", "Cost of not acting on a row with the event.", metavar="X")
+@opt.number("--accept-accuracy", "Share that must be right among accepted rows: certify a threshold.", metavar="X")
+@opt.level(0.95, "Confidence level of all limits and certificates.")
+@opt.seed()
+@opt.output()
+def command(**options: Any) -> None:
+    """From probabilities to the action they justify.
+
+    With costs: the threshold that they imply, what decisions by it cost, and what miscalibration costs there. With
+    --accept-accuracy: the lowest score from which on that share of the rows has the event (or the answer is right),
+    certified. Always: how much no increasing map of the scores could save.
+
+    \b
+      trueness decide loans.csv --label default --prob risk \\
+        --cost-fp 1 --cost-fn 5
+      trueness decide answers.jsonl --label correct --prob confidence \\
+        --accept-accuracy 0.95
+
+    Exit code 0: answered, whatever the answer. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    opt.check_input()
+    if (options["cost_fp"] is None) is not (options["cost_fn"] is None):
+        raise click.UsageError("Give both costs: --cost-fp and --cost-fn.")
+    target = Target.pop_from(options)
+    asked = {name: options[name] for name in ("cost_fp", "cost_fn", "accept_accuracy", "level", "seed")}
+    rows = read_rows(Request.pop_from(options))
+    found = rows.each("Deciding", lambda one, part: _answers(part, one, asked))
+    target.deliver(_output(rows, {model.name: answers for _, model, answers in found}))
+
+
+def _answers(rows: Rows, one: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    common: dict[str, Any] = {"level": asked["level"], "cluster": rows.cluster, **one.rows}
+    found: dict[str, Any] = {"certificate": tn.decision_certificate(one.y_true, one.y_prob, **common)}
+    if asked["cost_fp"] is not None:
+        costs = {name: asked[name] for name in ("cost_fp", "cost_fn", "seed")}
+        found["decision"] = tn.decide(one.y_true, one.y_prob, **costs, **common)
+    if asked["accept_accuracy"] is not None:
+        goal = asked["accept_accuracy"]
+        found["accept"] = tn.accept_threshold(one.y_true, one.y_prob, accuracy=goal, **common)
+    return found
+
+
+def _output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:
+    several = len(models) > 1
+    lines, notes = [], []
+    for name, found in models.items():
+        head = f"{name}: " if several else ""
+        if "decision" in found:
+            lines += [
+                {"model": name, "what": words, **getattr(found["decision"], key).to_dict()} for key, words in _COSTS
+            ]
+            act, *rest = str(found["decision"]).splitlines()
+            notes += [head + act, *rest[1:]]
+        else:
+            kappa = found["certificate"]
+            lines.append({"model": name, "what": "most that an increasing map saves (κ)", **kappa.to_dict()})
+            cost = (
+                f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than {kappa.high:.4f} at any threshold t"
+            )
+            notes.append(f"{cost} ({100 * kappa.level:g} % confidence).")
+        if "accept" in found:
+            notes.append(f"{head}{found['accept']}")
+    columns = [
+        Column("model", "model", "name", "all" if several else "data"),
+        Column("what", "mean cost per row" if "decision" in next(iter(models.values())) else "quantity"),
+        Column("value", "value", "number"),
+        *(Column(key, title, "number") for key, title in (("low", "low"), ("high", "high"))),
+    ]
+    data = [{"model": name, **{key: one.to_dict() for key, one in found.items()}} for name, found in models.items()]
+    table = Table(columns, lines, [f"{rows.choice.in_words(rows.source)}.", *notes])
+    return Output(table, {"data": rows.choice.about(rows.source), "models": data})
