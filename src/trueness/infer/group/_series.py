@@ -249,7 +249,7 @@ class _Tests:
         found = [
             quietly(calibration_test, Tally("binary", (one,)), **options, seed=seed).pvalue for one in _filled(tally)
         ]
-        return min(1.0, len(found) * min(found))
+        return float(min(1.0, len(found) * min(found)))
 
     def refined(self, pvalues: Floats, alpha: float, rng: np.random.Generator) -> Floats:
         """The p-values, the small ones of new and more draws if 1/(draws + 1) is too large after the adjustment.
