@@ -45,7 +45,6 @@ class Plan(NamedTuple):
     """The cluster of each row, if rows of a cluster may be dependent."""
     folds: int
     level: float
-    """Of the confidence limits."""
     rows_worth: float
     """How many independent rows of equal weight the rows are worth."""
 
@@ -106,12 +105,11 @@ def _weigh_vector(
             at_rows(_differences(log_odds[0], log_odds[best])[0]), row_weight, plan.cluster
         )
     mixed = np.einsum("cdf,cdfm->dfm", cross_fit.held_out_weights(loss, effect), log_odds)
-    every = _differences(log_odds[0], mixed)
-    if plan.cluster is not None:
-        gains = [cross_fit.clustered_gain(at_rows(one), row_weight, plan.cluster, plan.level) for one in every]
-    else:
-        weight = np.concatenate([folds.events, folds.others]) / deals
-        gains = [cross_fit.mean_gain(np.concatenate(one), weight, plan.level, plan.rows_worth) for one in every]
+    together, weight = at_rows, row_weight
+    if plan.cluster is None:
+        together, weight = np.concatenate, np.concatenate([folds.events, folds.others]) / deals
+    options = weight, plan.cluster, plan.level, plan.rows_worth
+    gains = [cross_fit.mean_gain(together(one), *options) for one in _differences(log_odds[0], mixed)]
     return cross_fit.mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
 
 
@@ -145,13 +143,10 @@ class Rows(NamedTuple):
     w: Floats
 
     def take(self, some: Bools) -> "Rows":
-        """Some of the rows."""
         return Rows(self.z[some], self.y[some], self.w[some])
 
 
 class MatrixCandidate(NamedTuple):
-    """One candidate for several classes."""
-
     fit: Callable[[Rows], Floats]
     """The coefficients that rows give it."""
     shape: Callable[[int], tuple[int, ...]]
@@ -211,53 +206,37 @@ def fit_matrix(rows: Rows, plan: Plan) -> AutoFit:
     if plan.folds < 2:  # nothing can be held out
         return AutoFit(*known, cross_fit.mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
     dealt = cross_fit.deal_rows(rows.z, rows.y, rows.w, cluster, plan.folds, cross_fit.number_of_deals(worth))
-    deals = [_held_out(rows, candidates, fold) for fold in dealt]
-    loss = np.stack([one.loss for one in deals], axis=1)
+    logs = [_held_out(rows, candidates, fold) for fold in dealt]
+    own = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
+    by_fold = [np.array([np.bincount(fold, rows.w * one) for one in own[i]]) for i, fold in enumerate(dealt)]
+    loss = np.stack(by_fold, axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
-    effect = 1.0 if cluster is None else cross_fit.design_effect(deals[0].own[0] - deals[0].own[best], rows.w, cluster)
+    effect = 1.0 if cluster is None else cross_fit.design_effect(own[0][0] - own[0][best], rows.w, cluster)
     weights = cross_fit.held_out_weights(loss, effect)
-    differences = np.mean([one.differences(rows.y, weights[:, i]) for i, one in enumerate(deals)], axis=0)
-    gains = [
-        cross_fit.mean_gain(one, rows.w, plan.level, worth)
-        if cluster is None
-        else cross_fit.clustered_gain(one, rows.w, cluster, plan.level)
-        for one in differences
-    ]
+    every = [_mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)]
+    gains = [cross_fit.mean_gain(one, rows.w, cluster, plan.level, worth) for one in np.mean(every, axis=0)]
     return AutoFit(*known, cross_fit.mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
 
 
-class _Held(NamedTuple):
-    """Rows that were held out, in one deal."""
-
-    fold: Ints
-    log: Floats
-    """Log-probabilities: (candidates, n, K)."""
-    own: Floats
-    """Losses: (candidates, n)."""
-    loss: Floats
-    """Losses summed over the rows of a fold: (candidates, folds)."""
-
-    def differences(self, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
-        """Log losses and Brier scores of the rows as they are, minus those of the mixture with these weights."""
-        mixed = log_softmax(np.einsum("cn,cnk->nk", weights[:, self.fold], self.log))
-        return self.own[0] + mixed[np.arange(y.size), y], _brier(self.log[0], y) - _brier(mixed, y)
-
-
-def _held_out(rows: Rows, candidates: list[MatrixCandidate], fold: Ints) -> _Held:
-    number, k = int(fold.max()) + 1, rows.z.shape[1]
+def _held_out(rows: Rows, candidates: list[MatrixCandidate], fold: Ints) -> Floats:
+    """Log-probabilities from the rows of the other folds: (candidates, n, K)."""
     log = np.empty((1 + len(candidates), *rows.z.shape))
     log[0] = log_softmax(rows.z)
-    for f in range(number):
+    for f in range(int(fold.max()) + 1):
         out = fold == f
         inside = rows.take(~out)
         if not inside.y.size:  # a cluster of all rows
             log[1:, out] = log[0, out]
             continue
         for i, one in enumerate(candidates, start=1):
-            log[i, out] = log_softmax(one.linear(one.fit(inside), k)(rows.z[out]))
-    own = -log[:, np.arange(rows.y.size), rows.y]
-    loss = np.stack([np.bincount(fold, rows.w * one, number).astype(np.float64) for one in own])
-    return _Held(fold, log, own, loss)
+            log[i, out] = log_softmax(one.linear(one.fit(inside), rows.z.shape[1])(rows.z[out]))
+    return log
+
+
+def _mixture_gain(log: Floats, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
+    """Log losses and Brier scores of the rows as they are, minus those of the mixture with weights (candidates, n)."""
+    mixed, own = log_softmax(np.einsum("cn,cnk->nk", weights, log)), (np.arange(y.size), y)
+    return mixed[own] - log[0][own], _brier(log[0], y) - _brier(mixed, y)
 
 
 def _brier(log: Floats, y: Ints) -> Floats:

@@ -90,7 +90,7 @@ class BayesianBinning(Calibrator):
             demand = f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do"
             sums = f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g}"
             raise InputError("sample_weight", demand, f"{sums} lead to {most - least + 1:,}")
-        models = list(_models(cells, float(self.spread), float(self.strength)))
+        models = list(_models(cells, range(least, most + 1), float(self.strength)))
         log_evidence = np.array([model.log_evidence for model in models])
         posterior = np.exp(log_evidence - log_evidence.max())
         self.posterior_ = posterior / posterior.sum()
@@ -105,18 +105,16 @@ class _Model(NamedTuple):
     """One histogram."""
 
     edges: Floats
-    """Inner edges."""
     rate: Floats
     """Posterior mean of each bin's event rate."""
     log_evidence: float
 
 
-def _models(cells: Cells, spread: float, strength: float) -> Iterator[_Model]:
+def _models(cells: Cells, numbers: range, strength: float) -> Iterator[_Model]:
     """The distinct models, from few bins to many."""
     weight, events = (np.cumsum(column) for column in (cells.weight, cells.events))
-    least, most = _bin_numbers(cells, spread)
     seen: set[bytes] = set()
-    for n_bins in range(least, most + 1):
+    for n_bins in numbers:
         first = EqualMass(n_bins).first_cells(weight)
         if first.tobytes() not in seen:
             seen.add(first.tobytes())
@@ -124,7 +122,6 @@ def _models(cells: Cells, spread: float, strength: float) -> Iterator[_Model]:
 
 
 def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
-    """The fewest and the most bins that are tried."""
     n = float(cells.weight.sum())
     root = float(np.cbrt(n))  # unlike n ** (1 / 3), exact for cubes
     least = max(1, int(np.floor(root / spread)))

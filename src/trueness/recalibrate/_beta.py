@@ -1,7 +1,7 @@
 """Beta calibration: log-odds linear in log p and log(1 − p)."""
 
 import math
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
 from trueness.recalibrate._platt import smoothed_events
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
-
-Parameters: TypeAlias = Literal["abm", "am", "ab"]
 
 
 class _Design(NamedTuple):
@@ -90,7 +88,7 @@ class BetaCalibration(LogitMap):
         "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
-    parameters: Parameters = "abm"
+    parameters: Literal["abm", "am", "ab"] = "abm"
     eps: float | None = None
     limits: bool = False
     ridge: float = 0.0

@@ -51,7 +51,6 @@ class CalibrationSet(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights; 1 where none were given."""
         return np.ones(self.y.size) if self.w is None else self.w
 
     def cells(self) -> Cells:
@@ -59,7 +58,6 @@ class CalibrationSet(NamedTuple):
         return cells_of_rows(Sample(self.y, self.p, self.w))
 
     def take(self, rows: Ints | Bools) -> "CalibrationSet":
-        """Some of the rows."""
         return CalibrationSet(self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes)
 
     def split(self, n: int, seed: int | np.random.Generator | None) -> list["CalibrationSet"]:

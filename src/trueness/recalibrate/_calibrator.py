@@ -103,7 +103,6 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
     @property
     def _scale(self) -> calibration.Scale:
-        """Whether scores are probabilities or logits."""
         return "probabilities"
 
     @suggests_keywords
@@ -299,19 +298,16 @@ def inner_calibrator(
 
 
 def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool]) -> None:
-    """Raise unless it is a number that meets the demand."""
     if not is_number(value) or not meets(value):
         raise InputError(name, f"must {demand}", f"got {value!r}")
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise unless it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(name, "must be True or False", f"got {value!r}")
 
 
 def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:
-    """Raise if it takes a matrix instead of one score."""
     if calibrator._shape == "matrix":
         got = f"{type(calibrator).__name__} takes a matrix"
         raise InputError(name, "must take a single score, such as `PlattScaling()`", got)
@@ -357,7 +353,6 @@ class WarningsByName:
             self._messages.setdefault(kind, {}).setdefault(repr(name), text)
 
     def give(self) -> None:
-        """Give the warnings."""
         for category, messages in self._messages.items():
             names, first = list(messages), next(iter(messages.values()))
             if len(names) == 1:

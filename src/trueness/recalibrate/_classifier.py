@@ -298,7 +298,6 @@ def check_classifier(estimator: Any) -> None:
 
 
 def check_cv(cv: Any) -> None:
-    """Raise unless it can split rows into folds."""
     whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
     several = hasattr(cv, "split") or hasattr(cv, "__iter__")
     if cv is None or (whole and cv >= 2) or (several and not isinstance(cv, str | bytes)):
@@ -337,7 +336,6 @@ def split_rows(cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]) -> l
 
 
 def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
-    """The weights of n rows, or None."""
     if sample_weight is None:
         return None
     w: Floats = row_weights(sample_weight, n).values
@@ -431,14 +429,11 @@ def _check_shape(scores: Floats, shape: tuple[int, ...], method: str) -> Floats:
 
 
 class _FitArguments(NamedTuple):
-    """What each part of a `CalibratedClassifier` is passed in `fit`."""
+    """What the classifier's `fit`, the calibrator and the splitter are passed."""
 
     estimator: dict[str, Any]
-    """Arguments of the classifier's `fit`."""
     weights: Floats | None
-    """Weights for the calibrator."""
     splitter: dict[str, Any]
-    """Arguments of the splitter's `split`."""
 
 
 def _fit_arguments(owner: Any, estimator: Any, w: Floats | None, others: dict[str, Any]) -> _FitArguments:

@@ -146,19 +146,20 @@ def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
     return np.column_stack([mixture_weights(one, design_effect) for one in columns]).reshape(loss.shape)
 
 
-def mean_gain(difference: Floats, weight: Floats, level: float, rows: float) -> Gain:
-    """Mean of differences of independent rows, with limits by Student's t; `rows` is how many they are worth."""
+def mean_gain(difference: Floats, weight: Floats, cluster: Ints | None, level: float, rows: float) -> Gain:
+    """Mean of differences, with limits by Student's t; without clusters, `rows` is how many rows they are worth."""
     mean = float(np.average(difference, weights=weight))
-    variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(rows - 1, 1)
-    return _limits(mean, variance, rows - 1, level)
-
-
-def clustered_gain(difference: Floats, weight: Floats, cluster: Ints, level: float) -> Gain:
-    """The same for rows in clusters."""
-    mean = float(np.average(difference, weights=weight))
-    sums, size = np.bincount(cluster, weight * (difference - mean)), np.bincount(cluster, weight)
-    variance = float(sums @ sums) / size.sum() ** 2 * sums.size / max(sums.size - 1, 1)
-    return _limits(mean, variance, float(size.sum() ** 2 / (size @ size)) - 1, level)
+    if cluster is None:
+        freedom = rows - 1
+        variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(freedom, 1)
+    else:
+        sums, size = np.bincount(cluster, weight * (difference - mean)), np.bincount(cluster, weight)
+        freedom = float(size.sum() ** 2 / (size @ size)) - 1
+        variance = float(sums @ sums) / size.sum() ** 2 * sums.size / max(sums.size - 1, 1)
+    if freedom <= 0:
+        return Gain(mean, -np.inf, np.inf)
+    reach = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
+    return Gain(mean, mean - reach, mean + reach)
 
 
 def design_effect(difference: Floats, weight: Floats, cluster: Ints) -> float:
@@ -167,10 +168,3 @@ def design_effect(difference: Floats, weight: Floats, cluster: Ints) -> float:
     alone = float(((weight * away) ** 2).sum())
     together = np.bincount(cluster, weight * away)
     return max(1.0, float(together @ together) / alone) if alone > 0 else 1.0
-
-
-def _limits(mean: float, variance: float, freedom: float, level: float) -> Gain:
-    if freedom <= 0:
-        return Gain(mean, -np.inf, np.inf)
-    reach = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
-    return Gain(mean, mean - reach, mean + reach)

@@ -26,7 +26,6 @@ class FittedBins(NamedTuple):
 
 
 def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
-    """The guarantee of fitted bins."""
     _refuse_ties(fitted)
     if not fitted.whole and bound != "hoeffding":
         got = f"got {bound!r}, which counts labels"

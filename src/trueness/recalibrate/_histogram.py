@@ -321,9 +321,7 @@ class Cuts(NamedTuple):
     counts: Ints
     """Number of labels inside each bin, without boundary points."""
     events: Floats
-    """Events among them."""
     boundary_labels: Floats
-    """Labels of the boundary points."""
 
 
 def boundary_ranks(n: int, n_bins: int) -> Ints:

@@ -1,8 +1,9 @@
 """The panel of an estimator, corrected for the optimism of evaluating it on its training rows."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -155,16 +156,20 @@ def validate(
     options = {"level": level, "curve": curve, "floor": floor, "seed": rng}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)  # a model that fits its own rows too well is expected here
-        apparent = rows.panel(_fitted_scores(estimator, rows, None), slice(None), {**options, "floor": False})
+        apparent = rows.panel(_fitted_scores(rows, None), slice(None), {**options, "floor": False})
+    fits = partial(_reported, report, n_jobs)
     with warn_once():
-        if crossfit:
-            return _crossfit(estimator, rows, folds, apparent, options, report, n_jobs)
-        return _bootstrap(estimator, rows, number, rng, apparent, curve, report, n_jobs)
+        return (
+            _crossfit(rows, folds, apparent, options, fits)
+            if crossfit
+            else _bootstrap(rows, number, apparent, options, fits)
+        )
 
 
 class _Rows(NamedTuple):
-    """The checked training rows."""
+    """The classifier and the checked rows to train it on."""
 
+    estimator: Any
     X: Any
     y: NDArray[Any]
     classes: NDArray[Any]
@@ -177,11 +182,9 @@ class _Rows(NamedTuple):
 
     @property
     def events(self) -> Bools:
-        """Whether each row is an event."""
         return np.asarray(self.y == self.classes[self.event])
 
     def panel(self, p: Floats, kept: Bools | slice, options: dict[str, Any]) -> Panel:
-        """The panel of some rows."""
         w, group = (None if values is None else values[kept] for values in (self.w, self.group))
         return panel(self.events[kept], p[kept], sample_weight=w, cluster=group, **options)
 
@@ -211,21 +214,20 @@ def _training_rows(
         name = type(estimator).__name__
         warn(f"`sample_weight` is used by the panels only: {name} does not take it.", TruenessWarning)
     group = None if groups is None else group_codes(groups, "groups", y.size)
-    return _Rows(X, y, classes, event, group, w, w if takes else None)
+    return _Rows(estimator, X, y, classes, event, group, w, w if takes else None)
 
 
-def _fitted_scores(estimator: Any, rows: _Rows, train: Ints | None, test: Ints | None = None) -> Floats:
+def _fitted_scores(rows: _Rows, train: Ints | None, test: Ints | None = None) -> Floats:
     """Scores of the event in the rows `test` from a clone fitted on the rows `train`; None means all rows."""
     X, y, w = rows.X, rows.y, rows.fit_w
     if train is not None:
         X, y, w = _safe_indexing(X, train), y[train], None if w is None else w[train]
-    fitted = clone(estimator).fit(X, y, **({} if w is None else {"sample_weight": w}))
+    fitted = clone(rows.estimator).fit(X, y, **({} if w is None else {"sample_weight": w}))
     if not hasattr(fitted, "predict_proba"):
-        got = f"{type(estimator).__name__} has none"
+        got = f"{type(rows.estimator).__name__} has none"
         raise InputError("estimator", "must have `predict_proba`", got, remedy="Wrap it in `tn.CalibratedClassifier`.")
-    matrix = classifiers.base_scores(
-        fitted, rows.X if test is None else _safe_indexing(rows.X, test), rows.classes, "probabilities", matrix=True
-    )
+    scored = rows.X if test is None else _safe_indexing(rows.X, test)
+    matrix = classifiers.base_scores(fitted, scored, rows.classes, "probabilities", matrix=True)
     return np.asarray(matrix[:, rows.event])
 
 
@@ -252,21 +254,20 @@ def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> lis
     return folds
 
 
+def _reported(report: Report, n_jobs: int | None, number: int, tasks: Iterator[Any]) -> Iterator[tuple[int, Floats]]:
+    """What the tasks return, by their numbers; each is reported when it has been used."""
+    report(0, number)
+    for done, scores in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
+        yield done, scores
+        report(done + 1, number)
+
+
 def _crossfit(
-    estimator: Any,
-    rows: _Rows,
-    folds: list[tuple[Ints, Ints]],
-    apparent: Panel,
-    options: dict[str, Any],
-    report: Report,
-    n_jobs: int | None,
+    rows: _Rows, folds: list[tuple[Ints, Ints]], apparent: Panel, options: dict[str, Any], fits: Callable[..., Any]
 ) -> Validation:
     p = np.full(rows.y.size, np.nan)
-    tasks = (delayed(_fitted_scores)(estimator, rows, train, test) for train, test in folds)
-    report(0, len(folds))
-    for done, scores in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), start=1):
-        p[folds[done - 1][1]] = scores
-        report(done, len(folds))
+    for i, scores in fits(len(folds), (delayed(_fitted_scores)(rows, train, test) for train, test in folds)):
+        p[folds[i][1]] = scores
     kept = np.zeros(p.size, np.bool_)
     kept[np.concatenate([test for _, test in folds])] = True
     corrected = rows.panel(p, kept, options)
@@ -280,34 +281,25 @@ def _crossfit(
 
 
 def _bootstrap(
-    estimator: Any,
-    rows: _Rows,
-    number: int,
-    rng: np.random.Generator,
-    apparent: Panel,
-    curve: FlexibleMethod,
-    report: Report,
-    n_jobs: int | None,
+    rows: _Rows, number: int, apparent: Panel, options: dict[str, Any], fits: Callable[..., Any]
 ) -> Validation:
     draws: list[Ints] = []
 
     def tasks() -> Iterator[Any]:
         for _ in range(number):
-            draws.append(_resample(rows, rng))
-            yield delayed(_fitted_scores)(estimator, rows, draws[-1])
+            draws.append(_resample(rows, options["seed"]))
+            yield delayed(_fitted_scores)(rows, draws[-1])
 
     differences = np.empty((number, len(apparent.names)))
-    report(0, number)
-    for done, p in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks()), start=1):
-        times = np.bincount(draws[done - 1], minlength=rows.y.size)
-        draws[done - 1] = np.empty(0, np.int64)
+    for i, p in fits(number, tasks()):
+        times = np.bincount(draws[i], minlength=rows.y.size)
+        draws[i] = np.empty(0, np.int64)
         w = np.ones(rows.y.size) if rows.w is None else rows.w
         values = [
-            panel_values(tally(rows.events, p, sample_weight=weight), apparent.names, curve)
+            panel_values(tally(rows.events, p, sample_weight=weight), apparent.names, options["curve"])
             for weight in (times * w, rows.w)
         ]
-        differences[done - 1] = [values[0][key] - values[1][key] for key in apparent.names]
-        report(done, number)
+        differences[i] = [values[0][key] - values[1][key] for key in apparent.names]
     finite = np.isfinite(differences)
     sums = np.where(finite, differences, 0.0).sum(axis=0)
     means = np.divide(sums, finite.sum(axis=0), out=np.full(sums.size, np.nan), where=finite.any(axis=0))

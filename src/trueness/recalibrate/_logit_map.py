@@ -117,13 +117,11 @@ class LogitMap(Calibrator):
 
 
 def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
-    """Raise unless a penalty is a finite number, at least or above 0."""
     demand = f"be a finite number {'above 0' if positive else '≥ 0'}"
     check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))
 
 
 def warn_not_converged(steps: int) -> None:
-    """Warn of a search that was cut short."""
     stopped = f"The optimisation stopped after {steps} steps without converging."
     warn(f"{stopped} Increase `max_iter` or the penalty.", NotConvergedWarning)
 

@@ -202,11 +202,9 @@ class MatrixScaling(_Multinomial):
         n_classes = X.shape[1]
         identity = np.eye(n_classes, n_classes + 1)
         matrix = 2 * self.odir / (n_classes * (n_classes - 1)) * (1 - np.eye(n_classes))
-        shifts = np.full(n_classes, 2 * self._odir_of_shifts() / n_classes)
+        own = getattr(self, "odir_intercept", None)
+        shifts = np.full(n_classes, 2 * (self.odir if own is None else own) / n_classes)
         return FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
-
-    def _odir_of_shifts(self) -> float:
-        return self.odir
 
     def _keep(self, theta: Floats) -> None:
         self.matrix_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()
@@ -271,9 +269,6 @@ class DirichletCalibration(MatrixScaling):
         super()._check_parameters()
         if self.odir_intercept is not None:
             check_penalty("odir_intercept", self.odir_intercept)
-
-    def _odir_of_shifts(self) -> float:
-        return self.odir if self.odir_intercept is None else self.odir_intercept
 
     @property
     def _normalized(self) -> bool:

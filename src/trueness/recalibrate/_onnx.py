@@ -61,7 +61,6 @@ class _Graph:
         return out
 
     def model(self, out: str, n_classes: int | None, dtype: str) -> Any:
-        """The model that returns this result."""
         helper = self._onnx.helper
         kind = self._kind(dtype)
         self._nodes.append(helper.make_node("Cast", [out], ["calibrated"], to=kind))

@@ -1,7 +1,7 @@
 """Platt scaling: logistic regression on the logit."""
 
 import math
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,8 +15,6 @@ from trueness.recalibrate._formula import LogOdds, line
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Floats, Ints
-
-Targets: TypeAlias = Literal["labels", "platt"]
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
 _SMALL, _LARGE = 1e-3, 1e100
@@ -77,7 +75,7 @@ class PlattScaling(LogitMap):
     }
 
     from_logits: bool = False
-    targets: Targets = "labels"
+    targets: Literal["labels", "platt"] = "labels"
     eps: float | None = None
     limits: bool = False
     ridge: float = 0.0

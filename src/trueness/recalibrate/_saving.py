@@ -63,7 +63,6 @@ def _is_whole(value: Any) -> bool:
 
 
 def number(*, least: float = -np.inf, above: float = -np.inf) -> Check:
-    """One finite number."""
     limit = f" ≥ {least:g}" if least > -np.inf else f" above {above:g}" if above > -np.inf else ""
 
     def good(_: Any, value: Any) -> bool:
@@ -74,7 +73,6 @@ def number(*, least: float = -np.inf, above: float = -np.inf) -> Check:
 
 
 def whole(least: int = 0) -> Check:
-    """One whole number."""
     return meets(f"a whole number ≥ {least}", lambda _, value: _is_whole(value) and value >= least)
 
 
@@ -82,12 +80,10 @@ boolean = meets("true or false", lambda _, value: isinstance(value, bool))
 
 
 def one_of(words: Sequence[str]) -> Check:
-    """One of a few words."""
     return meets(f"one of {', '.join(map(repr, words))}", lambda _, value: value in words)
 
 
 def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -np.inf) -> Check:
-    """An array of finite numbers."""
 
     def check(calibrator: Any, value: Any) -> str:
         shape = tuple(size(calibrator) for size in sizes)
@@ -122,7 +118,6 @@ def all_of(*checks: Check) -> Check:
 
 
 def names_of(demand: str) -> Check:
-    """A tuple of names."""
     return meets(
         demand, lambda _, value: isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
     )
@@ -342,7 +337,6 @@ def _outline(calibrator: Any) -> dict[str, Any]:
 
 
 def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
-    """The calibrator with the parameters of an outline."""
     home, name = import_module("trueness.recalibrate"), outline.get("type")
     cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
     if not (isinstance(cls, type) and issubclass(cls, Savable)):

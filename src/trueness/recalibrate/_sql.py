@@ -31,7 +31,6 @@ class _Writer(NamedTuple):
     cast: str = "{}"
 
     def name(self, column: str) -> str:
-        """A quoted identifier."""
         text = column.replace("\\", "\\\\") if self.escape == "\\" else column
         return f"{self.quote}{text.replace(self.quote, self.escape + self.quote)}{self.quote}"
 
@@ -77,7 +76,6 @@ def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> l
 
 
 def quoted_name(name: str, dialect: Dialect) -> str:
-    """A name as the dialect quotes it."""
     return _WRITERS[dialect].name(name)
 
 
