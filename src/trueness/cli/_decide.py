@@ -37,10 +37,8 @@ def command(**options: Any) -> None:
     certified. Always: how much no increasing map of the scores could save.
 
     \b
-      trueness decide loans.csv --label default --prob risk \\
-        --cost-fp 1 --cost-fn 5
-      trueness decide answers.jsonl --label correct --prob confidence \\
-        --accept-accuracy 0.95
+      trueness decide x.csv --label default --prob p --cost-fp 1 --cost-fn 5
+      trueness decide x.csv --label correct --prob p --accept-accuracy 0.95
 
     Exit code 0: answered, whatever the answer. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are

@@ -49,8 +49,7 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     \b
       trueness watch churn.json monday.csv --label churned --prob model
       trueness watch churn.json tuesday.csv
-      trueness watch churn.json year.parquet --label y --prob p --time day \\
-        --every week --by region
+      trueness watch y.json year.csv --label y --prob p --time day --by region
       trueness watch churn.json --format json
 
     Exit code 0: quiet. 1: an alarm, now or before. 2: the options or the data are wrong; STATE is as it was.
