@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_resamples, generator
+from trueness._input.segment_columns import read_by
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
+from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -27,7 +29,7 @@ from trueness.infer.null._measure_floor import gap_floor
 from trueness.infer.test._calibration_test import calibration_test
 from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Series
-from trueness.typing import Floats, Ints
+from trueness.typing import ArrayLike, Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS = 999
@@ -47,8 +49,10 @@ _BINS = (
 
 @suggests_keywords
 def calibration_series(
-    sums: Mapping[str, Sums | Accumulator],
+    sums: Mapping[str, Sums | Accumulator] | ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
+    by: ArrayLike | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
     resamples: int = _DRAWS,
@@ -59,8 +63,13 @@ def calibration_series(
 
     Parameters
     ----------
-    sums : dict of Tally, Sketch, Binned or Accumulator
-        The sums of each day by name, in order of time. A day without rows gives a line without numbers.
+    sums : dict of Tally, Sketch, Binned or Accumulator, or array-like
+        The sums of each day by name, in order of time. A day without rows gives a line without numbers. Or the labels
+        of rows, with `y_prob` and `by`.
+    y_prob : array-like, optional
+        The scores of the rows.
+    by : array-like, optional
+        The day of each row: dates, or text or numbers that sort in order of time.
     bins : int, sequence of edges or bin rule, optional
         Bins of the ECE; by default those of the sums, else 10 of equal width.
     level : float, default 0.95
@@ -78,8 +87,15 @@ def calibration_series(
         A line per day: ECE with its confidence interval and its noise floor, the l2 error with its confidence set, the
         p-value of ``calibration_test(method="omnibus")`` and its adjustment; and the change, if there is one.
 
+    See Also
+    --------
+    Watch : Evidence that stays valid however often one looks.
+
     Notes
     -----
+    This is a test of one finished series. It holds its level for one look: repeated while the series grows, it raises
+    false alarms far more often; for that use :class:`Watch`.
+
     Two questions are asked, each at half of 1 − level: *which days are miscalibrated?* (p-values adjusted by Holm's
     method) and *did calibration change?* Adjusted p-values are therefore twice those of one question alone, and the
     chance that a calibrated series shows any flag or change is at most 1 − level.
@@ -106,6 +122,8 @@ def calibration_series(
     ('day 6', True)
     """
     level, resamples = checked_level(level), checked_resamples(resamples)
+    if y_prob is not None or by is not None:
+        sums = _by_day(sums, y_prob, by)
     days = {name: _checked(name, one) for name, one in _mapping(sums).items()}
     filled = {name: one for name, one in days.items() if one is not None}
     if not filled:
@@ -148,6 +166,23 @@ def _notes(total: Sums, tests: "_Tests") -> Iterator[str]:
         yield "Weights are not whole numbers: there is no noise floor."
     if tests.asymptotic:
         yield f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
+
+
+def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
+    """The tally of the rows of each day."""
+    for name, value in (("y_prob", y_prob), ("by", by)):
+        if value is None:
+            raise InputError(name, "must be given beside labels", "got None")
+    evidence = Evidence.of(y_true, y_prob, {}, kind="confidence")
+    evidence.require_one("a series")
+    (column, *more) = read_by(by, y_true, np.ones(evidence.units, dtype=bool))
+    if more or column.note:
+        got = "it has several columns" if more else "it has many numbers"
+        raise InputError("by", "must be one column with the day of each row", got)
+    _ = evidence.sums  # checks every value, and warns
+    return {
+        name: tally_of(evidence.sample.at(column.code == i, None), "confidence") for i, name in enumerate(column.values)
+    }
 
 
 def _mapping(sums: Any) -> Mapping[str, Any]:
