@@ -19,7 +19,7 @@ from trueness.errors import MovedScoresWarning
 from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import bin_table, brier, ece, log_loss
-from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
+from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain
 from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
 

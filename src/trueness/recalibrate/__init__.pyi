@@ -4,6 +4,8 @@ from trueness.recalibrate._bayesian_binning import BayesianBinning as BayesianBi
 from trueness.recalibrate._beta import BetaCalibration as BetaCalibration
 from trueness.recalibrate._calibrator import Calibrator as Calibrator
 from trueness.recalibrate._classifier import CalibratedClassifier as CalibratedClassifier
+from trueness.recalibrate._curves import QuadraticScaling as QuadraticScaling
+from trueness.recalibrate._curves import SplineCalibration as SplineCalibration
 from trueness.recalibrate._histogram import HistogramBinning as HistogramBinning
 from trueness.recalibrate._internal_validation import validate as validate
 from trueness.recalibrate._isotonic import IsotonicCalibration as IsotonicCalibration
@@ -18,13 +20,11 @@ from trueness.recalibrate._planning import sample_size as sample_size
 from trueness.recalibrate._platt import PlattScaling as PlattScaling
 from trueness.recalibrate._prior_correction import PriorCorrection as PriorCorrection
 from trueness.recalibrate._prior_correction import prior_correction as prior_correction
-from trueness.recalibrate._quadratic import QuadraticScaling as QuadraticScaling
 from trueness.recalibrate._saving import calibrator_from_dict as calibrator_from_dict
 from trueness.recalibrate._saving import load_calibrator as load_calibrator
 from trueness.recalibrate._scaling_binning import ScalingBinning as ScalingBinning
-from trueness.recalibrate._spline import SplineCalibration as SplineCalibration
-from trueness.recalibrate._structured import EnsembleTemperatureScaling as EnsembleTemperatureScaling
-from trueness.recalibrate._structured import StructuredScaling as StructuredScaling
+from trueness.recalibrate._temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
+from trueness.recalibrate._temperature import StructuredScaling as StructuredScaling
 from trueness.recalibrate._temperature import TemperatureScaling as TemperatureScaling
 from trueness.recalibrate._validity_curve import validity_curve as validity_curve
 from trueness.recalibrate._venn_abers import ProbabilityPair as ProbabilityPair

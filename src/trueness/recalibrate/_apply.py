@@ -55,8 +55,7 @@ def apply_calibrator(
         found = nw.from_native(frame)
     except TypeError:
         raise InputError("frame", demand, f"got {type(frame).__name__}") from None
-    columns = _columns(prob, calibrator, found.collect_schema().names())
-    new = _new_names(columns, name, found.collect_schema().names())
+    columns, new = _names(prob, name, calibrator, found.collect_schema().names())
     kind = found.implementation
     if kind.is_duckdb():
         return frame.project(", ".join(["*", *_sql(calibrator, "duckdb", columns, new)]))
@@ -76,24 +75,21 @@ def apply_calibrator(
     return found.with_columns(*series).to_native()
 
 
-def _columns(prob: Any, calibrator: Calibrator, present: Sequence[str]) -> list[str]:
+def _names(prob: Any, name: str | None, calibrator: Calibrator, present: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The columns of the scores, and the new ones."""
     if prob is None and calibrator.score_names_ is None:
         raise InputError("prob", "must be given: the map was fitted on scores without names", "got None")
-    names = check_columns(prob, calibrator, "prob")
-    for column in names:
+    columns = check_columns(prob, calibrator, "prob")
+    for column in columns:
         if column not in present:
             raise InputError("prob", "must name columns of the frame", f"it has no {column!r}")
-    return names
-
-
-def _new_names(columns: list[str], name: str | None, present: Sequence[str]) -> list[str]:
     if name is not None and len(columns) > 1:
         raise InputError("name", "must be None for a matrix, whose new columns end in _calibrated", f"got {name!r}")
     new = [f"{column}_calibrated" for column in columns] if name is None else [name]
     for column in new:
         if column in present:
             raise InputError("name", "must be that of no other column", f"the frame has {column!r} already")
-    return new
+    return columns, new
 
 
 def _sql(calibrator: Calibrator, dialect: Dialect, columns: list[str], new: list[str]) -> list[str]:

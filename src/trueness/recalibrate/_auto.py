@@ -14,17 +14,18 @@ from trueness._input.sample import row_weights
 from trueness._numerics.multinomial import log_softmax
 from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._auto_candidates import (
+    LEAST_CHANCE,
     MATRIX_CANDIDATES,
     AutoFit,
     Plan,
     Rows,
+    chance_of_gain,
     fit_matrix,
     fit_vector,
     vector_shapes,
 )
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
-from trueness.recalibrate._cross_fit import LEAST_CHANCE, chance_of_gain
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import Field, array, meets, names_of, number
 from trueness.typing import ArrayLike, Floats, Ints

@@ -191,16 +191,12 @@ def _accept_logits(y_prob: ArrayLike) -> NDArray[Any]:
     if values.ndim not in (1, 2):
         raise InputError(NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})")
     if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
-        _refuse_large(values)
+        if np.isnan(values).any():
+            refuse_nan(values, NAME)
+        bad = ~(np.abs(values) <= _LARGEST)
+        demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
+        refuse_bad(NAME, f"as logits must be {demand}", bad, f"are not, the first is {values[bad][0]:g}")
     return values
-
-
-def _refuse_large(values: NDArray[Any]) -> None:
-    if np.isnan(values).any():
-        refuse_nan(values, NAME)
-    bad = ~(np.abs(values) <= _LARGEST)
-    demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
-    refuse_bad(NAME, f"as logits must be {demand}", bad, f"are not, the first is {values[bad][0]:g}")
 
 
 def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:

@@ -155,7 +155,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
     def predict(self, y_prob: ArrayLike) -> Floats:
         """Calibrated probabilities, in the shape of the scores; scale and columns must be those of `fit`."""
-        p = self._accept(y_prob)
+        p = self._accept(y_prob)  # refuses a map that is not fitted
         return self._formula()(p)
 
     def predict_proba(self, y_prob: ArrayLike) -> Floats:

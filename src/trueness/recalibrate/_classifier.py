@@ -173,9 +173,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._estimator())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.pairwise = inner.input_tags.pairwise
+        for name in ("sparse", "allow_nan", "pairwise"):
+            setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         return tags
 
     def _estimator(self) -> Any:
@@ -198,21 +197,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         check_cv(self.cv)
         X, y, self.classes_ = rows_and_classes(X, y)
         if self._frozen:
-            self.classes_ = self._frozen_classes(estimator)
+            known, found = np.asarray(getattr(estimator, "classes_", ())), self.classes_.tolist()
+            strange = [label for label in found if label not in known.tolist()]
+            if strange:
+                demand, remedy = "must hold classes of the frozen estimator", "Was it fitted before it was frozen?"
+                raise InputError("y", demand, f"{strange[0]!r} is none", remedy=remedy)
+            self.classes_ = known
         if self.classes_.size < 2:
             raise InputError("y", "must have at least two classes", f"got one class, {self.classes_.tolist()[0]!r}")
         calibrator = base.inner_calibrator(self.calibrator, AutoCalibration)
         if isinstance(calibrator, OneVsRest) and not calibrator.normalize:
             raise InputError("calibrator", "must give rows that sum to one", "`OneVsRest(normalize=False)` does not")
         return X, y
-
-    def _frozen_classes(self, estimator: Any) -> NDArray[Any]:
-        known = np.asarray(getattr(estimator, "classes_", ()))
-        strange = [label for label in self.classes_.tolist() if label not in known.tolist()]
-        if strange:
-            remedy = "Was it fitted before it was frozen?"
-            raise InputError("y", "must hold classes of the frozen estimator", f"{strange[0]!r} is none", remedy=remedy)
-        return known
 
     def _codes(self, y: NDArray[Any]) -> Ints:
         order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order

@@ -192,7 +192,10 @@ class HistogramBinning(Calibrator):
             self._fit_fixed(rows)
         else:
             self._fit_ranks(rows)
-        self._warn_about_empty_bins()
+        empty = int((self.counts_[self._reachable()] == 0).sum())
+        if empty and self.scheme in ("split", "fixed-width"):
+            what = "has no labels and predicts" if empty == 1 else "have no labels and predict"
+            warn(f"{empty:,} of {self.n_bins_:,} bins {what} the overall event rate.", FewRowsWarning)
 
     def _check_total(self, rows: CalibrationSet) -> None:
         if rows.w is None or not self.whole_:
@@ -203,12 +206,6 @@ class HistogramBinning(Calibrator):
             why = "which draws each repetition of a row" if repeats else "beyond which float sums are not exact"
             demand = f"must sum to at most {most:,} for `scheme={self.scheme!r}`, {why}"
             raise InputError("sample_weight", demand, f"got {total:,.6g}")
-
-    def _warn_about_empty_bins(self) -> None:
-        empty = int((self.counts_[self._reachable()] == 0).sum())
-        if empty and self.scheme in ("split", "fixed-width"):
-            what = "has no labels and predicts" if empty == 1 else "have no labels and predict"
-            warn(f"{empty:,} of {self.n_bins_:,} bins {what} the overall event rate.", FewRowsWarning)
 
     def _reachable(self) -> Bools:
         """The bins that a score can fall into: no score is between equal edges, unless ties are broken at random."""

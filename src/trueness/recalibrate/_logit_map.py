@@ -1,4 +1,4 @@
-"""Maps on the logit scale: the scores near 0 and 1, the shapes of curves of log-odds, and how these are fitted.
+"""Maps on the logit scale: the scores near 0 and 1, and the shapes of curves of log-odds.
 
 One rule holds for scores of 0 and 1, whose log-odds are infinite (`_least_distance`): the votes of a forest, which are
 0 for lack of trees, become modest, and the scores of a model that grades its certainty keep nearly all of their range.
@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import MOST_ITERATIONS, checked_whole
-from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number, with_parameters
+from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
 from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
@@ -302,36 +301,3 @@ def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
     mean = np.bincount(cell, z if w is None else w * z) / weight if value.size > MOST_CELLS else value
     events = np.bincount(cell, y if w is None else w * y, weight.size).astype(np.float64)
     return LogitCells(mean, weight, events, cell)
-
-
-@with_parameters
-class ShapedMap(LogitMap):
-    """A map of log-odds with a shape, fitted with a ridge towards the identity."""
-
-    _positive: ClassVar = "ridge"
-
-    from_logits: bool = False
-    ridge: float = 1.0
-    monotone: bool = True
-    eps: float | None = None
-    limits: bool = False
-
-    def _fit(self, rows: CalibrationSet) -> None:
-        cells = logit_cells(self._fit_logits(rows), rows.y, rows.w)
-        self._adapt(cells)
-        shape, data = self._curve_shape, (cells.weight[None], cells.events[None])
-        bounds = shape.bounded if self.monotone else None
-        (self.coefficients_,) = ridge_logistic(
-            shape.basis(cells.z), *data, shape.identity, self.ridge * shape.ridge, bounds
-        )
-
-    @abstractmethod
-    def _adapt(self, cells: LogitCells) -> None:
-        """Choose what of the shape depends on the scores."""
-
-    @property
-    @abstractmethod
-    def _curve_shape(self) -> LogitShape: ...
-
-    def _formula(self) -> LogOdds:
-        return self._log_odds(self._curve_shape.curve(self.coefficients_))

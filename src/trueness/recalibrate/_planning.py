@@ -178,7 +178,11 @@ def sample_size(
     if plan.scheme == "split":
         return _split_size(B, e, plan)
     if plan.bound == "exact":
-        _refuse_long_search(e, B, plan)
+        needs = math.log(2 / plan.level(B)) / (2 * e * e)
+        if needs > _MOST_SEARCHED:  # sizes below Hoeffding's are tried one by one
+            demand = f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin"
+            remedy = "'hoeffding' takes any epsilon."
+            raise InputError("epsilon", demand, f"{e:g} needs about {needs:,.0f}", remedy=remedy)
         size = least_size(lambda size: _allowed_deviation(size, B, e, plan), plan.level(B))
         return max(2 * B, B * (size + 1) - 1)
     return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)  # these bounds depend on ⌊n/B⌋ alone
@@ -298,14 +302,6 @@ def size_epsilon(size: int, d: float) -> float:
         demand = f"`bound='exact'` is available for up to {_MOST_EXACT:,} rows per bin"
         raise InputError("", demand, f"got {size:,}", remedy="'hoeffding' takes any number.")
     return binomial_epsilon(size, d)
-
-
-def _refuse_long_search(e: float, B: int, plan: _Plan) -> None:
-    """Raise if too many sizes, those below Hoeffding's, would have to be tried one by one."""
-    size = math.log(2 / plan.level(B)) / (2 * e * e)
-    if size > _MOST_SEARCHED:
-        demand = f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin"
-        raise InputError("epsilon", demand, f"{e:g} needs about {size:,.0f}", remedy="'hoeffding' takes any epsilon.")
 
 
 def _allowed_deviation(size: int, B: int, e: float, plan: _Plan) -> float:

@@ -237,12 +237,6 @@ class Savable:
     def _fields(cls) -> dict[str, Field]:
         return {**COMMON, **cls._state}
 
-    def _check_state(self) -> None:
-        """Raise if a loaded map is damaged: a wrong number could otherwise be predicted, or worse."""
-        self._check_parameters()  # type: ignore[attr-defined]
-        for name, field in self._fields().items():
-            field.check(self, name)
-
 
 @suggests_keywords
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
@@ -264,7 +258,9 @@ def _restored(stored: Any) -> Any:
     _check_names("learnt", set(learnt), set(calibrator._fields()))
     for name, entry in learnt.items():
         setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
-    calibrator._check_state()
+    calibrator._check_parameters()
+    for name, field in calibrator._fields().items():
+        field.check(calibrator, name)
     calibrator.about_ = _notes(stored.get("about", {}))
     return calibrator
 

@@ -1,17 +1,28 @@
-"""Temperature scaling: all logits divided by one number."""
+"""Temperature scaling; a mixture of temperatures; and structured scaling, which departs from one temperature."""
 
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trueness._numerics.softmax import inverse_temperature
+from trueness._input.arguments import checked_word
+from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, Regression, multinomial_regression
+from trueness._numerics.softmax import inverse_temperature, softmax
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
-from trueness.recalibrate._formula import LogOdds, Softmax, line
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
-from trueness.recalibrate._saving import Field, number
+from trueness.recalibrate._formula import Linear, LogOdds, Mixture, Softmax, line
+from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, warn_not_converged
+from trueness.recalibrate._saving import Field, array, fractions, n_classes, number, whole
+from trueness.typing import Floats, Ints
+
+Structure: TypeAlias = Literal["vector", "matrix"]
+
+# Penalties of factors, shifts and mixing terms, as numbers of rows.
+_FACTORS: dict[str, float] = {"vector": 1.0, "matrix": 5.0}
+_SHIFTS, _MIXING = 1.0, 20.0
+_EM_STEPS, _EM_CONVERGED = 1000, 1e-10
 
 
 @with_parameters
@@ -94,3 +105,155 @@ class TemperatureScaling(LogitMap):
         if self.n_classes_ is None:
             return self._log_odds(line(0, 1 / self.temperature_))
         return Softmax(self._logs(), temperature=self.temperature_)
+
+
+@with_parameters
+class EnsembleTemperatureScaling(LogitMap):
+    r"""Ensemble temperature scaling: a mixture of tempered scores, original scores and the uniform distribution.
+
+    Parameters
+    ----------
+    from_logits : bool, default False
+        Whether the scores are logits.
+
+    Notes
+    -----
+    The temperature is that of :class:`TemperatureScaling`; then the weights minimise the log loss, which is convex in
+    them, by expectation-maximisation. The order of the classes in a row never changes.
+
+    References
+    ----------
+    J. Zhang, B. Kailkhura, T. Y.-J. Han, Mix-n-Match: ensemble and compositional methods for uncertainty calibration in
+    deep learning, ICML 2020.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> d = tn.simulate.multiclass(4_000, 3, distortion=tn.simulate.LabelNoise(0.3), seed=0)
+    >>> fitted = tn.EnsembleTemperatureScaling().fit(d.y_prob, d.y_true)
+    >>> bool(fitted.weights_[2] > 0.1)
+    True
+    """
+
+    _shape: ClassVar[Shape] = "matrix"
+    _shared_parameters: ClassVar = ABOUT_MATRIX
+    _state: ClassVar = {
+        **EPS_STATE,
+        "temperature": Field("number that logits are divided by", number(above=0)),
+        "weights": Field("weights of the tempered scores, the scores and 1/K", fractions(lambda _: 3)),
+    }
+
+    from_logits: bool = False
+    eps: float | None = None
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        logits = self._fit_logits(rows)
+        self.temperature_ = 1 / inverse_temperature(logits, rows.y, rows.w).value
+        parts = softmax(logits, self.temperature_), softmax(logits), np.full(logits.shape, 1 / logits.shape[1])
+        own = np.stack([part[np.arange(rows.y.size), rows.y] for part in parts], axis=1)
+        weight = rows.weights / rows.weights.sum()
+        mixture = np.full(3, 1 / 3)
+        for _ in range(_EM_STEPS):
+            share = own * mixture
+            total = share.sum(axis=1, keepdims=True)
+            after = weight @ (share / np.where(total > 0, total, 1))
+            after = after / after.sum()
+            moved, mixture = float(np.abs(after - mixture).max()), after
+            if moved < _EM_CONVERGED:
+                break
+        self.weights_ = mixture
+
+    def _formula(self) -> Mixture:
+        tempered, plain, uniform = map(float, self.weights_)
+        parts = Softmax(self._logs(), temperature=self.temperature_), Softmax(self._logs())
+        return Mixture((tempered, plain), parts, uniform * (1 / n_classes(self)))
+
+
+def fit_structured(
+    logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
+) -> tuple[float, Linear, Regression]:
+    """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they fitted."""
+    z, n = Linear(centred=True)(logits), float(w.sum())
+    k = z.shape[1]
+    beta = inverse_temperature(z, y, w, ridge).value
+    factor, shift, mixing = (ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING))
+    linear: LinearMap
+    if structure == "vector":
+        linear, centre, penalty = DiagonalMap(z), np.tile([beta, 0.0], (k, 1)), np.tile([factor, shift], (k, 1))
+    else:
+        linear, centre = FullMap(z), beta * np.eye(k, k + 1)
+        penalty = np.column_stack([np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)])
+    found = multinomial_regression(linear, y, w, centre, penalty, max_iter)
+    matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
+    return 1 / beta, Linear(matrix, found.theta[:, -1].copy(), centred=True), found
+
+
+@with_parameters
+class StructuredScaling(LogitMap):
+    r"""Structured scaling: vector or matrix scaling with penalties that pull towards one temperature.
+
+    Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows are few. Here a
+    temperature is fitted first; factors of single classes, shifts and, with ``structure="matrix"``, influences of one
+    class on another depart from it only as far as the data support.
+
+    Parameters
+    ----------
+    structure : {'matrix', 'vector'}, default 'matrix'
+        Whether classes may influence each other. The matrix has K² parameters: up to about 100 classes.
+    from_logits : bool, default False
+        Whether the scores are logits. A number added to all logits of a row does not matter.
+    ridge : float, default 1
+        Multiple of the penalties below.
+
+    Notes
+    -----
+    With :math:`z` the logits of a row minus their mean, the map is the softmax of :math:`W z + b`. The log loss, summed
+    over rows, plus :math:`\frac12 (\lambda \sum_k (w_{kk} - 1/T)^2 + 20 \sum_{j \ne k} w_{kj}^2 + \sum_k b_k^2)` is
+    minimised, :math:`\lambda = 5` for a matrix and 1 for a vector, whose :math:`w_{kj}` are 0. As the loss is
+    summed, the penalties fade as rows increase.
+
+    References
+    ----------
+    E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, Structured matrix scaling for multi-class calibration, 2025.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> d = tn.simulate.multiclass(4_000, 3, distortion=tn.simulate.Temperature(2.0), seed=0)
+    >>> fitted = tn.StructuredScaling().fit(d.y_prob, d.y_true)
+    >>> round(fitted.temperature_)
+    2
+    """
+
+    _shape: ClassVar[Shape] = "matrix"
+    _shared_parameters: ClassVar = ABOUT_MATRIX
+    _state: ClassVar = {
+        **EPS_STATE,
+        "temperature": Field("temperature towards which the map is pulled", number(above=0)),
+        "matrix": Field("row k holds the factors of all centred logits in class k", array(n_classes, n_classes)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
+    }
+
+    _positive: ClassVar = "ridge"
+
+    structure: Structure = "matrix"
+    from_logits: bool = False
+    ridge: float = 1.0
+    eps: float | None = None
+    max_iter: int = 100
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        checked_word(self.structure, "structure", ("matrix", "vector"))
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        options: Any = self.structure, float(self.ridge), self.max_iter
+        found = fit_structured(self._fit_logits(rows), rows.y, rows.weights, *options)
+        self.temperature_, (self.matrix_, self.intercept_, *_), fit = found
+        self.n_iter_ = fit.n_steps
+        if not fit.converged:
+            warn_not_converged(self.n_iter_)
+
+    def _formula(self) -> Softmax:
+        return Softmax(self._logs(), Linear(self.matrix_, self.intercept_, centred=True))

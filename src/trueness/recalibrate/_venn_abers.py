@@ -145,8 +145,7 @@ def _pair(rows: CalibrationSet) -> Pair:
 def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
     """The edges of all pairs together, and both values of each pair at them, one row per pair."""
     if len(pairs) == 1:
-        edges, p0, p1 = pairs[0]
-        return edges, p0[np.newaxis], p1[np.newaxis]
+        return pairs[0].edges, pairs[0].p0[np.newaxis], pairs[0].p1[np.newaxis]
     steps_of_all = sum(pair.edges.size for pair in pairs)
     if len(pairs) * steps_of_all > _MOST_VALUES:
         demand = f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to average"
