@@ -4,9 +4,6 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, ParamSpec, Protocol, cast, overload
 
-import numpy as np
-
-from trueness._input.segment_columns import read_by
 from trueness._tally.rows_or_sums import ROW_OPTIONS, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -52,10 +49,7 @@ def _by_segment(
         got = f"a {type(y_true).__name__} holds only sums of rows"
         raise InputError("by", "needs labels and scores", got, remedy="`scan_groups` keeps sums by group.")
     evidence = Evidence.of(y_true, y_prob, rows, kind=kind, two_columns="keep")
-    assert evidence.position is not None
-    kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
-    kept[evidence.position] = True
-    column, *others = read_by(by, y_true, kept)
+    column, *others = evidence.columns(by, y_true)
     if others:
         raise InputError("by", "must be one column", f"got {1 + len(others)}", remedy="`segments` takes several.")
     found = {}

@@ -10,7 +10,7 @@ from trueness.results._record import Record
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 Outcome: TypeAlias = Literal["certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"]
 _NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
-_WORDS = {"ece": "ECE", "l2": "l2 calibration error", "oe": "observed/expected"}
+_WORDS = {"l2": "l2 calibration error", "oe": "observed/expected"}
 _ARROWS = {"exceeded": "fails", "not exceeded": "passes", "too good": "not passed", "unknown": "not passed"}
 
 
@@ -46,7 +46,6 @@ class Finding(Record):
     """The p-value for labels that agree with the scores better than chance allows, where that decided."""
     contradicted: int = 0
     """Labels that contradict a score of exactly 0 or 1, if the bound is certified all the same."""
-
     condition: str = ""
     """What a certificate presumes, and the rows cannot show: that the error varies smoothly with the score."""
     shown_by_ties: float = 0.0
@@ -60,7 +59,7 @@ class Finding(Record):
     @property
     def name(self) -> str:
         """The quantity in a table."""
-        return _NAMES.get(self.quantity, self.quantity)
+        return _NAMES[self.quantity]
 
     @property
     def demand(self) -> str:
@@ -75,9 +74,7 @@ class Finding(Record):
     @property
     def words(self) -> str:
         """The quantity in full."""
-        return (
-            f"ECE in {rule_in_words(self.bins)}" if self.quantity == "ece" else _WORDS.get(self.quantity, self.quantity)
-        )
+        return f"ECE in {rule_in_words(self.bins)}" if self.quantity == "ece" else _WORDS[self.quantity]
 
     @property
     def reason(self) -> str:
@@ -98,10 +95,12 @@ class Finding(Record):
             return f"not shown to keep it: {above}, so it does not vary smoothly with the score"
         if self.outcome == "not certified":
             return f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
-        condition = f", if {self.condition}" if self.condition else ""
-        return (
-            f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)}){condition}{self._impossible()}"
-        )
+        shown = f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)})"
+        shown += f", if {self.condition}" if self.condition else ""
+        if self.contradicted:  # an error may be small and yet the certainty wrong
+            which = f"{count(self.contradicted, 'label')} contradict{'s' * (self.contradicted == 1)}"
+            shown += f", although {which} a score of exactly 0 or 1"
+        return shown
 
     @property
     def sentence(self) -> str:
@@ -116,13 +115,6 @@ class Finding(Record):
             return f"{percent} limits {self.low:.3f} to {self.high:.3f}, allowed {low} to {high}"
         limit, side = (self.low, "lower") if lower else (self.high, "upper")
         return f"{side} {percent} limit {number(limit)} {'>' if limit > self.bound else '≤'} {self.bound:g}"
-
-    def _impossible(self) -> str:
-        """A remark on labels that contradict certain scores: an error may be small and yet the certainty wrong."""
-        n = self.contradicted
-        if n == 0:
-            return ""
-        return f", although {count(n, 'label')} contradict{'s' * (n == 1)} a score of exactly 0 or 1"
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, [self.group, self.model]))

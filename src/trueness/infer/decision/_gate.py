@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
 from trueness._input.arguments import Seed, check_seed, generator
-from trueness._input.segment_columns import read_by
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
@@ -44,10 +43,10 @@ class Bound(NamedTuple):
 class _Limits(NamedTuple):
     """A quantity, and limits that hold with the level of the gate, each on its own."""
 
+    n: int
     estimate: float
     low: float
     high: float
-    n: int
 
 
 @partial(takes_rows, kind="confidence")
@@ -128,8 +127,6 @@ def gate(
     if not models:
         raise InputError("y_prob", "must hold at least one model", "the dict is empty")
     if isinstance(y_true, Tally | Sketch | Binned):
-        if by is not None:
-            raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
         found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     else:
         found = Evidence.several(y_true, models, rows, kind="confidence", cluster=cluster, argument="y_prob")
@@ -149,14 +146,10 @@ def _named(names: Names) -> Iterator[None]:
 
 def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tuple[Names, Evidence]]:
     """Every group of every model."""
-    first = next(iter(models.values()))
     if by is None:
-        yield from (((("", name)), one) for name, one in models.items())
+        yield from ((("", name), one) for name, one in models.items())
         return
-    assert first.position is not None
-    kept = np.zeros(first.position.size + first.dropped, dtype=bool)
-    kept[first.position] = True
-    for column in read_by(by, y_true, kept):
+    for column in next(iter(models.values())).columns(by, y_true):
         for code, value in enumerate(column.values):
             some = np.flatnonzero(column.code == code)
             yield from (((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items())
@@ -165,16 +158,13 @@ def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tu
 def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10) -> tuple[Bound, ...]:
     """The bounds, of which there must be one at least."""
     rule = blind_to_labels(as_rule(bins))
-    given: dict[Quantity, tuple[str, Any]] = {
-        "ece": ("max_ece", max_ece),
-        "l2": ("max_l2", max_l2),
-        "oe": ("oe_within", oe_within),
-    }
-    for argument, value in given.values():
+    given: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
+    for key, value in given.items():
         real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if value is not None and not (real and 0 <= value <= 1):
+            argument = "oe_within" if key == "oe" else f"max_{key}"
             raise InputError(argument, "must lie in [0, 1]", f"got {value!r}")
-    found = tuple(Bound(key, float(value), rule) for key, (_, value) in given.items() if value is not None)
+    found = tuple(Bound(key, float(value), rule) for key, value in given.items() if value is not None)
     if not found:
         raise InputError("", "A gate needs a bound: `max_ece`, `max_l2` or `oe_within`")
     return found
@@ -184,10 +174,10 @@ def gate_of(
     subjects: Mapping[Names, Evidence],
     bounds: Sequence[Bound],
     *,
-    require: bool = False,
-    level: float = 0.95,
-    seed: Seed = 0,
-    about: Callable[[Names], AbstractContextManager[Any]] = lambda names: nullcontext(),  # noqa: ARG005  # a caller's
+    require: bool,
+    level: float,
+    seed: Seed,
+    about: Callable[[Names], AbstractContextManager[Any]],
 ) -> Gate:
     """Judge every quantity of every subject, as :func:`gate`; `about` is the context in which one is judged.
 
@@ -196,7 +186,7 @@ def gate_of(
     """
     each = level if require else round(1 - (1 - level) / (len(subjects) * len(bounds)), 12)
     tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
-    judge = partial(finding_of, require=require, level=each, alone=level, least_tail=tail, seed=seed)
+    judge = partial(_finding, require=require, level=each, alone=level, least_tail=tail, seed=seed)
     findings = []
     for names, one in subjects.items():
         with about(names):
@@ -205,16 +195,16 @@ def gate_of(
     return Gate(tuple(findings), require, level, tuple(notes))
 
 
-def finding_of(
+def _finding(
     evidence: Evidence,
     bound: Bound,
-    names: Names = ("", ""),
+    names: Names,
     *,
     require: bool,
     level: float,
     alone: float,
-    least_tail: float = TOO_GOOD,
-    seed: Seed = 0,
+    least_tail: float,
+    seed: Seed,
 ) -> Finding:
     """Compare limits with the bound.
 
@@ -225,41 +215,36 @@ def finding_of(
     """
     quantity, most, rule = bound
     limits = _limits(evidence, bound, level, require, seed)
-    made = partial(Finding, *names, quantity, _bins_in_words(bound), most)
+    made = partial(Finding, *names, quantity, repr(rule) if quantity == "ece" else "", most)
     if limits is None or math.isnan(limits.low + limits.high):
         return made(evidence.sums.n, math.nan, math.nan, math.nan, level, "unknown")
-    numbers = limits.n, limits.estimate, limits.low, limits.high
     least, largest = (1 - most, 1 + most) if quantity == "oe" else (-math.inf, most)
     beyond = limits.low > largest or limits.high < least
     keeps = least <= limits.low and limits.high <= largest
     if not require:
         if beyond:
-            return made(*numbers, level, "exceeded")
+            return made(*limits, level, "exceeded")
         if not keeps and _undecided(bound, limits):
             own = limits if level == alone else _limits(evidence, bound, alone, False, seed)
             if own is not None and _undecided(bound, own):
-                return made(own.n, own.estimate, own.low, own.high, alone, "unknown")
+                return made(*own, alone, "unknown")
     pvalue = None
     if require:
         kept = quietly(margin, evidence, quantity, most, rule)  # the limits have given the warnings
         pvalue, made = kept.pvalue, partial(made, condition=kept.condition)
         if not keeps:
-            return made(*numbers, level, "not certified", pvalue)
+            return made(*limits, level, "not certified", pvalue)
         if kept.shown_by_ties > most:
-            return made(*numbers, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
+            return made(*limits, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
     if "omnibus" not in evidence.memory:  # the same for every bound
         evidence.memory["omnibus"] = omnibus_of(evidence, generator(seed))
     test = evidence.memory["omnibus"]
     too_good = too_good_of(evidence, test)
     if too_good is not None and too_good <= least_tail:
-        return made(*numbers, level, "too good", 1.0 if require else None, too_good)
+        return made(*limits, level, "too good", 1.0 if require else None, too_good)
     if not require:
-        return made(*numbers, level, "not exceeded")
-    return made(*numbers, level, "certified", pvalue, None, 0 if test is None else test.contradicted)
-
-
-def _bins_in_words(bound: Bound) -> str:
-    return repr(bound.rule) if bound.quantity == "ece" else ""
+        return made(*limits, level, "not exceeded")
+    return made(*limits, level, "certified", pvalue, None, 0 if test is None else test.contradicted)
 
 
 def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed: Seed) -> _Limits | None:
@@ -268,7 +253,7 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
         if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")
         found = ece_limits_of(evidence, bins=bound.rule, level=level, rng=generator(seed))
-        return _Limits(found.estimate, found.low, found.high, found.n)
+        return _Limits(found.n, found.estimate, found.low, found.high)
     if bound.quantity == "l2":
         return _l2(evidence, level, seed)
     # To certify a range takes one test on each side, both at the full level; to leave it on either side, half each.
@@ -277,7 +262,7 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
     evidence.require_one("a gate")
     rows = evidence.clustered if evidence.dependent else None
     ratio = ratio_limits(part, 2 * level - 1 if require else level, rows)
-    return _Limits(ratio.value, ratio.low, ratio.high, evidence.n)
+    return _Limits(evidence.n, ratio.value, ratio.low, ratio.high)
 
 
 def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
@@ -289,12 +274,12 @@ def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
     if two_sided > _HIGHEST:
         # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
         both = interval_of(evidence, rng=generator(seed))
-        return _Limits(both.estimate, ece_limits_of(evidence, level=level, rng=generator(seed)).low, 1.0, both.n)
+        return _Limits(both.n, both.estimate, ece_limits_of(evidence, level=level, rng=generator(seed)).low, 1.0)
     both = interval_of(evidence, level=two_sided, rng=generator(seed))
     low, high = both.hull
     if low > 0 and interval_of(evidence, level=level, rng=generator(seed)).includes_zero:
         low = 0.0
-    return _Limits(both.estimate, low, high, both.n)
+    return _Limits(both.n, both.estimate, low, high)
 
 
 def _undecided(bound: Bound, limits: _Limits) -> bool:

@@ -1,7 +1,7 @@
 """The verdict on one model: decided by the omnibus test of all rows, and by joint tests of segments and classes."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, check_seed, generator
-from trueness._input.segment_columns import read_by
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
@@ -118,18 +117,13 @@ def verdict(
         remedy = "`tn.report` judges every class of such sums, and its `verdicts` has one for each."
         raise InputError("y_true", "must be one problem for a verdict", "these are class-wise sums", remedy=remedy)
     if by is not None:
-        if evidence.position is None:
-            raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
-        kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
-        kept[evidence.position] = True
-        columns = read_by(by, y_true, kept, crossed)
+        columns = evidence.columns(by, y_true, crossed)
         segments = quietly(segments_of, evidence, columns, level=level, rng=generator(seed))
     return verdict_of(evidence, segments, level=level, seed=seed)
 
 
-def verdict_of(evidence: Evidence, segments: Segments | None = None, *, level: float = 0.95, seed: Seed = 0) -> Verdict:
+def verdict_of(evidence: Evidence, segments: Segments | None, *, level: float, seed: Seed) -> Verdict:
     """The verdict on rows or sums that have been read, as :func:`verdict`."""
-    multiclass = evidence.view == "confidence" and evidence.rows is not None
     alpha = round(1 - level, 12)
     test = attempted(significance_of, evidence, level, generator(seed))
     interval = attempted(interval_of, evidence, level=level, rng=generator(seed))
@@ -143,16 +137,10 @@ def verdict_of(evidence: Evidence, segments: Segments | None = None, *, level: f
             power = power_of(evidence, alpha, generator(seed))
         if evidence.view == "binary":
             shift = prior_shift_in(found, inside_cells(evidence.cells), level)
-    if multiclass:
+    if evidence.view == "confidence" and evidence.rows is not None:
         classes = quietly(classes_of, evidence, level=level, alpha=alpha, seed=seed)
-    return judge(
-        *(evidence, test, interval, found),
-        level=level,
-        power=power,
-        prior_shift=shift,
-        segments=segments,
-        classes=classes,
-    )
+    grounds: Any = {"power": power, "prior_shift": shift, "segments": segments, "classes": classes}
+    return judge(evidence, test, interval, found, level=level, top_label=evidence.view == "confidence", **grounds)
 
 
 def judge(
@@ -162,17 +150,16 @@ def judge(
     estimates: Mapping[str, Estimate],
     *,
     level: float,
-    power: DetectionPower | None = None,
-    prior_shift: PriorShift | None = None,
-    segments: Segments | None = None,
-    classes: Sequence[ClassRow] | None = None,
-    top_label: bool | None = None,
+    power: DetectionPower | None,
+    prior_shift: PriorShift | None,
+    segments: Segments | None,
+    classes: Sequence[ClassRow] | None,
+    top_label: bool,
 ) -> Verdict:
     """Decide from what is known."""
     alpha = round(1 - level, 12)
     # Fractional weights in clusters have no test, but a set that zero is tested for.
     rejected = test.pvalue <= alpha if test is not None else interval is not None and not interval.includes_zero
-    flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
     part = None if evidence.tally is None else evidence.tally.parts[0]
     inside = None if part is None else inside_cells(part)
     score, rate, _ = evidence.means
@@ -194,10 +181,10 @@ def judge(
         scores=(math.nan, math.nan) if part is None else (float(part.score[0]), float(part.score[-1])),
         n_certain=0 if inside is None else inside.certain,
         n_certain_wrong=0 if inside is None else inside.wrong,
-        flags=flags,
+        flags=tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes)))),
         segmented=segments is not None,
         classes=0 if classes is None else len(classes),
-        top_label=evidence.view == "confidence" if top_label is None else top_label,
+        top_label=top_label,
         clustered=evidence.dependent,
     )
     return replace(found, code=_code(found))
@@ -262,13 +249,12 @@ def _flagged_segments(segments: Segments | None) -> Flags | None:
     return Flags("segment", number, len(segments.value), name, finding, ratio, joint, tested)
 
 
-def _flagged_classes(classes: Iterable[ClassRow] | None) -> Flags | None:
-    rows = list(classes or ())
-    worst = worst_class(rows) if rows else None
-    if worst is None:
+def _flagged_classes(classes: Sequence[ClassRow] | None) -> Flags | None:
+    worst = worst_class(classes)
+    if classes is None or worst is None:
         return None
-    bad = [one for one in rows if one.flagged]
+    bad = [one for one in classes if one.flagged]
     ratio = worst.share / worst.score if worst.score > 0 else math.inf
     finding = f"{'under' if ratio > 1 else 'over'}-predicted"
     pvalue = min(one.adjusted_pvalue or 0.0 for one in bad)
-    return Flags("class", len(bad), len(rows), worst.label, finding, ratio, pvalue)
+    return Flags("class", len(bad), len(classes), worst.label, finding, ratio, pvalue)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
-from trueness._input.segment_columns import SegmentColumn, read_by
+from trueness._input.segment_columns import SegmentColumn
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
@@ -154,10 +154,7 @@ def segments(
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
-    assert evidence.position is not None
-    kept = np.zeros(evidence.position.size + evidence.dropped, dtype=bool)
-    kept[evidence.position] = True
-    return segments_of(evidence, read_by(by, y_true, kept, crossed), level=level, resamples=draws, rng=rng)
+    return segments_of(evidence, evidence.columns(by, y_true, crossed), level=level, resamples=draws, rng=rng)
 
 
 def segments_of(
