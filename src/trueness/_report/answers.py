@@ -8,15 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from trueness._report.records import (
-    Answer,
-    Conclusion,
-    Model,
-    Provenance,
-    Remedies,
-    Remedy,
-    Summary,
-)
+from trueness._report.records import Answer, Conclusion, Model, Provenance, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._text.numbers import level_percent, number, percent, percents, points, span
 from trueness._text.strings import quoted, shorten

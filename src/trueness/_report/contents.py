@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned
 from trueness._text.numbers import level_percent, percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import InputError, quietly
@@ -32,7 +32,7 @@ from trueness.infer.group._classes import classes_of
 from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.measure import bin_table, ece
-from trueness.results import Bands, Comparison, Estimate
+from trueness.results import Bands, Comparison, Estimate, Series
 from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
@@ -51,11 +51,17 @@ def compute_contents(
     subject: Subject,
     by: tuple[SegmentColumn, ...],
     options: Options,
+    provenance: Provenance,
+    *,
     title: str | None,
     progress: Callable[[int, int], None],
-    provenance: Provenance,
+    files: Sequence[Mapping[str, Any]] | None,
+    series: Series | None,
 ) -> Contents:
-    """Compute everything, model by model; `progress` receives the steps done and their total."""
+    """Compute everything, model by model; `progress` receives the steps done and their total.
+
+    `files` are the lines of a table of the files or periods that the rows were read from, a `series`.
+    """
     done, total = itertools.count(1), _STEPS * len(subject.models) + 1
     rule, level, seed, _ = options
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals)
@@ -81,6 +87,8 @@ def compute_contents(
         comparison=differences,
         notes=(*subject.notes, *notes.sentences),
         definitions=_definitions(settings, subject, segmented=models[0].segments is not None),
+        files=None if files is None else tuple(files),
+        series=series,
     )
 
 
@@ -115,11 +123,9 @@ def _model(
     step()
     panel = validation_panel(data, summary.estimates, options)
     unknown = Estimate("ECE", summary.ece, math.nan, math.nan, level, "", summary.n, "")
-    grounds = {name: getattr(summary, name) for name in ("power", "prior_shift")}
-    decided = judge(
-        *(data, summary.test, summary.ece_interval, {"ece": unknown} | dict(summary.estimates)),
-        **grounds | {"level": level, "segments": found, "classes": classes, "top_label": top_label},
-    )
+    estimates = {"ece": unknown} | dict(summary.estimates)
+    grounds: Any = {"power": summary.power, "prior_shift": summary.prior_shift, "segments": found, "classes": classes}
+    decided = judge(data, summary.test, summary.ece_interval, estimates, level=level, top_label=top_label, **grounds)
     model = Model(
         name=name,
         verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
@@ -151,8 +157,7 @@ def _segments(
     data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], options: Options, group_name: str = ""
 ) -> tuple[Segments, Tested]:
     """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
-    rule, level, seed, _ = options
-    rng = generator(seed)
+    rule, level, rng = options.rule, options.level, generator(options.seed)
     with collect_warnings(Notes()):  # the table shows which segments are small
         if data.rows is None:
             found = describe_segments(of_groups([group_name], groups), level, None, rng)
@@ -176,10 +181,8 @@ def _segment_sums(
         order = np.argsort(column.code, kind="stable")
         ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
         for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
-            yield (
-                (column.name, value),
-                tally_of(sample.at(rows, None if sample.w is None else sample.w[rows]), "classwise"),
-            )
+            some = sample.at(rows, None if sample.w is None else sample.w[rows])
+            yield (column.name, value), tally_of(some, "classwise")
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
@@ -204,33 +207,26 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
             bands = Bands(**vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level)
         else:
             bands = reliability_bands(sums, bins=rule, level=level, band="simultaneous-consistency")
-        error = ece(sums, bins=rule)
-    return Picture(bands, tuple(table.low.tolist()), tuple(table.high.tolist()), error, rule_in_words(rule))
+    return Picture(bands, tuple(table.low.tolist()), tuple(table.high.tolist()), rule_in_words(rule))
 
 
 def _first_picture(data: Evidence, rule: BinRule, level: float, notes: Notes) -> tuple[Picture, BinRule]:
-    """The picture of the first diagram, and its bins."""
+    """The picture of the first diagram, and its bins: of equal mass, if most rows lie in one bin of equal width."""
     asked = _picture(data.sums, rule, level, notes)
     if len(asked.bins) > MOST_BINS:
         made = f"{rule!r} makes {len(asked.bins):,}"
         raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
-    first = _first_bins(asked.bins, data.tally, rule, notes)
-    return asked if first is rule else _picture(data.sums, first, level, notes), first
-
-
-def _first_bins(bands: Bands, tally: Tally | None, rule: BinRule, notes: Notes) -> BinRule:
-    """The bins of the picture and its table: of equal mass, if most rows lie in one bin of equal width."""
-    share = float(bands.weight.max() / bands.weight.sum())
+    share, tally = float(asked.bins.weight.max() / asked.bins.weight.sum()), data.tally
     if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
-        return rule
+        return asked, rule
     if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
-        return rule
+        return asked, rule
     first = EqualMass(rule.n)
     notes.add(
         f"{percent(share)} of the rows lie in one bin of equal width: picture and table show {rule_in_words(first)}, "
         f"the ECE of the summary keeps {rule_in_words(rule)}."
     )
-    return first
+    return _picture(data.sums, first, level, notes), first
 
 
 def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject) -> tuple[Explorer, ...]:

@@ -250,9 +250,9 @@ def remedies_sentence(model: Model) -> str:
 
 def _parts_sentence(best: Remedy) -> str:
     """What the automatic map averages; empty for other maps."""
-    parts = [f"{one.name} {100 * one.share:.0f} %" for one in best.parts if one.share >= 0.05]
-    if len(parts) == 1 and best.parts[0].share > 0.995:
-        return f" It chose {best.parts[0].name}."
+    parts = [f"{one['name']} {100 * one['share']:.0f} %" for one in best.parts if one["share"] >= 0.05]
+    if len(parts) == 1 and best.parts[0]["share"] > 0.995:
+        return f" It chose {best.parts[0]['name']}."
     return f" It averages {', '.join(parts)}." if parts else ""
 
 
@@ -278,7 +278,7 @@ def guarantee_sentence(remedies: Remedies) -> str:
     )
 
 
-def rows_sentence(contents: Contents) -> str:
+def _rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
     rows = contents.rows
     parts = [f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"]
@@ -307,7 +307,7 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     """Data, options and methods."""
     s = contents.settings
     independent = "" if contents.clusters is None else f", {INDEPENDENT}"
-    yield "rows", rows_sentence(contents)
+    yield "rows", _rows_sentence(contents)
     if contents.rows.classes is not None:
         yield "classes", f"{len(contents.rows.classes)}"
     if contents.clusters is not None:

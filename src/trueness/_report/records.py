@@ -10,18 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
-from trueness.results import (
-    Bands,
-    Comparison,
-    Estimate,
-    Interval,
-    NoiseFloor,
-    Panel,
-    PriorShift,
-    Series,
-    Significance,
-)
+from trueness.results import Bands, Comparison, Estimate, Interval, NoiseFloor, Panel, PriorShift, Series, Significance
 from trueness.results._segments import ClassRow
 from trueness.results._verdict import Code, DetectionPower
 
@@ -79,11 +70,9 @@ class Provenance:
     file: str | None
     """The file, or another name of the data."""
     label: str | None
-    """The column of labels."""
     event: str | None
     """The label that the scores predict; None for several classes."""
     date: str
-    """The day of the report, as year-month-day."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """By model: the command that reads its rows and fits a map, without the name of the map; from sums, the command
     that reports on the rows. Empty if there is none."""
@@ -110,21 +99,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A verdict in words."""
+    """A verdict in words; the fields are those of :class:`trueness.Verdict`."""
 
     code: Code
     headline: str
-    """The conclusion in one sentence, without the name of the model."""
     certainty: str
-    """How certain it is: the p-value, and the limits of the error."""
     sentence: str
     """Both; of one of several models, with its name."""
     rejected: bool = False
-    """Whether calibration of all rows together was rejected."""
     rare: bool = False
-    """Whether events are so rare that ratios lead."""
     doubt: str = ""
-    """Why these may not be the scores that were meant: 'inverted', 'confidence' or 'constant'; mostly empty."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +116,8 @@ class Summary:
     """The numbers of the summary table.
 
     For a matrix of scores, proper scores and their parts are of all classes, and all other measures of the top label
-    unless the name says otherwise. A measure that sums cannot give is nan.
+    unless the name says otherwise. A measure that sums cannot give is nan. The last fields are those of
+    :class:`trueness.Verdict`.
     """
 
     n: int
@@ -162,13 +147,9 @@ class Summary:
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     """Limits or noise floors of the measures, by field."""
     power: DetectionPower | None = None
-    """Power to detect a miscalibration that matters, unless the test found one."""
     n_certain: float = 0
-    """Rows with a score of exactly 0 or 1, which slope and intercept leave out."""
     n_certain_wrong: float = 0
-    """Those among them whose label contradicts the score."""
     prior_shift: PriorShift | None = None
-    """One factor on the odds of all scores; None for the top label and for sums of bins."""
     within: float = math.nan
     """How far 95 % of the scores are from their event rate at most, if that rises with the score (monotone band)."""
 
@@ -220,24 +201,8 @@ class Segments:
 
     @property
     def flagged(self) -> list[Mapping[str, Any]]:
-        """The flagged segments."""
+        """Those that were found to be off."""
         return [one for one in self.rows if one["flagged"]]
-
-
-@dataclass(frozen=True)
-class TopK:
-    """The l2 error of the k largest scores, taken jointly."""
-
-    k: int
-    interval: Interval
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of the maps that the automatic one averages, and its share."""
-
-    name: str
-    share: float
 
 
 @dataclass(frozen=True)
@@ -272,8 +237,8 @@ class Remedy:
     gain_high: float = math.nan
     chance: float = math.nan
     """How probably the map is better than the scores as they are in a new sample of as many rows."""
-    parts: tuple[Part, ...] = ()
-    """The maps that the automatic one averages, fitted on all rows; the largest share first."""
+    parts: tuple[Mapping[str, Any], ...] = ()
+    """The name and the share of each map that the automatic one averages, fitted on all rows; the largest first."""
 
 
 @dataclass(frozen=True)
@@ -311,15 +276,13 @@ class Picture:
     bins: Bands
     interval_low: tuple[float, ...]
     interval_high: tuple[float, ...]
-    ece: float
     words: str
     """The bin rule in words."""
 
     @property
-    def ratio_limits(self) -> tuple[Any, Any]:
+    def ratio_limits(self) -> tuple[Any, ...]:
         """The limits of the rates over the mean scores."""
-        low, high = (self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high))
-        return low, high
+        return tuple(self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high))
 
     @property
     def worst(self) -> int | None:
@@ -406,7 +369,8 @@ class Model:
     segments: Segments | None
     remedies: Remedies | None
     classes: tuple[ClassRow, ...] | None
-    top_k: tuple[TopK, ...] | None
+    top_k: tuple[Mapping[str, Any], ...] | None
+    """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""
     explorers: tuple[Explorer, ...]
     notes: tuple[str, ...]
 
@@ -421,7 +385,7 @@ class Contents:
     verdict: Conclusion
     provenance: Provenance
     source: Source
-    view: Literal["binary", "classwise", "confidence", "top-label"]
+    view: View
     omitted: str
     rows: RowCounts
     clusters: Clusters | None

@@ -11,7 +11,7 @@ import numpy as np
 from trueness import recalibrate
 from trueness._input.arguments import generator
 from trueness._input.sample import Sample
-from trueness._report.records import Course, Guarantee, Part, Remedies, Remedy
+from trueness._report.records import Course, Guarantee, Remedies, Remedy
 from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import EqualMass
@@ -89,7 +89,7 @@ def remedies(
     task = _task(replace(data.at(place), cluster=cluster), options, notes)
     names = _map_names(sample)
     parts = _parts(task) if AUTOMATIC in names else ()
-    mixed = [one.name for one in parts if one.share >= _LEAST_SHARE and one.name in _MAPS]
+    mixed = [one["name"] for one in parts if one["share"] >= _LEAST_SHARE and one["name"] in _MAPS]
     corrected = [PRIOR_CORRECTION] if shift is not None and shift.detected else []
     with collect_warnings(notes):
         before = _remedy("as they are", "", [task.data], task)
@@ -146,13 +146,13 @@ def _map_names(sample: Sample) -> tuple[str, ...]:
     return tuple(name for name in _MATRIX if name not in left_out)
 
 
-def _parts(task: _Task) -> tuple[Part, ...]:
+def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
     """The maps of which the automatic one, fitted on all rows, consists."""
     fitted = task.notes.attempt("The automatic map", partial(_fitted, AUTOMATIC, task, task.data))
     if fitted is None:
         return ()
-    every = [Part(*one) for one in zip(fitted.candidates_, fitted.weights_.tolist(), strict=True)]
-    return tuple(sorted(every, key=lambda one: -one.share))
+    shares = zip(fitted.candidates_, fitted.weights_.tolist(), strict=True)
+    return tuple({"name": name, "share": share} for name, share in sorted(shares, key=lambda one: -one[1]))
 
 
 def _moved_sentence(sample: Sample) -> str:

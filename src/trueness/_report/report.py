@@ -6,10 +6,10 @@ import datetime
 import inspect
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -222,49 +222,27 @@ def report_rows(
     cluster: ArrayLike | None = None,
     rounded_to: float | None = None,
     origin: Provenance,
-    files: Sequence[Mapping[str, Any]] | None = None,
-    series: Series | None = None,
     **settings: Any,
 ) -> Report:
-    """The report of rows; `origin` says where they were read, `settings` are those of every report.
-
-    `files` are the lines of a table of their files or periods, a `series`.
-    """
-    asked = _asked(None, **settings)
+    """The report of rows; `origin` says where they were read, `settings` are those of every report."""
+    options, others = _checked(None, **settings)
     subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
     assert subject.kept is not None
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
     origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
-    contents = compute_contents(subject, read_by(by, y_true, subject.kept, crossed), *asked, origin)
-    return Report(replace(contents, files=None if files is None else tuple(files), series=series))
+    columns = read_by(by, y_true, subject.kept, crossed)
+    return Report(compute_contents(subject, columns, options, origin, **others))
 
 
-def report_sums(
-    sums: Any,
-    *,
-    origin: Provenance,
-    files: Sequence[Mapping[str, Any]] | None = None,
-    series: Series | None = None,
-    notes: Sequence[str] = (),
-    **settings: Any,
-) -> Report:
-    """The report of sums; `files` are the lines of a table of the files that they were read from, a `series`."""
-    asked = _asked(kept_bins(sums), **settings)
-    subject = read_sums(sums, lambda part: float(ece(part, bins=asked.options.rule)), notes)
-    contents = compute_contents(subject, (), *asked, origin)
-    return Report(replace(contents, files=None if files is None else tuple(files), series=series))
+def report_sums(sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any) -> Report:
+    """The report of sums; `origin` says where they were read, `settings` are those of every report."""
+    options, others = _checked(kept_bins(sums), **settings)
+    subject = read_sums(sums, lambda part: float(ece(part, bins=options.rule)), notes)
+    return Report(compute_contents(subject, (), options, origin, **others))
 
 
-class _Asked(NamedTuple):
-    """The settings of every report, checked."""
-
-    options: Options
-    title: str | None
-    progress: Callable[[int, int], None]
-
-
-def _asked(
+def _checked(
     own_bins: BinRule | None,
     *,
     bins: BinsLike | None = None,
@@ -273,7 +251,9 @@ def _asked(
     seed: Seed = 0,
     title: Any = None,
     progress: Progress = True,
-) -> _Asked:
+    **series: Any,
+) -> tuple[Options, dict[str, Any]]:
+    """The options of every number, and what else `compute_contents` takes."""
     rule = blind_to_labels(as_rule((own_bins or 10) if bins is None else bins))
     if rule.n_requested > MOST_BINS:
         raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}")
@@ -281,19 +261,17 @@ def _asked(
     check_drawn_level(checked, "a report")
     if not isinstance(intervals, bool | np.bool_):
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
-    options = Options(rule, checked, _seed(seed), intervals=bool(intervals))
-    return _Asked(options, _text("title", title), reporter(progress))
+    others = {"title": _text("title", title), "progress": reporter(progress), "files": None, "series": None}
+    return Options(rule, checked, _seed(seed), bool(intervals)), others | series
 
 
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
-    typed = [] if event is None or event == 1 else [f"pos_label={event!r}"]
-    if event is None and rows.get("labels") is not None:
-        typed.append("labels=labels")
-    weighted = subject.first.weights != "none"
-    weights = ["sample_weight=sample_weight"] if weighted else []
-    return ", ".join(["y_prob[:, 1]" if subject.first.two_columns else "y_prob", "y_true", *typed, *weights])
+    typed = ["y_prob[:, 1]" if subject.first.two_columns else "y_prob", "y_true"]
+    typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
+    typed += ["labels=labels"] if event is None and rows.get("labels") is not None else []
+    return ", ".join(typed + ["sample_weight=sample_weight"] * (subject.first.weights != "none"))
 
 
 def today() -> str:

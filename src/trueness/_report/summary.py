@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from trueness._input.arguments import generator
-from trueness._report.records import FlexibleCurve, Summary, TopK
+from trueness._report.records import FlexibleCurve, Summary
 from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
@@ -132,7 +132,7 @@ def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> 
     return _drawn_floor("ECE", measure, rows, draws, options, notes)
 
 
-def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[TopK, ...]:
+def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[dict[str, Any], ...]:
     """The l2 error of the k largest scores jointly, for k from 1 to 5 or the number of classes."""
     n, classes = data.matrix.p.shape
     most = min(_MOST_K, classes)
@@ -150,7 +150,7 @@ def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[TopK, ...]:
         ask = partial(interval_of, data, k=k, level=options.level, rng=generator(options.seed))
         one = notes.attempt(f"The error of the {k} largest scores", ask)
         if one is not None:
-            found.append(TopK(k, one))
+            found.append({"k": k, "interval": one})
     return tuple(found)
 
 

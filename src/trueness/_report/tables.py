@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueness._report.measure_tables import measure_with_limits, panel_table, summary_table
-from trueness._report.records import (
-    Blocks,
-    Clusters,
-    Contents,
-    Model,
-    Remedies,
-    Remedy,
-    Segments,
-    TopK,
-)
+from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
 from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, percent, ratio, signed, span
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
@@ -317,15 +308,16 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
     return Table(columns, rows, [note], "classes", "Each class against the rest, largest ECE first")
 
 
-def _top_k(found: tuple[TopK, ...]) -> Table:
+def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     """One line per k."""
     columns = (
         Column("k", "k", "count"),
         _L2,
-        Column("set", f"{percent(found[0].interval.level)} set"),
+        Column("set", f"{percent(found[0]['interval'].level)} set"),
         Column("bins", "Bins"),
     )
-    lines = ((one.k, one.interval.estimate, confidence_set(one.interval), one.interval.bins) for one in found)
+    sets = ((one["k"], one["interval"]) for one in found)
+    lines = ((k, one.estimate, confidence_set(one), one.bins) for k, one in sets)
     note = "The k largest scores of each row, taken jointly."
     return Table.from_lines(columns, lines, notes=[note], name="top-k", caption="The largest scores jointly")
 
