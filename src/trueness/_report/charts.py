@@ -93,14 +93,11 @@ def _frame(plane: _Plane, x_name: str, y_name: str) -> Iterable[str]:
 
 
 def _histogram(heights: Sequence[float]) -> Iterable[str]:
-    most, step = max(max(heights), 1e-300), _SIZE / len(heights)
+    most, step, base = max(max(heights), 1e-300), _SIZE / len(heights), _BARS_TOP + _BARS
     for i, value in enumerate(heights):
         if value > 0:
             tall = max(1.0, _BARS * value / most)
-            yield tag(
-                "rect", x=_LEFT + i * step, y=_BARS_TOP + _BARS - tall, width=step * 0.88, height=tall, class_="bar"
-            )
-    base = _BARS_TOP + _BARS
+            yield tag("rect", x=_LEFT + i * step, y=base - tall, width=step * 0.88, height=tall, class_="bar")
     yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
     yield tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
 
@@ -112,7 +109,9 @@ def reliability_chart(picture: Picture, found: Explorer) -> str:
     """
     plane, b = _Plane(found.near), picture.bins
     filled = [int(i) for i in np.flatnonzero(b.n > 0)]
-    marks = [_band(picture, filled, plane), _joined(picture, filled, plane)]
+    # Over a gap, or to a bin of few rows, a line would suggest a known course.
+    joined = {i: (b.score[i], b.rate[i]) for i in filled if b.n[i] >= _FEW_ROWS}
+    marks = [_band(picture, filled, plane), _lines(joined, plane)]
     marks += [_bin_mark(picture, i, plane) for i in filled]
     inside = [
         *_frame(plane, found.x_name, found.y_name),
@@ -172,13 +171,6 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
         ends = [(x - 0.02 * _SIZE, low, high), (x + 0.02 * _SIZE, low, high)]
     outline = [(x, low) for x, low, _ in ends] + [(x, high) for x, _, high in reversed(ends)]
     return tag("polygon", points=path(outline), class_="band")
-
-
-def _joined(picture: Picture, filled: list[int], plane: _Plane) -> str:
-    """Lines between neighbouring bins; over a gap, or to a bin of few rows, a line would suggest a known course."""
-    b = picture.bins
-    some = {i: (b.score[i], b.rate[i]) for i in filled if b.n[i] >= _FEW_ROWS}
-    return _lines(some, plane)
 
 
 def _lines(points: Mapping[int, tuple[float, float]], plane: _Plane) -> str:
@@ -284,10 +276,8 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
     boxes = []
     for i, n in enumerate(found.n):
         y = plane.y(found.rate[i])
-        a, q1, mid, q3, z = (
-            plane.x(column[i])
-            for column in (found.score_min, found.score_q1, found.score_median, found.score_q3, found.score_max)
-        )
+        columns = (found.score_min, found.score_q1, found.score_median, found.score_q3, found.score_max)
+        a, q1, mid, q3, z = (plane.x(column[i]) for column in columns)
         share = found.refuted[i]
         words = (
             f"{count(n, 'row')} with scores {number(found.score_min[i])} to {number(found.score_max[i])}, rate "
@@ -307,9 +297,7 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
     return svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
 
 
-# The chart of a series: its frame, and the most names on its axis.
-_SERIES = {"left": 64.0, "top": 14.0, "wide": 800.0, "high": 220.0}
-_NAMES = 12
+_NAMES = 12  # on the axis of a series
 
 
 def series_chart(series: Series) -> str:
@@ -318,7 +306,7 @@ def series_chart(series: Series) -> str:
     Numbers that are nan are left out: a day without a value has only a name.
     """
     days = [SimpleNamespace(**row) for row in series.rows()]
-    left, top, wide, high = _SERIES.values()
+    left, top, wide, high = 64.0, 14.0, 800.0, 220.0
     most = max((v for day in days for v in (day.ece, day.ece_high, day.floor_high) if math.isfinite(v)), default=0.0)
     step = round_step(most or 1.0)
     ceiling = step * math.ceil(1.02 * (most or 1.0) / step)
@@ -365,9 +353,8 @@ def _chance(days: Sequence[Any], x: Callable[[float], float], y: Callable[[float
 def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) -> Iterable[str]:
     """The names of marked days and of some others, slanted."""
     gap = -(-len(days) // _NAMES)
-    marked = [i for i, day in enumerate(days) if day.flagged]
     named: list[int] = []
-    for i in [*marked, 0, *range(gap, len(days), gap)]:
+    for i in [*(i for i, day in enumerate(days) if day.flagged), *range(0, len(days), gap)]:
         if all(abs(i - other) >= gap for other in named):
             named.append(i)
     for i in sorted(named):
@@ -379,8 +366,7 @@ def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) ->
 
 
 def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
-    words = f"{day.name}: {number(day.ece)}"
-    bar = ""
+    words, bar = f"{day.name}: {number(day.ece)}", ""
     if math.isfinite(day.ece_low) and math.isfinite(day.ece_high):
         bar = tag("line", x1=x, x2=x, y1=y(day.ece_low), y2=y(day.ece_high), class_="error")
         words += f", interval {span(day.ece_low, day.ece_high)}"

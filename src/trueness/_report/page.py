@@ -38,9 +38,7 @@ def page(contents: Contents) -> str:
     """One self-contained file with styles, script and sums; nothing is fetched."""
     from markupsafe import Markup
 
-    script = _part("report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    several = len(contents.models) > 1
+    script, several = _part("report.js"), len(contents.models) > 1
     text: str = _template().render(
         contents=contents,
         several=several,
@@ -55,7 +53,7 @@ def page(contents: Contents) -> str:
         circumstances=list(circumstances(contents)),
         style=Markup(_part("report.css")),
         script=Markup(script),
-        script_digest=digest,
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_data(contents)),
     )
     return text
@@ -89,13 +87,8 @@ def _part(name: str) -> str:
 def _template() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FunctionLoader(_part),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    blocks: Any = {"trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, **blocks)
     environment.filters["percent"] = level_percent
     environment.filters["visible"] = visible
     environment.filters["visible_lines"] = lambda text: "\n".join(map(visible, text.split("\n")))
@@ -138,11 +131,10 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
 def _unwrapped(text: str) -> str:
     """Paragraphs in one line each, for a box of any width; the items of a list stay lines of their own."""
-    paragraphs = [part.split("\n") for part in text.split("\n\n")]
-    lists = [any(line.startswith("- ") for line in lines) for lines in paragraphs]
+    paragraphs = text.split("\n\n")
     return "\n\n".join(
-        "\n".join(lines).replace("\n  ", " ") if listed else " ".join(lines)
-        for lines, listed in zip(paragraphs, lists, strict=True)
+        one.replace("\n  ", " ") if one.startswith("- ") or "\n- " in one else one.replace("\n", " ")
+        for one in paragraphs
     )
 
 
