@@ -141,12 +141,11 @@ def _where(model: Model, top_label: bool) -> Answer:
     if segment is not None:
         numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
-        bad = worst_class(model.classes) if model.classes else None
-        named = segment is not None and not _as_all_rows(model)
-        group_name = (
-            _segment_name(segment) if segment and named else f"class {shorten(bad.label, _LONGEST)}" if bad else ""
-        )
-        phrase = f"In {group_name}" if group_name else "No range stands out"
+        bad, phrase = worst_class(model.classes), "No range stands out"
+        if segment is not None and not _as_all_rows(model):
+            phrase = f"In {_segment_name(segment)}"
+        elif bad is not None:
+            phrase = f"In class {shorten(bad.label, _LONGEST)}"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
@@ -188,7 +187,7 @@ def _group_sentence(model: Model) -> str:
         if _as_all_rows(model):
             return f"{off}, as all rows are."
         return f"{off}, most of all {_segment_name(one)}: {_finding(one)}."
-    bad = worst_class(model.classes) if model.classes else None
+    bad = worst_class(model.classes)
     if bad is None:
         return ""
     predicted, happened = percents(bad.score, bad.share)
@@ -256,8 +255,8 @@ def _cost(model: Model) -> Answer:
         detail = f"The best map lowers the Brier score of {number(before)} by {gain}, which may be chance {held_out}."
     else:
         worse, low, high = _decimals(-best.gain, -best.gain_high, -best.gain_low)
-        detail = f"No map that was tried lowers the Brier score of {number(before)}: the best one raises it by {worse} "
-        detail += f"({low} to {high}, on held-out rows)."
+        raised = f"the best one raises it by {worse} ({low} to {high}, on held-out rows)"
+        detail = f"No map that was tried lowers the Brier score of {number(before)}: {raised}."
     return Answer(question, phrase, detail, numbers)
 
 
@@ -289,12 +288,12 @@ def _best(fixes: Remedies | None) -> Remedy | None:
     """
     if fixes is None:
         return None
-    tried, clear = [one for one in fixes.after if math.isfinite(one.gain)], fixes.best
+    clear = fixes.best
 
     def preference(one: Remedy) -> tuple[bool, bool, float]:
         return one.name == clear, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
 
-    return max(tried, key=preference, default=None)
+    return max((one for one in fixes.after if math.isfinite(one.gain)), key=preference, default=None)
 
 
 def _action(model: Model, provenance: Provenance) -> Answer:
@@ -319,15 +318,16 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
     shift = model.summary.prior_shift
     if model.remedies is None and shift is not None and shift.detected:
-        return Answer(question, _odds_advice(shift), f"It looks like {shift.factor}.", *_correction(shift))
+        advice, *others = _correction(shift)
+        return Answer(question, advice, f"It looks like {shift.factor}.", *others)
     if model.remedies is None or best is None:
         command = "" if model.remedies is not None else provenance.commands.get(model.name, "")
         return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)
-    before, after, clear = model.remedies.before, best, best.name == model.remedies.best
-    pair, within_chance = (before.ece, after.ece), False
-    if before.ece_interval is not None and after.ece_interval is not None:
-        pair = before.ece_interval.estimate, after.ece_interval.estimate
-        within_chance = after.ece_interval.includes_zero
+    before, clear = model.remedies.before, best.name == model.remedies.best
+    pair, within_chance = (before.ece, best.ece), False
+    if before.ece_interval is not None and best.ece_interval is not None:
+        pair = before.ece_interval.estimate, best.ece_interval.estimate
+        within_chance = best.ece_interval.includes_zero
     wrong, certain = model.summary.n_certain_wrong, model.summary.n_certain
     if wrong and not best.gain_low > 0:
         detail = f"{certain:,.6g} rows have a score of exactly 0 or 1, {wrong:,.6g} with the other label: nothing is "
@@ -336,20 +336,17 @@ def _action(model: Model, provenance: Provenance) -> Answer:
     if not clear and not corrected:
         detail = "No map is expected to gain more than noise on new rows."
         return Answer(question, "Leave the scores as they are", detail, {})
-    detail = f"On held-out rows the {_change(before, after)}."
-    if clear:
-        detail += f" The map would be better in {in_ten(best.chance)} new samples of this size."
-    else:
-        detail += " The gain is not clear yet: check it on new rows."
+    sure = f"The map would be better in {in_ten(best.chance)} new samples of this size."
+    sure = sure if clear else "The gain is not clear yet: check it on new rows."
+    detail = f"On held-out rows the {_change(before, best)}. {sure}"
     command = _command(best.calibrator, provenance, model.name)
-    numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
-    numbers |= {"chance": best.chance}
+    numbers = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1], "chance": best.chance}
     phrase = f"Recalibrate with {best.name}"
     if shift is not None and best.name == PRIOR_CORRECTION:
-        weight, one_line = _correction(shift)
+        phrase, weight, one_line = _correction(shift)
         numbers |= weight
         command = one_line if model.name not in provenance.commands else command
-        phrase, detail = _odds_advice(shift), f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
+        detail = f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
     return Answer(question, phrase, detail, numbers, command)
 
 
@@ -373,25 +370,21 @@ def _doubt(model: Model, origin: Provenance) -> tuple[str, str, dict[str, Any], 
     slope = model.summary.estimates["slope"].value
     detail = f"Higher scores go with fewer events (slope {number(slope, 2)}), as if they predicted the other label. "
     detail += "With the labels swapped, the report judges the scores again; a map would only hide the mistake."
-    swapped = "" if fit is not None else f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
+    swapped = f"tn.report(y_true, {scores}, pos_label={origin.other!r})" if fit is None else fit
     if fit:
-        swapped = f"{_POS_LABEL.sub('', fit.replace('trueness fit', 'trueness report', 1))} --pos-label "
-        swapped += shlex.quote(str(origin.other))
+        again = _POS_LABEL.sub("", fit.replace("trueness fit", "trueness report", 1))
+        swapped = f"{again} --pos-label {shlex.quote(str(origin.other))}"
     command = "" if origin.other is None else swapped
     return "Check the label coding or the class column", detail, {"slope": slope}, command
 
 
-def _odds_advice(shift: PriorShift) -> str:
-    """What undoes a prior shift, with the digits of its factor in the verdict."""
+def _correction(shift: PriorShift) -> tuple[str, dict[str, Any], str]:
+    """What undoes a prior shift, its weight with limits, and the line that divides the odds by it."""
     more = shift.weight > 1
     factor = shift.weight if more else 1 / shift.weight
-    return f"{'Divide' if more else 'Multiply'} the odds by {f'{factor:,.0f}' if factor >= 10 else f'{factor:.2f}'}"
-
-
-def _correction(shift: PriorShift) -> tuple[dict[str, Any], str]:
-    """The weight with its limits, and the line that divides the odds by it."""
+    advice = f"{'Divide' if more else 'Multiply'} the odds by {f'{factor:,.0f}' if factor >= 10 else f'{factor:.2f}'}"
     numbers = {"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high}
-    return numbers, f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
+    return advice, numbers, f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
 
 
 def _change(before: Remedy, after: Remedy) -> str:
@@ -416,14 +409,12 @@ def _command(calibrator: str, origin: Provenance, model: str) -> str:
     if fit == "":
         return ""
     if fit is None:
-        own = f", {cluster}" if cluster else ""
-        fitted = f"calibrator = tn.{calibrator}.fit({origin.arguments}{own})"
-        return f"{fitted}\ncalibrated = calibrator.predict(new_scores)"
-    fit, options = f"{fit} {cluster}".rstrip(), as_options(calibrator)
+        arguments = ", ".join(filter(None, [origin.arguments, cluster]))
+        return f"calibrator = tn.{calibrator}.fit({arguments})\ncalibrated = calibrator.predict(new_scores)"
     suffix = PurePath(origin.file or "").suffix
     suffix = suffix if suffix in _SUFFIXES else ".csv"
     apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
-    return f"{fit} {options} -o {_MAP}\n{apply}"
+    return f"{f'{fit} {cluster}'.rstrip()} {as_options(calibrator)} -o {_MAP}\n{apply}"
 
 
 def as_options(calibrator: str) -> str:

@@ -120,16 +120,9 @@ def _outline(contents: Contents) -> Iterator[Piece]:
 
 
 def _answers(model: Model) -> Iterator[Piece]:
-    answers = tuple(model.answers.values())
-    yield Items(
-        tuple(
-            (
-                one.question.removesuffix("?"),
-                f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip(),
-            )
-            for one in answers
-        )
-    )
+    answers = model.answers.values()
+    phrases = (f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip() for one in answers)
+    yield Items(tuple(zip((one.question.removesuffix("?") for one in answers), phrases, strict=True)))
     yield from (Code(one.command) for one in answers if one.command)
 
 
@@ -140,21 +133,16 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield origin.file
     if len(contents.models) == 1 and contents.models[0].name != "scores":
         yield f"scores {contents.models[0].name}"
-    yield count(contents.rows.used, "row") + (
-        "" if contents.clusters is None else f" in {count(contents.clusters.number, 'cluster')}"
-    )
+    clusters = "" if contents.clusters is None else f" in {count(contents.clusters.number, 'cluster')}"
+    yield f"{count(contents.rows.used, 'row')}{clusters}"
     if contents.rows.classes is not None:
         label = "" if origin.label is None else f" of {origin.label}"
         yield f"{len(contents.rows.classes)} classes{label}"
         yield from [f"accuracy {percent(summary.rate)}"] if len(contents.models) == 1 else []
     else:
         event = origin.event if origin.label is None else f"{origin.label} = {origin.event}"
-        label = "event" if origin.label is None else f"label {origin.label}, event"
-        yield (
-            f"{label} rate {percent(summary.rate)}"
-            if origin.event is None
-            else f"event: {event} ({percent(summary.rate)})"
-        )
+        label, rate = "event" if origin.label is None else f"label {origin.label}, event", percent(summary.rate)
+        yield f"{label} rate {rate}" if origin.event is None else f"event: {event} ({rate})"
     day = datetime.date.fromisoformat(origin.date)
     yield f"{day.day} {day:%B %Y}"
     yield f"trueness {contents.version}"
@@ -162,15 +150,12 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
 
 def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:
     tables, fixes = model_tables(model, contents), model.remedies
-    before: dict[str, tuple[str, ...]] = {
-        "bins": (worst_sentence(model, tables["bins"]),),
-        "remedies": () if fixes is None else (prior_shift_sentence(model.summary), remedies_sentence(model)),
-    }
-    after: dict[str, tuple[str, ...]] = {
-        "summary": model.notes,
-        "segments": () if model.segments is None else model.segments.notes,
-        "remedies": () if fixes is None else (guarantee_sentence(fixes), *fixes.notes),
-    }
+    before, after = {"bins": (worst_sentence(model, tables["bins"]),)}, {"summary": model.notes}
+    if model.segments is not None:
+        after["segments"] = model.segments.notes
+    if fixes is not None:
+        before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
+        after["remedies"] = guarantee_sentence(fixes), *fixes.notes
     for name, table in tables.items():
         yield Heading(depth, panel_heading(contents) if name == "panel" else HEADINGS[name])
         yield from before.get(name, ())
@@ -312,20 +297,16 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
         yield "classes", f"{len(contents.rows.classes)}"
     if contents.clusters is not None:
         c = contents.clusters
-        considered, ignored = ", ".join(c.considered), ", ".join(c.ignored)
-        yield (
-            "clusters",
-            f"{c.number:,}, equivalent to {c.effective:,.1f} of equal size. Taken into account by: {considered}. "
-            f"As if rows were independent: {ignored}.",
-        )
+        size = f"{c.number:,}, equivalent to {c.effective:,.1f} of equal size"
+        others = f"As if rows were independent: {', '.join(c.ignored)}"
+        yield "clusters", f"{size}. Taken into account by: {', '.join(c.considered)}. {others}."
     yield "bins", f"{s.bins_in_words} ({s.bins})"
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
     if found.noise_floor is not None:
         yield "noise floor", f"labels resampled {found.noise_floor.resamples:,} times{independent}"
-    intervals = _methods(found)
-    if intervals:
+    if intervals := _methods(found):
         yield "intervals", intervals
     if found.test is not None:
         yield "test", f"{found.test.method}: {found.test.assumptions}"

@@ -63,14 +63,7 @@ class _Task(NamedTuple):
     options: Options
     notes: Notes
     folds: list[Ints]
-    """The fold of each row, in each deal."""
-
-
-class _Tried(NamedTuple):
-    """A map, and the scores that it gave to held-out rows."""
-
-    remedy: Remedy
-    scores: Evidence
+    """The fold of each row, in each deal: folds have equally many rows, or equally many whole clusters."""
 
 
 def remedies(
@@ -99,8 +92,9 @@ def remedies(
         if found is not None:
             tried[name] = found
     if AUTOMATIC in tried:
-        tried[AUTOMATIC] = tried[AUTOMATIC]._replace(remedy=replace(tried[AUTOMATIC].remedy, parts=parts))
-    after = [one.remedy for one in tried.values()]
+        remedy, scores = tried[AUTOMATIC]
+        tried[AUTOMATIC] = replace(remedy, parts=parts), scores
+    after = [remedy for remedy, _ in tried.values()]
     one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
     best = None if one_class else _best(tried, task, 0.5 if miscalibrated else LEAST_CHANCE)
     infinite = [
@@ -120,18 +114,18 @@ def remedies(
     )
 
 
-def _best(tried: dict[str, _Tried], task: _Task, chance: float) -> str | None:
+def _best(tried: dict[str, tuple[Remedy, Evidence]], task: _Task, chance: float) -> str | None:
     """The map with the lowest Brier score, if it is more probably better than that; or a preferred one as good as it.
 
     Preferred is the prior correction, since one factor on the odds leaves the order of the rows alone and its cause can
     be named; then the automatic map, whose lead or lag among maps of equal merit is chance.
     """
-    better = {name: one for name, one in tried.items() if one.remedy.chance > chance}
-    best = min(better, key=lambda name: better[name].remedy.brier, default=None)
+    better = {name: one for name, one in tried.items() if one[0].chance > chance}
+    best = min(better, key=lambda name: better[name][0].brier, default=None)
     if best is None:
         return None
     for name in (PRIOR_CORRECTION, AUTOMATIC):
-        if name in better and (name == best or not _gain(better[name].scores, better[best].scores, task)[1] > 0):
+        if name in better and (name == best or not _gain(better[name][1], better[best][1], task)[1] > 0):
             return name
     return best
 
@@ -158,10 +152,8 @@ def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
 def _moved_sentence(sample: Sample) -> str:
     """What was done to scores without a logit, and which maps depend on it."""
     vector = sample.p.ndim == 1
-    return (
-        f"{'All maps but histogram binning' if vector else 'These maps'} need logits, which scores of exactly "
-        f"{'0 or 1' if vector else '0'} do not have: these were moved inwards."
-    )
+    maps, ends = ("All maps but histogram binning", "0 or 1") if vector else ("These maps", "0")
+    return f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
 
 
 def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
@@ -192,17 +184,11 @@ def _task(data: Evidence, options: Options, notes: Notes) -> _Task:
     most = _MOST_CLUSTERED if data.dependent else _MOST_ROWS
     if n > most:
         notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
-        some = np.sort(np.random.default_rng(options.seed).choice(n, most, replace=False))
-        data = data.at(some)
-    return _Task(data, options, notes, _folds(data.matrix.y.size, options.seed, data.cluster))
-
-
-def _folds(n: int, seed: int, cluster: Ints | None = None) -> list[Ints]:
-    """The fold of each row in each deal, at random: folds have equally many rows, or equally many whole clusters."""
-    units = n if cluster is None else int(cluster.max()) + 1
-    rng = np.random.default_rng(seed)
-    dealt = [rng.permutation(np.arange(units) % _FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]
-    return dealt if cluster is None else [np.asarray(fold[cluster]) for fold in dealt]
+        data = data.at(np.sort(np.random.default_rng(options.seed).choice(n, most, replace=False)))
+    cluster, rng = data.cluster, np.random.default_rng(options.seed)
+    units = min(n, most) if cluster is None else int(cluster.max()) + 1
+    folds = [rng.permutation(np.arange(units) % _FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]
+    return _Task(data, options, notes, folds if cluster is None else [np.asarray(fold[cluster]) for fold in folds])
 
 
 def _calibrator(name: str, rows: Sample, seed: int) -> Any:
@@ -227,14 +213,14 @@ def _scheme(rows: Sample) -> str:
 
 
 def _fitted(name: str, task: _Task, learn: Evidence) -> Any:
-    """The map of these rows."""
     # The automatic map splits the rows once more, by clusters too.
     dependence = {} if learn.cluster is None or name != AUTOMATIC else {"cluster": learn.cluster}
     rows, calibrator = learn.matrix, _calibrator(name, task.data.matrix, task.options.seed)
     return calibrator.fit(rows.p, rows.y, sample_weight=rows.w, **dependence)
 
 
-def _cross_fitted(name: str, task: _Task) -> _Tried:
+def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
+    """A map, and the scores that it gave to held-out rows."""
     rows, deals = task.data.matrix, []
     for fold in task.folds:
         out: Floats = np.empty(rows.p.shape)
@@ -249,7 +235,7 @@ def _cross_fitted(name: str, task: _Task) -> _Tried:
         gain, low, high = np.mean(gains, axis=0).tolist()
         chance = chance_of_gain(gain, low, high, task.options.level)
         found = replace(found, gain=gain, gain_low=low, gain_high=high, chance=chance)
-    return _Tried(found, deals[0])
+    return found, deals[0]
 
 
 def _gain(before: Evidence, after: Evidence, task: _Task) -> tuple[float, float, float]:
@@ -287,12 +273,11 @@ def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -
     n, n_bins = int(sample.y.size), _histogram_bins(int(sample.y.size))
     if n < 2 * n_bins:
         return None
-    epsilon: Callable[..., float] = recalibrate.epsilon
-    alpha, scheme = round(1 - level, 12), _scheme(sample)
-    found = notes.attempt(
+    scheme = _scheme(sample)
+    epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=round(1 - level, 12), scheme=scheme)
+    return notes.attempt(
         "The guarantee of histogram binning",
-        lambda: [
-            float(epsilon(n, n_bins, alpha=alpha, kind=kind, scheme=scheme)) for kind in ("conditional", "marginal")
-        ],
+        lambda: Guarantee(
+            n, n_bins, scheme, float(epsilon(kind="conditional")), level, float(epsilon(kind="marginal"))
+        ),
     )
-    return None if found is None else Guarantee(n, n_bins, scheme, found[0], level, found[1])

@@ -38,8 +38,6 @@ from trueness.typing import Floats
 
 ALPHA = 0.05
 """Level of the tests of the TCE."""
-_PROPER = tuple(key for key, one in MEASURES.items() if "classes" in one.shown.split())
-"""Proper scores and their parts, which are of all classes of a matrix."""
 _FEW_DRAWS, _FEWEST_DRAWS, _MANY_CELLS = 39, 19, 200_000
 _DRAWS, _LABELS = 99, 2e7
 _SHARE = 0.95
@@ -58,7 +56,7 @@ def summarize(data: Evidence, options: Options, notes: Notes, *, top_label: bool
 
     Confidences in the top label have no positives that could have been weighted, and so no prior shift.
     """
-    rule, tally = options.rule, data.tally
+    rule, tally, level, seed = options.rule, data.tally, options.level, options.seed
     exact = tally is not None and tally.parts[0].whole
     if tally is not None and not exact:
         notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
@@ -69,14 +67,12 @@ def summarize(data: Evidence, options: Options, notes: Notes, *, top_label: bool
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
         inference["noise_floor"] = _ece_floor(data, tally, options, notes)
-        level, seed = options.level, options.seed
-        interval = notes.attempt(
-            "The confidence set", partial(interval_of, data, level=level, rng=generator(seed)), few
-        )
+        ask = partial(interval_of, data, level=level, rng=generator(seed))
+        inference["ece_interval"] = notes.attempt("The confidence set", ask, few)
         test = notes.attempt("The test", partial(significance_of, data, level, generator(seed)))
-        inference |= {"ece_interval": interval, "test": test}
-    if tally is not None and (inference["test"] is None or inference["test"].pvalue > options.alpha):
-        inference["power"] = power_of(data, options.alpha, generator(options.seed))
+        inference["test"] = test
+        if test is None or test.pvalue > options.alpha:
+            inference["power"] = power_of(data, options.alpha, generator(seed))
     score, rate, _ = data.means
     classwise = data.classwise
     with collect_warnings(notes):
@@ -155,8 +151,11 @@ def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[dict[str, Any
 
 
 def _section(*words: str) -> list[str]:
-    """The measures of some sections of the page."""
     return [key for key, one in MEASURES.items() if set(words) & set(one.shown.split())]
+
+
+_PROPER = _section("classes")
+"""Proper scores and their parts, which are of all classes of a matrix."""
 
 
 def _measure_estimates(
@@ -218,17 +217,16 @@ def _with_floor(found: Estimate, draws: Floats) -> Estimate:
     return replace(found, floor=mean, floor_high=high)
 
 
-def _miscalibration(tally: Tally) -> float:
-    """The part of the Brier score that isotonic regression of the same rows removes."""
-    return corp(tally).miscalibration
-
-
 def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor | None) -> dict[str, NoiseFloor | None]:
     """Noise floors that take labels for all rows; for a matrix also those of all classes."""
     found: dict[str, NoiseFloor | None] = {"ece": of_ece}
     tally = data.tally
     if tally is None:
         return found
+
+    def removed(tally: Tally) -> float:
+        return corp(tally).miscalibration
+
     cells = tally.parts[0]
     few = _FEW_DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
     if cells.whole:
@@ -239,9 +237,9 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
         found["ece_classwise"] = _floor_of_rows("class-wise ECE", partial(ece, bins=options.rule), data, options, notes)
     if data.classwise is None and (cells.whole or data.rows is None):
         draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
-        found["miscalibration"] = _drawn_floor("miscalibration", _miscalibration, tally, draws, options, notes)
+        found["miscalibration"] = _drawn_floor("miscalibration", removed, tally, draws, options, notes)
     else:
-        found["miscalibration"] = _floor_of_rows("miscalibration", _miscalibration, data, options, notes)
+        found["miscalibration"] = _floor_of_rows("miscalibration", removed, data, options, notes)
         if data.classwise is None:
             found["smooth_ece"] = _floor_of_rows("smooth ECE", smooth_ece, data, options, notes)
     return found
@@ -262,9 +260,8 @@ def _drawn_floor(
     ask: Any = partial(noise_floor, measure, data, seed=options.seed)
     if isinstance(data, Evidence):
         ask = partial(noise_floor_of, data, measure, labelled=False, rng=generator(options.seed))
-    return notes.attempt(
-        f"The noise floor of the {name}", partial(ask, resamples=draws, level=options.level, progress=False)
-    )
+    ask = partial(ask, resamples=draws, level=options.level, progress=False)
+    return notes.attempt(f"The noise floor of the {name}", ask)
 
 
 def validation_panel(data: Evidence, estimates: Mapping[str, Estimate], options: Options) -> Panel | None:
@@ -292,9 +289,5 @@ def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
     )
     if each.y is None or not np.isfinite(each.low).any():
         return None
-    return FlexibleCurve(*map(_numbers, (each.x, each.y, each.low, each.high, every.low, every.high)))
-
-
-def _numbers(values: Floats) -> tuple[float, ...]:
-    """Five digits are enough to draw with."""
-    return tuple(float(f"{value:.5g}") for value in values)
+    columns = (each.x, each.y, each.low, each.high, every.low, every.high)
+    return FlexibleCurve(*(tuple(float(f"{value:.5g}") for value in one) for one in columns))  # enough to draw with
