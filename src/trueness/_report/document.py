@@ -150,7 +150,8 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
 
 def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:
     tables, fixes = model_tables(model, contents), model.remedies
-    before, after = {"bins": (worst_sentence(model, tables["bins"]),)}, {"summary": model.notes}
+    before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
+    after: dict[str, tuple[str, ...]] = {"summary": model.notes}
     if model.segments is not None:
         after["segments"] = model.segments.notes
     if fixes is not None:

@@ -28,19 +28,15 @@ class _Line(NamedTuple):
     meaning: str = ""
 
 
-def summary_table(model: Model, view: str, level: float) -> Table:
+def summary_table(model: Model, level: float, *, top_label: bool) -> Table:
     """Rows, rates and calibration errors: a line each."""
-    return _measures(_errors(model, _is_top_label(view)), model, level, "summary", "Calibration errors")
+    return _measures(_errors(model, top_label), model, level, "summary", "Calibration errors")
 
 
-def panel_table(model: Model, view: str, level: float) -> Table:
+def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
     """The calibration line, the proper scores and what the panel adds: a line each."""
-    lines = [*_line_measures(model, _is_top_label(view)), *_curve_measures(model), *_proper_scores(model)]
+    lines = [*_line_measures(model, top_label), *_curve_measures(model), *_proper_scores(model)]
     return _measures(lines, model, level, "panel", "Right on average, spread, accuracy")
-
-
-def _is_top_label(view: str) -> bool:
-    return view in ("confidence", "top-label")
 
 
 def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, caption: str) -> Table:
@@ -53,9 +49,11 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         Column("meaning", "Meaning", optional=True),
     )
     shown = [one for one in lines if one.value != "–" or not s.absent]
-    texts = ("value", "interval", "calibrated")
-    rows = [one._asdict() | {key: _text_cell(getattr(one, key)) for key in texts} for one in shown]
-    rows = [row | {"floor": _has_floor(s, row["key"])} for row in rows]
+    rows = []
+    for one in shown:
+        texts = {"value": one.value, "interval": one.interval, "calibrated": one.calibrated}
+        cells = {key: Cell(math.nan, text) if text else None for key, text in texts.items()}
+        rows.append(one._asdict() | cells | {"floor": _has_floor(s, one.key)})
     unbounded = [one.measure.removeprefix("– ") for one in shown if one.interval == "–" and _has_floor(s, one.key)]
     floor = (
         "If calibrated: the mean over labels drawn from the scores, and the value that such labels exceed with "
@@ -65,12 +63,9 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         floor = f"{floor} {INDEPENDENT_FLOOR}"
     unknown = f"No valid interval is known for {', '.join(unbounded)}: compare with the value if calibrated."
     notes = [floor] * any(_has_floor(s, one.key) for one in shown) + [unknown] * bool(unbounded)
-    notes += [f"{s.estimates[one.key].measure}: the gap of {where}." for one in shown if (where := _where(s, one.key))]
+    known = (s.estimates[one.key] for one in shown if one.key in s.estimates)
+    notes += [f"{one.measure}: the gap of {one.where}." for one in known if one.where]
     return Table(columns, rows, notes, name, caption, sortable=False)
-
-
-def _text_cell(text: str) -> Cell | None:
-    return Cell(math.nan, text) if text else None
 
 
 def _line(s: Summary, key: str, measure: str, meaning: str, ideal: str = "", form: Form = number) -> _Line:
@@ -141,16 +136,11 @@ def _set(found: Interval) -> str:
     return span(found.low, found.high) if found.is_interval and found.low_closed else confidence_set(found)
 
 
-def _where(s: Summary, key: str) -> str:
-    return s.estimates[key].where if key in s.estimates else ""
-
-
 def _has_floor(s: Summary, key: str) -> bool:
     return key in s.estimates and not math.isnan(s.estimates[key].floor)
 
 
 def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
-    """Observed/expected, slope and intercepts."""
     s = model.summary
     yield from _listed(s, "line", " (confidence)" if top_label else "")
     if s.n_certain:
@@ -159,7 +149,6 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
 
 
 def _proper_scores(model: Model) -> Iterator[_Line]:
-    """Brier score, its parts, the gain on held-out rows, log loss and AUC."""
     s, view = model.summary, "" if model.summary.ece_classwise is None else " (all classes)"
     more = {"brier": "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"}
     more["log_loss"] = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
@@ -172,7 +161,10 @@ def _proper_scores(model: Model) -> Iterator[_Line]:
             yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
 
 
-_TESTS = {"spiegelhalter": "Spiegelhalter's test", "cox": "Cox's test"}
+_TESTS = {
+    "spiegelhalter": ("Spiegelhalter's test", "Brier score against its expectation, z = "),
+    "cox": ("Cox's test", "slope 1 and intercept 0, χ² = "),
+}
 
 
 def _curve_measures(model: Model) -> Iterator[_Line]:
@@ -181,10 +173,9 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
     if not math.isnan(model.summary.within) and model.verdict.code in ("no-evidence", "too-few-rows"):
         held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
         yield _Line("within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held)
-    meanings = {"spiegelhalter": "Brier score against its expectation, z = ", "cox": "slope 1 and intercept 0, χ² = "}
     for test in () if model.panel is None else model.panel.tests:
-        meaning = f"{meanings[test.method]}{number(test.statistic, 2)}"
-        yield _Line("test", _TESTS[test.method], test.pvalue_in_words, meaning=meaning)
+        name, meaning = _TESTS[test.method]
+        yield _Line("test", name, test.pvalue_in_words, meaning=f"{meaning}{number(test.statistic, 2)}")
 
 
 def held_out_gain(remedies: Remedies | None) -> Remedy | None:
@@ -199,4 +190,9 @@ def measure_with_limits(s: Summary, key: str) -> Cell:
     value, found = getattr(s, key), s.estimates.get(key)
     if found is None or not _is_limited(found):
         return Cell(value, _thousandths(value))
-    return Cell(value, f"{_thousandths(value)} [{span(found.low, found.high, _thousandths)}]")
+    return bracketed(value, found.low, found.high, _thousandths)
+
+
+def bracketed(value: float, low: float, high: float, form: Form) -> Cell:
+    """A number with its limits."""
+    return Cell(value, f"{form(value)} [{span(low, high, form)}]")

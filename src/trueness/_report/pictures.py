@@ -24,7 +24,6 @@ _TOP_LABEL: dict[str, Any] = {"x_name": "confidence", "y_name": "how often it wa
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _MANY = 2048  # distinct scores
-_QUARTILES = (0.25, 0.5, 0.75)
 _BARS = 50
 _RARE = 0.01
 _HALF = 0.5
@@ -43,7 +42,11 @@ def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
     start, weight = groups.start, cells.weight
     rejected = rejections(cells, start[:-1], alpha, "binomial")
     n = np.add.reduceat(weight, start[:-1])
-    quartiles = np.array([_quartiles(cells, a, b) for a, b in pairwise(start)])
+    places = []
+    for first, end in pairwise(start):  # the smallest score that such a share of the rows does not exceed
+        reached = np.cumsum(weight[first:end])
+        places.append(first + np.searchsorted(reached, np.array((0.25, 0.5, 0.75)) * reached[-1]))
+    quartiles = cells.score[np.array(places)]
     return Blocks(
         low_edge=_floats(groups.edges[:-1]),
         high_edge=_floats(groups.edges[1:]),
@@ -58,13 +61,6 @@ def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
         alpha=alpha,
         rule=repr(rule),
     )
-
-
-def _quartiles(cells: Cells, first: int, end: int) -> Floats:
-    """The smallest score that a quarter, half and three quarters of the rows do not exceed."""
-    reached: Ints = np.cumsum(cells.weight[first:end])
-    at = np.searchsorted(reached, np.array(_QUARTILES) * reached[-1], side="left")
-    return np.asarray(cells.score[first:end][at])
 
 
 def offered(rule: BinRule) -> tuple[int, ...]:
@@ -90,11 +86,16 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_
     groups, asked = _offered_groups(sums, rule)
     start = np.unique(np.concatenate([one.start for by_number in groups.values() for one in by_number.values()]))
     fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
+    many = sums.size > _MANY  # then they are pooled in the fine cells before a band is computed
+    pooled = pool_runs(sums, start[:-1]) if many else sums
     rules = {
-        kind: {n: _bins_of(one, fine, start, level) for n, one in by_number.items()}
+        kind: {
+            n: _bins_of(one, fine, start, level)
+            | _band_of(pooled, np.searchsorted(start, one.start) if many else one.start, level)
+            for n, one in by_number.items()
+        }
         for kind, by_number in groups.items()
     }
-    _add_bands(rules, groups, sums, start, level)
     axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
     number = next(iter(groups["given"])) if asked == "given" else str(rule.n_requested)
     return Explorer(name, **_sums(fine), rules=rules, rule=asked, bins=number, **axes, **words)
@@ -112,7 +113,7 @@ def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Gr
 
 def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
     """Axes from 0 to 1, and those that fit the scores."""
-    whole, near = _linear(sums, 0.0, 1.0), _fitted_axes(sums, tenths, level)
+    whole, near = _ticked("linear", sums, 0.0, 1.0, linear_ticks(0.0, 1.0)), _fitted_axes(sums, tenths, level)
     fitted = near.scale != "linear" or (near.low, near.high) != (whole.low, whole.high)
     return {"whole": whole, "near": near if fitted else whole}
 
@@ -132,34 +133,20 @@ def _sums(fine: Bins) -> dict[str, Any]:
 def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """Where the bins of one rule begin among the fine cells, and the interval of each rate."""
     first = np.searchsorted(start, groups.start)
-    low, high = clopper_pearson(*effective_counts(_merged(fine, first, groups.edges)), level)
+    table, floats = (None if sums is None else _runs(sums, first) for sums in (fine.table, fine.floats))
+    merged = Bins(groups.edges, table, floats, _runs(fine.count, first), moments=True, whole=fine.whole)
+    low, high = clopper_pearson(*effective_counts(merged), level)
     return {"start": _ints(first), "edges": _rounded(groups.edges), "low": _rounded(low), "high": _rounded(high)}
 
 
-def _add_bands(
-    rules: dict[str, dict[str, dict[str, Any]]],
-    groups: dict[str, dict[str, Groups]],
-    cells: Cells,
-    start: Ints,
-    level: float,
-) -> None:
-    """The simultaneous band of each rule, and the bins outside it; many scores are pooled in the fine cells first."""
-    pooled = pool_runs(cells, start[:-1]) if cells.size > _MANY else cells
-    for kind, by_number in groups.items():
-        for n, one in by_number.items():
-            first = np.searchsorted(start, one.start) if cells.size > _MANY else one.start
-            filled = first[1:] > first[:-1]
-            low, high = consistency_ends(pooled, first, level ** (1 / max(1, int(filled.sum()))))
-            rate = np.full(filled.size, np.nan)
-            rate[filled] = _runs(pooled.events, first)[filled] / _runs(pooled.weight, first)[filled]
-            outside = np.flatnonzero((rate < low) | (rate > high))
-            rules[kind][n] |= {"least": _rounded(low), "most": _rounded(high), "outside": _ints(outside)}
-
-
-def _merged(fine: Bins, first: Ints, edges: Floats) -> Bins:
-    table = None if fine.table is None else _runs(fine.table, first)
-    floats = None if fine.floats is None else _runs(fine.floats, first)
-    return Bins(edges, table, floats, _runs(fine.count, first), moments=True, whole=fine.whole)
+def _band_of(cells: Cells, first: Ints, level: float) -> dict[str, tuple[float, ...]]:
+    """The simultaneous band of bins that begin at these cells, and the bins outside it."""
+    filled = first[1:] > first[:-1]
+    low, high = consistency_ends(cells, first, level ** (1 / max(1, int(filled.sum()))))
+    rate = np.full(filled.size, np.nan)
+    rate[filled] = _runs(cells.events, first)[filled] / _runs(cells.weight, first)[filled]
+    outside = np.flatnonzero((rate < low) | (rate > high))
+    return {"least": _rounded(low), "most": _rounded(high), "outside": _ints(outside)}
 
 
 def _runs(sums: Any, first: Ints) -> Any:
@@ -184,8 +171,8 @@ def _rounded(values: Floats) -> tuple[float, ...]:
 def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     """Axes that show nearly all scores and the intervals of the rates of `tenths`.
 
-    They are linear and zoom in on one end of [0, 1]; logarithmic for rare events, or if most scores would crowd near 0
-    even then; and logit if these would crowd near 1.
+    They are linear and zoom in on one end of [0, 1]; logarithmic for rare events (if at least half of the scores have a
+    logarithm), or if most scores would crowd near 0 even then; and logit if these would crowd near 1.
     """
     with np.errstate(invalid="ignore"):
         lows, highs = clopper_pearson(*effective_counts(tenths), level)
@@ -197,11 +184,13 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     low, high = zoomed_ends(least, most)
     if isinstance(sums, Cells):
         at_zero, at_one = _crowds(sums, low, high)
-        if at_zero or _is_rare(sums):
+        total = float(sums.weight.sum())
+        rare = 0 < sums.events.sum() < RARE * total and sums.weight[sums.score > 0].sum() >= _HALF * total
+        if at_zero or rare:
             return _logarithmic(sums, most, tenths.rate)
         if at_one:
             return _logit(sums, least)
-    return _linear(sums, low, high)
+    return _ticked("linear", sums, low, high, linear_ticks(low, high))
 
 
 def _quantile(sums: Cells | Bins, share: float, low: float = -1.0, high: float = 2.0) -> float:
@@ -218,12 +207,6 @@ def _crowds(cells: Cells, low: float, high: float) -> tuple[bool, bool]:
     at_zero = share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
     at_one = share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
     return bool(at_zero), bool(at_one)
-
-
-def _is_rare(cells: Cells) -> bool:
-    """Whether fewer than 5 % are events, and at least half of the scores have a logarithm."""
-    total = float(cells.weight.sum())
-    return bool(0 < cells.events.sum() < RARE * total and cells.weight[cells.score > 0].sum() >= _HALF * total)
 
 
 def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
@@ -255,10 +238,6 @@ def joint_axes(axes: list[Axes]) -> Axes:
 
 def _labelled(ticks: list[float]) -> tuple[tuple[float, ...], tuple[str, ...]]:
     return tuple(ticks), tuple(map(percent_tick, ticks))
-
-
-def _linear(sums: Cells | Bins, low: float, high: float) -> Axes:
-    return _ticked("linear", sums, low, high, linear_ticks(low, high))
 
 
 def _logit(cells: Cells, least: float) -> Axes:

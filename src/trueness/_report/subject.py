@@ -183,26 +183,19 @@ def read_rows(
             bins_of_rows(one.sample, EqualWidth(1))  # checks every value, so that nothing after needs to
     first = next(iter(found.values()))
     assert first.position is not None
-    kept = np.zeros(column(y_true, "y_true").values.shape[0], dtype=bool)
+    values, classes = column(y_true, "y_true").values, first.classes
+    kept = np.zeros(values.shape[0], dtype=bool)
     kept[first.position] = True
-    n, classes = first.position.size, first.classes
-    counts = RowCounts(kept.size, n, first.dropped, first.weight, given.weights, classes)
-    event = _event(y_true, rows) if classes is None and not first.two_columns else first.event
+    counts = RowCounts(kept.size, first.position.size, first.dropped, first.weight, given.weights, classes)
+    event = first.event
+    if classes is None and not first.two_columns:  # what a vector of scores predicts
+        labels = rows.get("labels")
+        usual = (values.dtype.kind == "b" or 1) if labels is None else list(labels)[-1]
+        event = usual if rows.get("pos_label") is None else rows["pos_label"]
     models = dict(zip(models, found.values(), strict=True))
-    values = column(y_true, "y_true").values
     other = next((one for one in values[kept] if one != event), None) if classes is None else None
     other = other.item() if isinstance(other, np.generic) else other
     return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other)
-
-
-def _event(y_true: Any, rows: RowOptions) -> Any:
-    """The label that a vector of scores predicts."""
-    if rows.get("pos_label") is not None:
-        return rows["pos_label"]
-    labels = rows.get("labels")
-    if labels is not None:
-        return list(labels)[-1]
-    return True if column(y_true, "y_true").values.dtype.kind == "b" else 1
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:
@@ -221,12 +214,9 @@ def _check_order(models: Mapping[str, Evidence]) -> None:
     for name in others:
         mine, theirs = models[first], models[name]
         if (mine.classes, mine.event) != (theirs.classes, theirs.event):
-            got = f"{first!r} has {_classes(mine)} and {name!r} {_classes(theirs)}"
+            both = [f"{one.event!r} last" if one.classes is None else list(one.classes) for one in (mine, theirs)]
+            got = f"{first!r} has {both[0]} and {name!r} {both[1]}"
             raise InputError("y_prob", "must hold models of the same classes in the same order", got)
-
-
-def _classes(one: Evidence) -> str:
-    return f"{one.event!r} last" if one.classes is None else str(list(one.classes))
 
 
 def _counted(one: Evidence) -> Evidence:

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from trueness._report.measure_tables import measure_with_limits, panel_table, summary_table
+from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
 from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
 from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, percent, ratio, signed, span
 from trueness._text.strings import shorten
@@ -24,12 +25,10 @@ INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _MEASURES = {"test": "yes", "tce": "no, nor its floor"}
 _TABLES = {
     "summary": "Clusters: whether they are taken into account. Averages over all rows do not need to.",
-    "panel": "",
     "models": "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not. The other "
     "columns are averages over rows.",
     "bins": f"Intervals and flags are computed {INDEPENDENT}, so more bins may be flagged than should be.",
     "blocks": f"Rejected: {INDEPENDENT}.",
-    "segments": "",
     "classes": "P-values take clusters into account.",
     "top-k": "The set takes clusters into account.",
     "remedies": "Sets and gains take clusters into account, and no cluster is in two folds.",
@@ -40,37 +39,36 @@ _SCORE, _RATE = Column("score", "Mean score", "number"), Column("rate", "Rate", 
 _GAP, _ECE = Column("gap", "Gap", "signed"), Column("ece", "ECE", "number")
 _P, _ADJUSTED_P = Column("pvalue", "p", "p"), Column("adjusted_pvalue", "Adjusted p", "p")
 _L2 = Column("l2", "l2 error", "number")
+_FIVE = partial(signed, decimals=5)
 
 
 def report_tables(contents: Contents) -> dict[str, Table]:
     """The tables of the whole report, by name."""
-    comparison = contents.comparison
     tables = {
         "files": _files(contents) if contents.files else None,
         "models": _models(contents) if len(contents.models) > 1 else None,
-        "comparison": None if comparison is None else _comparison(comparison),
+        "comparison": None if contents.comparison is None else _comparison(contents.comparison),
     }
     return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
 
 def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     """The tables of one model, by name."""
-    settings = contents.settings
+    level, top_label = contents.settings.level, contents.view in ("confidence", "top-label")
     tables = {
-        "summary": summary_table(model, contents.view, settings.level),
-        "panel": panel_table(model, contents.view, settings.level),
+        "summary": summary_table(model, level, top_label=top_label),
+        "panel": panel_table(model, level, top_label=top_label),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
         "segments": None if model.segments is None else _segments(model.segments, model.summary.brier),
-        "classes": None if model.classes is None else _classes(model.classes, settings.level),
+        "classes": None if model.classes is None else _classes(model.classes, level),
         "top_k": _top_k(model.top_k) if model.top_k else None,
-        "remedies": None if model.remedies is None else _remedies(model.remedies, settings.level, _views(model)),
+        "remedies": None if model.remedies is None else _remedies(model.remedies, level, _views(model)),
     }
     return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
 
 def _models(contents: Contents) -> Table:
-    """One line per model."""
     confidence, all_classes = _views(contents.models[0])
     columns = (
         Column("model", "Model", "name"),
@@ -93,9 +91,7 @@ def _models(contents: Contents) -> Table:
                 "verdict": Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""),
                 "ece": s.ece,
                 "floor": None if s.noise_floor is None else s.noise_floor.mean,
-                "l2": None
-                if interval is None
-                else Cell(interval.estimate, f"{number(interval.estimate)} [{span(*interval.hull)}]"),
+                "l2": None if interval is None else bracketed(interval.estimate, *interval.hull, number),
                 "p": None if s.test is None else s.test.pvalue,
                 **{key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")},
             }
@@ -110,7 +106,6 @@ def _views(model: Model) -> tuple[str, str]:
 
 
 def _files(contents: Contents) -> Table:
-    """One line per file of sums, and one for all."""
     by = contents.models[0].segments
     titles = {
         "file": "File",
@@ -133,7 +128,6 @@ def _files(contents: Contents) -> Table:
 
 
 def _bins(model: Model) -> Table:
-    """One line per bin that has rows."""
     picture, b = model.picture, model.picture.bins
     ratio_low, ratio_high = picture.ratio_limits
     columns = (
@@ -153,18 +147,14 @@ def _bins(model: Model) -> Table:
             b.rate[i],
             Cell(picture.interval_low[i], span(picture.interval_low[i], picture.interval_high[i])),
             b.gap[i],
-            _ratio_cell(b.ratio[i], ratio_low[i], ratio_high[i]),
+            bracketed(b.ratio[i], ratio_low[i], ratio_high[i], ratio),
             float(picture.shares[i]),
         )
         for i in np.flatnonzero(b.n > 0)
     ]
     empty = int((b.n == 0).sum())
-    flagged = (
-        f"Flagged: the rate lies outside the band that would contain the rates of all bins {level_percent(b.level)} of "
-        "the time if the scores were calibrated. "
-        if b.band
-        else ""
-    )
+    band = f"the band that would contain the rates of all bins {level_percent(b.level)} of the time"
+    flagged = f"Flagged: the rate lies outside {band} if the scores were calibrated. " if b.band else ""
     omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted." if empty else ""
     note = f"{flagged}Gap: rate − mean score. Obs./exp.: rate / mean score, with the limits of the rate.{omitted}"
     return Table.from_lines(columns, lines, notes=[note], name="bins", caption=f"Bins: {picture.words}")
@@ -183,7 +173,6 @@ def _flag(flagged: bool, word: str) -> Cell:
 
 
 def _blocks(blocks: Blocks) -> Table:
-    """One line per isotonic block."""
     columns = (
         Column("block", "Block", "number"),
         *(_N, _RATE),
@@ -208,7 +197,6 @@ def shown_segments(segments: Segments) -> list[Mapping[str, Any]]:
 
 
 def _segments(segments: Segments, brier: float) -> Table:
-    """One line per segment, the costliest first."""
     columns = (
         Column("column", "Column", "name"),
         Column("value", "Value", "name"),
@@ -219,35 +207,22 @@ def _segments(segments: Segments, brier: float) -> Table:
         Column("overall_pvalue", "p against all rows", "p"),
         Column("share", "Cost", "share"),
     )
-    shown = shown_segments(segments)
-    rows = [
-        one
-        | {"share": one["cost"] / brier if brier > 0 else math.nan, "flag": _flag(one["flagged"], one["finding"])}
-        | {"ratio": _ratio_cell(one["ratio"], one["ratio_low"], one["ratio_high"]), "shrunk": _shrunk_gap(one)}
-        for one in map(dict, shown)
-    ]
-    notes = [f"Tested: {segments.test} {_SEGMENT_TERMS}"]
-    others = len(segments.rows) - len(shown)
-    if others:
-        notes.append(
-            f"{count(others, 'segment')} that cost less and are not flagged are left out here; the JSON has all."
+    shown, rows = shown_segments(segments), []
+    for one in shown:
+        cells = {"flag": _flag(one["flagged"], one["finding"])}
+        cells["ratio"] = bracketed(one["ratio"], one["ratio_low"], one["ratio_high"], ratio)
+        cells["shrunk"] = bracketed(
+            one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], partial(signed, decimals=3)
         )
+        rows.append({**one, **cells, "share": one["cost"] / brier if brier > 0 else math.nan})
+    notes, others = [f"Tested: {segments.test} {_SEGMENT_TERMS}"], len(segments.rows) - len(shown)
+    if others:
+        left_out = f"{count(others, 'segment')} that cost less and are not flagged are left out here"
+        notes.append(f"{left_out}; the JSON has all.")
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
 
 
-def _ratio_cell(value: float, low: float, high: float) -> Cell:
-    """Observed/expected with its limits."""
-    return Cell(value, f"{ratio(value)} [{span(low, high, ratio)}]")
-
-
-def _shrunk_gap(one: Mapping[str, Any]) -> Cell:
-    """The shrunk gap with its limits."""
-    limits = span(one["shrunk_low"], one["shrunk_high"], lambda value: signed(value, 3))
-    return Cell(one["shrunk_gap"], f"{signed(one['shrunk_gap'], 3)} [{limits}]")
-
-
 def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table:
-    """The scores as they are, then after each calibrator."""
     confidence, all_classes = views
     columns = (
         Column("name", "Scores"),
@@ -270,21 +245,19 @@ def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table
 
 
 def _remedy_row(one: Remedy, best: str | None) -> dict[str, Any]:
-    gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, lambda value: signed(value, 5))
+    gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
+    chance = "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
         "note": Cell("best", None, "good") if one.name == best else "",
         "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
         "set": confidence_set(one.ece_interval),
         "gain": Cell(one.gain, gain),
-        "chance": Cell(
-            one.chance, "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else percent(one.chance, 0)
-        ),
+        "chance": Cell(one.chance, chance),
     }
 
 
 def _classes(classes: Iterable[ClassRow], level: float) -> Table:
-    """One line per class, the largest ECE first."""
     columns = (
         Column("label", "Class", "name"),
         _FLAG,
@@ -296,11 +269,10 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
         Column("damage", "Share of ECE", "share"),
         *(_P, _ADJUSTED_P),
     )
-    rows = [
-        vars(one)
-        | {"flag": _flag(one.flagged, "miscalibrated"), "ratio": _ratio_cell(one.ratio, one.ratio_low, one.ratio_high)}
-        for one in classes
-    ]
+    rows = []
+    for one in classes:
+        limited = bracketed(one.ratio, one.ratio_low, one.ratio_high, ratio)
+        rows.append(vars(one) | {"flag": _flag(one.flagged, "miscalibrated"), "ratio": limited})
     note = (
         f"Obs./exp.: share / mean score, with its {level_percent(level)} interval. Share of ECE: of the class-wise "
         "ECE. Flags use p-values adjusted by Holm's method."
@@ -309,7 +281,6 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 
 
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
-    """One line per k."""
     columns = (
         Column("k", "k", "count"),
         _L2,
@@ -323,7 +294,6 @@ def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
 
 
 def _comparison(comparison: Comparison) -> Table:
-    """One line per pair of models."""
     columns = (
         Column("first", "First", "name"),
         Column("second", "Second", "name"),
@@ -337,8 +307,8 @@ def _comparison(comparison: Comparison) -> Table:
         better = pair.first if pair.difference < 0 else pair.second
         differs = pair.adjusted_pvalue <= 1 - comparison.level
         result = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
-        difference = Cell(pair.difference, signed(pair.difference, 5))
-        interval = Cell(pair.low, span(pair.low, pair.high, lambda value: signed(value, 5)))
+        difference = Cell(pair.difference, _FIVE(pair.difference))
+        interval = Cell(pair.low, span(pair.low, pair.high, _FIVE))
         rows.append(vars(pair) | {"result": result, "difference": difference, "interval": interval})
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
     note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
@@ -393,8 +363,7 @@ def _with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
     if table.name in ("summary", "panel"):
         rows = [row | {"clusters": _measure_entry(row)} for row in map(dict, table.rows)]
         table = replace(table, columns=[*table.columns, Column("clusters", "Clusters")], rows=rows)
-    note = _TABLES.get(table.name, "")
-    return replace(table, notes=[*table.notes, note]) if note else table
+    return replace(table, notes=[*table.notes, _TABLES[table.name]]) if table.name in _TABLES else table
 
 
 def _measure_entry(row: Mapping[str, Any]) -> str:

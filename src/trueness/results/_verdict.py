@@ -307,12 +307,6 @@ def _slope_in_words(low: float, high: float, top_label: bool) -> str:
     return "too extreme" if top_label else "overconfident (too extreme)"
 
 
-def _rarer_label(v: Verdict) -> str:
-    """What the rarer label is called, by the scores."""
-    names = ("wrong answers", "right answers") if v.top_label else ("non-events", "events")
-    return names[v.mean_score <= 0.5]
-
-
 def _fold(ratio: float) -> str:
     """Observed divided by expected as a factor, unless it is close to 1 or infinite."""
     factor = 1 / ratio if 0 < ratio < 1 else ratio
@@ -344,7 +338,8 @@ def _grounds(v: Verdict) -> list[str]:
         if v.rejected and v.prior_shift is not None and v.prior_shift.detected:
             parts.append(f"it looks like {v.prior_shift.factor}")
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
-        parts.append(_power_in_words(v.power, _rarer_label(v)))
+        names = ("wrong answers", "right answers") if v.top_label else ("non-events", "events")
+        parts.append(_power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
     if found is not None:
         parts.append(_interval_in_words(found, shown=v.rejected))
     return parts
@@ -361,7 +356,7 @@ def _ece_in_words(v: Verdict) -> str:
     return f"the ECE is {number(found.value)}{limits}; a calibrated model would show about {number(found.floor)}"
 
 
-def _power_in_words(power: DetectionPower, what: str) -> str:
+def _power_in_words(power: DetectionPower, rarer: str) -> str:
     """What these rows notice and, if they are too few, how many would notice what matters."""
     ranges = (("observed/expected", power.noticed_ratio), ("a slope", power.noticed_slope))
     kinds = [f"{name} {_outside(*ends)}" for name, ends in ranges if not all(map(math.isnan, ends))]
@@ -372,11 +367,10 @@ def _power_in_words(power: DetectionPower, what: str) -> str:
         noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
     if power.rows_needed is None:
         return noticed
-    needed = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {what} than predicted"
+    needed = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {rarer} than predicted"
     needed += f" and an error of {points(power.tolerance)[0]} percentage points"
-    return (
-        f"{noticed}; about {power.rows_needed:,} rows are needed to notice {needed} with probability {percent(ENOUGH)}"
-    )
+    rows = f"about {power.rows_needed:,} rows are needed"
+    return f"{noticed}; {rows} to notice {needed} with probability {percent(ENOUGH)}"
 
 
 def _outside(low: float, high: float) -> str:
