@@ -318,8 +318,8 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
     shift = model.summary.prior_shift
     if model.remedies is None and shift is not None and shift.detected:
-        advice, *others = _correction(shift)
-        return Answer(question, advice, f"It looks like {shift.factor}.", *others)
+        advice, weight, one_line = _correction(shift)
+        return Answer(question, advice, f"It looks like {shift.factor}.", weight, one_line)
     if model.remedies is None or best is None:
         command = "" if model.remedies is not None else provenance.commands.get(model.name, "")
         return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)

@@ -15,7 +15,7 @@ from trueness._text.table import Table
 
 _WIDTH = 100
 _PER_CLASS = ("classwise", "top-label")
-HEADINGS = {
+_HEADINGS = {
     "summary": "Summary",
     "bins": "Where it is wrong",
     "blocks": "Scores that a test rejects",
@@ -157,18 +157,19 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
+    heads = headings(contents)
     for name, table in tables.items():
-        yield Heading(depth, panel_heading(contents) if name == "panel" else HEADINGS[name])
+        yield Heading(depth, heads[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())
 
 
-def panel_heading(contents: Contents) -> str:
-    """The heading of the second table, named for its readers."""
-    if contents.task == "binary" and contents.source != "bins":
-        return "The numbers a clinical or credit validation asks for"
-    return "Averages, slope and proper scores"
+def headings(contents: Contents) -> dict[str, str]:
+    """The headings of the tables; the second is named for its readers."""
+    validated = contents.task == "binary" and contents.source != "bins"
+    panel = "The numbers a clinical or credit validation asks for" if validated else "Averages, slope and proper scores"
+    return _HEADINGS | {"panel": panel}
 
 
 def plural(contents: Contents) -> str:

@@ -59,9 +59,8 @@ _METER, _HALF, _WHOLE = 460, 520, 1080  # widths on the page
 
 def meter(numbers: Mapping[str, Any]) -> str:
     """The error with its limits, the ECE, and the ECE that chance alone gives; of rare events, observed/expected."""
-    lines, scale = [error_line(numbers, "typical error", "tone")], Scale(_POINTS, times=100, beside=True)
-    if not math.isfinite(numbers["l2"]):
-        lines = []
+    lines, scale = list[Line](), Scale(_POINTS, times=100, beside=True)
+    lines += [error_line(numbers, "typical error", "tone")] if math.isfinite(numbers["l2"]) else []
     ece, chance = numbers["ece"], numbers["chance"]
     lines += [_gap_line("ECE", "", ece), _gap_line("ECE by chance", "chance", chance, 0.0, numbers["chance_high"])]
     if "ratio" in numbers:
@@ -101,15 +100,15 @@ def models_charts(models: Sequence[Model]) -> list[str]:
     courses = [(name, Course.of(*one, least=_FEW_ROWS)) for name, one in zip(names, shown, strict=True)]
     axes, label = joint_axes([view.near for view in views]), f"{count(len(models), 'model')} in one diagram"
     charts = [courses_chart(courses, kinds, axes, views[0], label)]
-    lines = []
-    for model, name, kind in zip(models, names, kinds, strict=True):
+    each, lines = list(zip(models, names, kinds, strict=True)), []
+    for model, name, kind in each:
         numbers = {key: model.answers["how_far"].numbers[key] for key in (*_ERRORS, "ece")}
         lines.append(error_line(numbers, name, kind))
     error = "typical error" if any(math.isfinite(line.high) for line in lines) else "ECE"
     charts.append(_forest_chart(lines, Scale(f"{error}, {_POINTS}", times=100), f"{error} of each", _HALF))
     for key, scale in (("slope", Scale("slope", 1.0)), ("observed_expected", _RATIO)):
         lines = []
-        for model, name, kind in zip(models, names, kinds, strict=True):
+        for model, name, kind in each:
             one = model.summary.estimates.get(key)
             lines += [] if one is None else [_ratio_line(name, kind, one.value, one.low, one.high)]
         charts += [_forest_chart(lines, scale, f"{scale.title} of each", _HALF)] if lines else []
@@ -207,9 +206,9 @@ def _line(line: Line, y: float, x: Callable[[float], float], left: float, right:
     if math.isfinite(line.low) and math.isfinite(line.high):
         first, last = (min(max(x(limit), left), right) for limit in (line.low, line.high))
         parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="error"))
-        arrows = [(left, left - 6)] * (x(line.low) < left) + [(right, right + 6)] * (x(line.high) > right)
-        for end, tip in arrows:
-            parts.append(tag("polygon", points=path([(end, y - 4), (tip, y), (end, y + 4)]), class_="arrow"))
+        for beyond, end, tip in ((x(line.low) < left, left, left - 6), (x(line.high) > right, right, right + 6)):
+            if beyond:
+                parts.append(tag("polygon", points=path([(end, y - 4), (tip, y), (end, y + 4)]), class_="arrow"))
     if math.isfinite(line.value):
         parts.append(mark(x(line.value), y, 4.5, line.kind))
     return tag("g", "".join(parts) + title(f"{line.name} {line.text}".rstrip()), class_=f"bin {line.kind}".rstrip())

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.records import Model, Remedies, Remedy, Summary
+from trueness._report.records import Model, Summary
 from trueness._report.remedies import AUTOMATIC
 from trueness._text.numbers import confidence_set, level_percent, number, p_value, percentage, signed, span
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
-from trueness.results import Estimate, Interval
+from trueness.results import Estimate
 from trueness.results._estimate import INDEPENDENT_FLOOR
 
 Form: TypeAlias = Callable[[float], str]
@@ -121,19 +121,16 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     if s.ece_classwise is not None:
         yield _line(s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest")
     l2, found = f"l2 calibration error{view}", s.ece_interval
-    interval = "" if found is None else _set(found)
-    value = number(math.nan if found is None else found.estimate)
+    value, interval = number(math.nan if found is None else found.estimate), ""
+    if found is not None:
+        whole = found.is_interval and found.low_closed
+        interval = span(found.low, found.high) if whole else confidence_set(found)
     yield _Line("ece_interval", l2, value, interval, "0" if interval else "", "root mean squared gap, debiased")
     test = "" if s.test is None else f"{s.test.method} test: "
     p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
     # Without its floor the TCE misleads: even a calibrated model has one above 0.
     yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
-
-
-def _set(found: Interval) -> str:
-    """A confidence set, as an interval if it is one."""
-    return span(found.low, found.high) if found.is_interval and found.low_closed else confidence_set(found)
 
 
 def _has_floor(s: Summary, key: str) -> bool:
@@ -151,12 +148,14 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
 def _proper_scores(model: Model) -> Iterator[_Line]:
     s, view = model.summary, "" if model.summary.ece_classwise is None else " (all classes)"
     more = {"brier": "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"}
+    # Of the automatic map, cross-fitted; where it was not tried, of the map with the smallest Brier score.
+    after = [one for one in (model.remedies.after if model.remedies else ()) if not math.isnan(one.gain)]
+    gain = min(after, key=lambda one: (one.name != AUTOMATIC, one.brier), default=None)
     more["log_loss"] = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
     for line in _listed(s, "scores", view):
         calibrated = line.calibrated or ("above 0" if line.key == "miscalibration" else "")
         yield line._replace(meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated)
-        gain = held_out_gain(model.remedies) if line.key == "uncertainty" else None
-        if gain is not None:
+        if line.key == "uncertainty" and gain is not None:
             limits = span(gain.gain_low, gain.gain_high, signed)
             yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
 
@@ -176,13 +175,6 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
     for test in () if model.panel is None else model.panel.tests:
         name, meaning = _TESTS[test.method]
         yield _Line("test", name, test.pvalue_in_words, meaning=f"{meaning}{number(test.statistic, 2)}")
-
-
-def held_out_gain(remedies: Remedies | None) -> Remedy | None:
-    """The automatic map, cross-fitted; where it was not tried, the map with the smallest Brier score."""
-    after = [one for one in (remedies.after if remedies else ()) if not math.isnan(one.gain)]
-    automatic = [one for one in after if one.name == AUTOMATIC]
-    return min(automatic or after, key=lambda one: one.brier, default=None)
 
 
 def measure_with_limits(s: Summary, key: str) -> Cell:

@@ -10,19 +10,9 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from trueness._report import document
 from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
-from trueness._report.document import (
-    HEADINGS,
-    circumstances,
-    guarantee_sentence,
-    panel_heading,
-    plural,
-    prior_shift_sentence,
-    remedies_sentence,
-    what_was_judged,
-    worst_sentence,
-)
 from trueness._report.figures import error_line, meter, models_charts, remedy_charts, segments_chart
 from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -44,13 +34,13 @@ def page(contents: Contents) -> str:
         several=several,
         chosen=_opened(contents),
         models_charts=list(map(Markup, models_charts(contents.models))) if several else [],
-        judged=list(what_was_judged(contents)),
+        judged=list(document.what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
         tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
         series_chart=contents.series and Markup(series_chart(contents.series)),
-        plural=plural(contents),
+        plural=document.plural(contents),
         independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
-        circumstances=list(circumstances(contents)),
+        circumstances=list(document.circumstances(contents)),
         style=Markup(_part("report.css")),
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -100,8 +90,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     from markupsafe import Markup
 
     first, fixes = model.explorers[0], model.remedies
-    tables, explained = model_tables(model, contents), set[str]()
-    heads = HEADINGS | {"panel": panel_heading(contents)}
+    tables, heads, explained = model_tables(model, contents), document.headings(contents), set[str]()
     floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
@@ -117,24 +106,23 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "tce": percentage(model.summary.tce),
         "tce_floor": "" if math.isnan(floor) else f"; of a calibrated model, about {percentage(floor)}",
-        "worst": worst_sentence(model, tables["bins"]),
+        "worst": document.worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "panel_text": model.panel and _unwrapped(model.panel.text()),
         "curve_chart": model.curve and Markup(curve_chart(model.curve, first)),
         "segments_chart": Markup(segments_chart(model)),
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
-        "shift": prior_shift_sentence(model.summary),
-        "fix": remedies_sentence(model),
-        "guarantee": "" if fixes is None else guarantee_sentence(fixes),
+        "shift": document.prior_shift_sentence(model.summary),
+        "fix": document.remedies_sentence(model),
+        "guarantee": "" if fixes is None else document.guarantee_sentence(fixes),
     }
 
 
 def _unwrapped(text: str) -> str:
     """Paragraphs in one line each, for a box of any width; the items of a list stay lines of their own."""
-    paragraphs = text.split("\n\n")
     return "\n\n".join(
         one.replace("\n  ", " ") if one.startswith("- ") or "\n- " in one else one.replace("\n", " ")
-        for one in paragraphs
+        for one in text.split("\n\n")
     )
 
 
@@ -169,7 +157,11 @@ def _marked_up(text: str, explained: set[str]) -> Any:
 
 def _data(contents: Contents) -> str:
     """The sums that the script reads, as JSON that cannot close its element."""
-    models = [{"views": [_view(one) for one in model.explorers]} | _main_band(model) for model in contents.models]
+    models = []
+    for model in contents.models:
+        b = model.picture.bins  # the band and the flags of the first picture
+        band = json_ready({"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside}) if b.band else None
+        models.append({"views": [_view(one) for one in model.explorers], "band": band})
     data = {"models": models, "level": level_percent(contents.settings.level), "offered": contents.settings.offered}
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -179,11 +171,3 @@ def _view(one: Explorer) -> dict[str, Any]:
     weight = None if one.weight == one.n else one.weight  # the script then takes n
     near = None if one.near is one.whole else json_ready(one.near)
     return {**json_ready(one), "name": visible(one.name), "weight": weight, "near": near}
-
-
-def _main_band(model: Model) -> dict[str, Any]:
-    """The band and the flags of the first picture."""
-    b = model.picture.bins
-    if not b.band:
-        return {"band": None}
-    return {"band": json_ready({"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside})}

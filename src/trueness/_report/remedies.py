@@ -77,7 +77,9 @@ def remedies(
     sample = data.matrix
     if sample.y.size < _LEAST_ROWS or data.units < _FOLDS:
         return None
-    notes = Notes({MovedScoresWarning: _moved_sentence(sample)})
+    maps, ends = ("All maps but histogram binning", "0 or 1") if sample.p.ndim == 1 else ("These maps", "0")
+    moved = f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
+    notes = Notes({MovedScoresWarning: moved})
     place, cluster = _order_of_content(sample, data.cluster)
     task = _task(replace(data.at(place), cluster=cluster), options, notes)
     names = _map_names(sample)
@@ -147,13 +149,6 @@ def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
         return ()
     shares = zip(fitted.candidates_, fitted.weights_.tolist(), strict=True)
     return tuple({"name": name, "share": share} for name, share in sorted(shares, key=lambda one: -one[1]))
-
-
-def _moved_sentence(sample: Sample) -> str:
-    """What was done to scores without a logit, and which maps depend on it."""
-    vector = sample.p.ndim == 1
-    maps, ends = ("All maps but histogram binning", "0 or 1") if vector else ("These maps", "0")
-    return f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
 
 
 def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
@@ -273,7 +268,7 @@ def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -
     n, n_bins = int(sample.y.size), _histogram_bins(int(sample.y.size))
     if n < 2 * n_bins:
         return None
-    scheme = _scheme(sample)
+    scheme: Any = _scheme(sample)
     epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=round(1 - level, 12), scheme=scheme)
     return notes.attempt(
         "The guarantee of histogram binning",

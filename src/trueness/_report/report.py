@@ -199,12 +199,9 @@ def report(
     origin = Provenance(_text("source", source), None, None, _day(date))
     if isinstance(y_true, Parts | Accumulator):
         if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows:
-            raise InputError(
-                "y_true",
-                "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed",
-                f"got a {type(y_true).__name__}",
-                remedy="Sums stand in place of labels and scores.",
-            )
+            demand = "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed"
+            got, remedy = f"got a {type(y_true).__name__}", "Sums stand in place of labels and scores."
+            raise InputError("y_true", demand, got, remedy=remedy)
         return report_sums(y_true, origin=origin, **settings)
     label = getattr(y_true, "name", None)
     origin = replace(origin, label=label if isinstance(label, str) else None)
@@ -271,7 +268,7 @@ def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     typed = ["y_prob[:, 1]" if subject.first.two_columns else "y_prob", "y_true"]
     typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
     typed += ["labels=labels"] if event is None and rows.get("labels") is not None else []
-    return ", ".join(typed + ["sample_weight=sample_weight"] * (subject.first.weights != "none"))
+    return ", ".join([*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed)
 
 
 def today() -> str:

@@ -121,11 +121,10 @@ def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> 
     cells = tally.parts[0]
     measure, most = partial(ece, bins=options.rule), int(_LABELS / max(1, cells.size))
     draws = max(_LEAST_ECE_DRAWS, min(_ECE_DRAWS, most))  # fewer if there are many distinct scores
-    if cells.whole or data.rows is None:
-        return _drawn_floor("ECE", measure, tally, draws, options, notes)
-    # Rows with one score may differ in weight, which a tally does not know.
-    rows = replace(data, view="binary", rows=data.sample, given=None, memory={})
-    return _drawn_floor("ECE", measure, rows, draws, options, notes)
+    known: Evidence | Tally = tally
+    if not cells.whole and data.rows is not None:  # rows with one score may differ in weight: a tally cannot know
+        known = replace(data, view="binary", rows=data.sample, given=None, memory={})
+    return _drawn_floor("ECE", measure, known, draws, options, notes)
 
 
 def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[dict[str, Any], ...]:

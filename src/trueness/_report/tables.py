@@ -17,7 +17,6 @@ from trueness.results import Comparison, Series
 from trueness.results._segments import ClassRow
 
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
-_LEVELLED = ("_interval", "confidence_set")
 # A narrow terminal omits these.
 _OPTIONAL = {"prevalence", "prevalence_interval", "l2_error", "confidence_set", "observed_expected_interval"}
 _LONGEST_RESULT = 24
@@ -323,7 +322,7 @@ def files_table(rows: Sequence[Mapping[str, Any]], series: Series | None, titles
     lines = [{key: _cell(row, key) for key in titles} for row in rows]
     columns = []
     for key, title in titles.items():
-        words = f"{level_percent(series.level)} {title}" if series and key.endswith(_LEVELLED) else title
+        words = f"{level_percent(series.level)} {title}" if series and key.endswith(("_interval", "_set")) else title
         columns.append(Column(key, words, _KINDS.get(key, "number"), optional=key in _OPTIONAL))
     notes = [] if series is None else _explanations(series, floors="ece_floor" in titles)
     return Table(columns, lines, notes, "files", "Each file, and all together")

@@ -145,7 +145,6 @@ def _named(names: Names) -> Iterator[None]:
 
 
 def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tuple[Names, Evidence]]:
-    """Every group of every model."""
     if by is None:
         yield from ((("", name), one) for name, one in models.items())
         return
