@@ -136,7 +136,6 @@ class _Application:
     percent: bool
 
     def write(self, file: BinaryIO, names: list[str]) -> None:
-        """Write all rows with the new columns."""
         scores = self._all_scores()
         columns = [scores] if len(names) == 1 else scores.T
         self.source.write(file, dict(zip(names, columns, strict=True)))
@@ -154,7 +153,6 @@ class _Application:
         return scores
 
     def _scores(self, p: "NDArray[Any]") -> "NDArray[Any]":
-        """Calibrated scores of some rows."""
         import numpy as np
 
         gone = missing_rows(p)

@@ -72,7 +72,6 @@ class Group:
         return "" if self.by is None else f"{self.by} = {self.value}"
 
     def name(self, model: str) -> str:
-        """A model, in the group if there is one."""
         return ", ".join(filter(None, [model, str(self)]))
 
     def entry(self) -> dict[str, Any]:
@@ -102,11 +101,9 @@ class Model:
     classes: tuple[str, ...] | None = None
     """Names of the columns, or what the star of a pattern matched; None if one column was named."""
     starred: bool = False
-    """Whether the columns come from a pattern."""
 
     @property
     def words(self) -> str:
-        """The name of the model in messages."""
         return f"column {self.name!r}" if len(self.columns) == 1 else f"scores {self.name!r}"
 
 
@@ -124,12 +121,10 @@ class Choice:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Columns of groups, clusters and grades, each once."""
         return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Columns of scores and weights, each once."""
         named = [column for model in self.models for column in model.columns]
         return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
 

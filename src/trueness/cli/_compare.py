@@ -82,8 +82,6 @@ def command(**options: Any) -> None:
 
 
 class _Compared(NamedTuple):
-    """The models compared on the rows of one group."""
-
     group: Group
     comparison: "tn.Comparison"
     estimates: "Mapping[str, tn.Estimate]"
@@ -154,7 +152,6 @@ def _of_model(place: str, name: str, one: "tn.Comparison", own: "Mapping[str, tn
 
 
 def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
-    """The measure of each model."""
     first = results[0].comparison
     values = [value for one in results for value in one.comparison.estimates.values()]
     texts = Texts("percent" if first.measure == "tce" else "fraction", common_decimals(values))

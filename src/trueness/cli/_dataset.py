@@ -39,14 +39,11 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns with their meaning."""
-
     columns: Columns
     choice: Choice
     origin: Table
     request: Request
     dropped: int = 0
-    """Number of rows left out because they have a missing value."""
     first: int = 0
     """The number of the first row in the file, for a piece of it."""
     kept: NDArray[np.int64] | None = None
@@ -57,7 +54,6 @@ class Rows:
 
     @property
     def source(self) -> str:
-        """What messages call the file."""
         return self.origin.name
 
     @property
@@ -66,7 +62,6 @@ class Rows:
 
     @property
     def cluster(self) -> NDArray[Any] | None:
-        """The cluster of each row, if there are clusters."""
         return None if self.choice.cluster is None else self.columns.groups[self.choice.cluster]
 
     @property
@@ -79,11 +74,9 @@ class Rows:
         return "importance" if ((w < whole) | (w > whole)).any() else "frequency"  # nan is neither
 
     def is_matrix(self, model: Model) -> bool:
-        """Whether the model has a score for each class."""
         return len(model.columns) > 1 or self.columns.numbers[model.columns[0]].ndim == 2
 
     def warn_of_dropped(self) -> None:
-        """Print how many rows were left out, if any."""
         warning(*dropped_message(self.dropped, len(self) + self.dropped))
 
     def validate(self, *, alike: bool = True) -> Rows:
@@ -97,7 +90,6 @@ class Rows:
         return complete
 
     def check_groups(self) -> None:
-        """Refuse rows whose group is missing."""
         for name, column in self.columns.groups.items():
             gone = int(missing_rows(column).sum())
             if gone:
@@ -106,7 +98,6 @@ class Rows:
                 raise InputError("", demand, got, remedy=remedy, context=self.source)
 
     def check_shapes(self) -> None:
-        """Refuse vectors of scores beside matrices."""
         names = {self.is_matrix(model): model.name for model in self.choice.models[::-1]}
         if len(names) > 1:
             both = f"{names[False]!r} is one column of scores and {names[True]!r} a matrix: measure them apart"
@@ -155,7 +146,6 @@ class Rows:
         return {"labels": tuple(seen)} if unnamed and self.label.dtype.kind in "OU" else {}
 
     def arguments(self, model: Model) -> Arguments:
-        """What to pass to the library for one model."""
         import numpy as np
 
         numbers, request = self.columns.numbers, self.request
@@ -219,7 +209,6 @@ class Rows:
 
 
 def require_rows(source: str, rows: int, complete: int | None = None) -> None:
-    """Refuse a file without rows, or without complete rows."""
     if rows == 0:
         raise InputError("", f"{source} has no rows")
     if complete == 0:
@@ -227,20 +216,16 @@ def require_rows(source: str, rows: int, complete: int | None = None) -> None:
 
 
 def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
-    """How many of the rows were left out, if any."""
     return (f"{dropped:,} of {rows:,} rows have a missing value and were dropped.",) if dropped else ()
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A source whose columns have been chosen."""
-
     source: Table
     choice: Choice
     request: Request
 
     def rows(self) -> Rows:
-        """All rows at once."""
         with progress_bar(f"Reading {self.source.name}"):
             columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
@@ -313,7 +298,6 @@ def read_rows(request: Request, *, alike: bool = True) -> Rows:
 
 
 def print_guesses(guesses: Sequence[str]) -> None:
-    """Print which columns were guessed."""
     if guesses:
         note(f"{', '.join(guesses)}.")
 
@@ -328,14 +312,12 @@ def _separator(text: str | None) -> str | None:
 
 
 def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
-    """The scores, divided by 100 if they are percentages."""
     from trueness._input.scores import fractions
 
     return fractions(scores, "y_prob") if percent else scores
 
 
 def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each row has a missing value."""
     gaps: Any = column == None if column.dtype.kind == "O" else column != column  # noqa: E711  # by entry
     return gaps.any(axis=1) if gaps.ndim == 2 else gaps  # type: ignore[no-any-return]
 

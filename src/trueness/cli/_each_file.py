@@ -49,9 +49,7 @@ class Files(NamedTuple):
 
     series: Series
     rows: list[dict[str, Any]]
-    """A row per file and group, and rows for all files."""
     measures: list[tuple[str, Results]]
-    """The measures of each file."""
 
 
 def compare_files(

@@ -115,17 +115,13 @@ def gate(**options: Any) -> None:
 
 
 class Subject(NamedTuple):
-    """One model in one group."""
-
     group: Group
     model: str
     data: "Evidence"
     context: Callable[[], AbstractContextManager[list[str]]]
-    """Words errors and warnings."""
 
     @property
     def names(self) -> tuple[str, str]:
-        """Group and model, as the library has them."""
         return str(self.group), self.model
 
 
@@ -306,7 +302,6 @@ def _limits_in_words(found: "Gate", *, named: bool) -> str:
 
 
 def _allowed(one: "Finding") -> str:
-    """The bound in a table."""
     return one.demand if one.quantity != "oe" else f"{1 - one.bound:g} to {1 + one.bound:g}"
 
 

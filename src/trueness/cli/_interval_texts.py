@@ -15,7 +15,6 @@ _FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floo
 
 
 def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
-    """Limits and noise floor by key."""
     return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in ("low", "high", "floor")}
 
 
@@ -26,13 +25,11 @@ class Texts(NamedTuple):
     decimals: int = 4
 
     def text(self, value: float) -> str:
-        """A number."""
         if self.form == "count" and not math.isnan(value):
             return f"{value:,.0f}"
         return percentage(value) if self.form == "percent" else number(value, self.decimals)
 
     def value(self, value: float) -> Cell:
-        """A number in a table."""
         return Cell(value, self.text(value))
 
     def interval(self, low: float, high: float) -> Cell:

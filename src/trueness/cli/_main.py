@@ -83,7 +83,6 @@ class Verbs(click.Group):
 
 
 def _reads_sums(words: list[str]) -> bool:
-    """Whether one of the input files is a .tally file."""
     before = ["", *words]
     return any(
         word.endswith(".tally") and last not in ("-o", "--output") and not word.startswith("-")

@@ -180,15 +180,12 @@ def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
 
 
 class _ModelPanel(NamedTuple):
-    """The panel of one model on one group of rows."""
-
     group: Group
     model: str
     panel: "tn.Panel"
 
 
 def _check_panel(target: Target, *, tripod: bool) -> None:
-    """Refuse options that a panel would ignore."""
     name = "--tripod" if tripod else "--panel"
     for ignored in [typed for option, typed in opt.typed_options() if option in _REFUSED]:
         raise click.UsageError(f"{ignored} does not go with {name}; leave one of them out.")
@@ -197,8 +194,6 @@ def _check_panel(target: Target, *, tripod: bool) -> None:
 
 
 def _panels(rows: Rows, level: float) -> Iterator[_ModelPanel]:
-    """The panel of each model and group."""
-
     def ask(one: Arguments, part: Rows) -> "tn.Panel":
         return tn.panel(one.y_true, one.y_prob, level=level, cluster=part.cluster, seed=0, **one.rows)
 

@@ -40,7 +40,6 @@ class Quantity(NamedTuple):
     """One line of a table: a measure of one view, or a count."""
 
     key: str
-    """In JSON and CSV."""
     name: str
     meaning: str = ""
     unit: Literal["count", "fraction", "percent", "number"] = "count"
@@ -84,7 +83,6 @@ class Options:
 
     @property
     def of_matrix(self) -> tuple[Kind, ...]:
-        """The kinds to measure of a matrix."""
         return self.kinds or ("classwise", "confidence")
 
     @property
@@ -95,17 +93,13 @@ class Options:
 
 @dataclass(frozen=True)
 class ModelMeasures:
-    """The measures of one model."""
-
     name: str
     columns: tuple[str, ...]
     classes: tuple[Any, ...] | None
     """In column order; None for a vector of scores."""
     values: dict[str, float]
     tables: dict[str, tn.BinTable]
-    """Bin tables by kind, if requested."""
     remarks: tuple[str, ...] = ()
-    """Choices made by default."""
     warnings: tuple[str, ...] = ()
     estimates: Mapping[str, tn.Estimate] = field(default_factory=dict)
     """The limits and the noise floor of each measure, unless only the values are needed."""
@@ -124,8 +118,6 @@ class ModelMeasures:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measures of all models, and their description."""
-
     quantities: tuple[Quantity, ...]
     models: tuple[ModelMeasures, ...]
     about: Mapping[str, Any]
@@ -135,7 +127,6 @@ class Measurements:
     bins: dict[str, str]
     """The bins in words, by measure."""
     level: float | None = None
-    """Confidence level of the limits, if there are any."""
     clustered: bool = False
 
 
@@ -156,7 +147,6 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
 
 
 def check_kinds(rows: Rows, model: Model, options: Options) -> None:
-    """Refuse views of one column of scores."""
     if options.kinds and not rows.is_matrix(model):
         raise InputError("--kind", "is only for scores of several classes (a matrix)", "these are one column of scores")
 
@@ -174,7 +164,6 @@ def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
 def of_columns(
     choice: Choice, source: str, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
 ) -> Measurements:
-    """The measures of all models of a file."""
     views = ("binary",) if models[0].classes is None else options.summed
     quantities = _quantities(options, views, choice.weight is not None)
     data, words = {"data": choice.about(source)}, (f"{choice.in_words(source)}.",)
@@ -191,7 +180,6 @@ def _described(
     binned: bool,
     clustered: bool = False,
 ) -> Measurements:
-    """The measures of all models with their description."""
     quantities = tuple(quantities)
     own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
     chosen = [one for one in shown_measures("rows") if one.bins and not one.preset and not (binned and one.scores)]

@@ -130,7 +130,6 @@ def groups_table(results: Sequence[tuple[Group, Measurements]]) -> Table:
 
 
 def _named(group: Group, model: ModelMeasures) -> dict[str, Any]:
-    """The cells that name a group and a model."""
     entry = group.entry()
     return {**entry, **({"group": group_name(entry["group"])} if entry else {}), "model": model.name}
 
@@ -186,7 +185,6 @@ def results_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
 
 
 def groups_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
-    """A row per group and model, a column per measure."""
     first = results[0][1]
     rows = [{**_named(group, model), **model.numbers(one.quantities)} for group, one in results for model in one.models]
     numbers = first.models[0].numbers(first.quantities)
@@ -206,7 +204,6 @@ def _about(result: Measurements) -> dict[str, Any]:
 
 
 def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
-    """One model as JSON has it."""
     values = model.numbers(result.quantities)
     entry: dict[str, Any] = {
         "name": model.name,

@@ -42,7 +42,6 @@ class CommandError(TruenessError):
 
 
 def note(*texts: str) -> None:
-    """Print notes on standard error."""
     for text in texts:
         print_paragraph(f"note: {text}")
 

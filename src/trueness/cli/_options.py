@@ -93,17 +93,14 @@ def option(name: str, what: str, *more: str, default: Any = None, **settings: An
 
 
 def number(name: str, what: str, default: float | None = None, kind: Any = click.FLOAT, **more: Any) -> Decorator:
-    """An option with a number."""
     return option(name, what, default=default, type=kind, **more)
 
 
 def count(name: str, what: str, default: int | None = None, least: int = 1) -> Decorator:
-    """An option with a whole number, at least `least`."""
     return number(name, what, default, click.IntRange(min=least), metavar="N")
 
 
 def choice(name: str, values: Sequence[str], default: str | None, what: str, *more: str, **settings: Any) -> Decorator:
-    """An option with one of several words."""
     return option(name, what, *more, default=default, type=Word(values), **settings)
 
 
@@ -239,12 +236,10 @@ def bin_rule(typed: str | None) -> Any:
 
 
 def level(default: float | None, what: str, least: float = 0) -> Decorator:
-    """``--level``, above `least` and below 1."""
     return number("--level", what, default, Between(least, 1, min_open=True, max_open=True))
 
 
 def rounded_to(what: str) -> Decorator:
-    """``--rounded-to``, between 0 and 1."""
     inside = Between(0, 1, min_open=True, max_open=True)
     return number("--rounded-to", f"{what}; those of 0 and 1 may be others.", kind=inside, metavar="X")
 

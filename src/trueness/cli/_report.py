@@ -117,7 +117,6 @@ def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[s
 
 
 def _sums(rows: Rows) -> "tn.Accumulator":
-    """The sums of the rows of one model."""
     if len(rows.choice.models) != 1:
         raise InputError("--prob", "must name one model for a series", f"got {len(rows.choice.models)}")
     rows = rows.complete()

@@ -37,12 +37,10 @@ class ModelSums:
 
     parts: "Mapping[str, tn.Tally | Binned]"
     remark: str | None = None
-    """How the classes were inferred."""
     warnings: tuple[str, ...] = ()
 
     @property
     def binned(self) -> bool:
-        """Whether only the sums of bins are left."""
         return not all(isinstance(t, tn.Tally) for t in self.parts.values())
 
 
@@ -122,7 +120,6 @@ class _Total:
         return {kind: t.coarsen(self._lattice) for kind, t in parts.items()}
 
     def finish(self) -> dict[str, ModelSums]:
-        """The sums, if there were rows."""
         require_rows(self._name, self._rows, len(self._sums))
         messages = (*dropped_message(self._dropped, self._rows), *self._warnings)
         return {name: replace(sums, warnings=messages) for name, sums in self._sums.items()}
@@ -133,8 +130,6 @@ each = click.option("--each", is_flag=True, help="Also each file separately: a l
 
 
 class SumsFile(NamedTuple):
-    """The sums in one file."""
-
     name: str
     sums: "tn.Accumulator"
 
@@ -177,7 +172,6 @@ def _load(name: str) -> "tn.Accumulator":
 
 
 def add(sums: Sequence[SumsFile]) -> "tn.Accumulator":
-    """The sums of all files together."""
     total = _total(sums)
     for one in sums:
         others = [other for other in sums if other is not one]

@@ -95,8 +95,6 @@ def _stamp(name: str) -> list[Any]:
 
 
 class _Run:
-    """Sums in the making, and how many rows they have."""
-
     def __init__(
         self, files: tuple[str, ...], output: Path, bins: Any, kind: Any, every: float, options: dict[str, str]
     ) -> None:

@@ -117,7 +117,6 @@ def _fingerprint(name: str) -> str:
 
 
 def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
-    """Count the rows, or the sums, of one file."""
     about, cluster = watch.about, options["largest_cluster"]
     if name.endswith(".tally"):
         if about["time"]:

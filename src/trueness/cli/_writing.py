@@ -70,7 +70,6 @@ class Target:
         return cls(form or suffixes.get(suffix, usual), path)
 
     def write(self, content: str | bytes) -> None:
-        """Write to the file, or to standard output."""
         if self.path is not None:
             write(self.path, content)
         elif isinstance(content, str):

@@ -192,8 +192,6 @@ def _encode(column: Any) -> tuple[list[Any], NDArray[Any]]:
 
 
 class _Sums:
-    """The running sums of each group."""
-
     def __init__(self, question: Question, rule: Rule, classes: tuple[Any, ...] | None) -> None:
         self.question, self.rule, self.classes = question, rule, classes
         self.edges: Any = None if isinstance(rule, str) else rule.fixed_edges
@@ -298,7 +296,6 @@ def _size(sums: Any) -> int:
 
 
 def _split_by_group(batch: _Batch) -> Iterator[tuple[Group, Sample]]:
-    """The rows of each group of a batch."""
     if batch.codes is None:
         yield (), Sample(batch.y, batch.p, batch.w)
         return

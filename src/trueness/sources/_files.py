@@ -40,7 +40,6 @@ _CHUNK = 1 << 20
 
 
 def compression_by_name(path: str | Path) -> str | None:
-    """The compression of a file, by its name."""
     return _COMPRESSIONS.get(Path(path).suffix.lower())
 
 
@@ -57,7 +56,6 @@ def inner_suffix(path: str | Path) -> str:
 def open_tables(
     paths: Sequence[str], separator: str | None = None, decimal: str = ".", form: str | None = None
 ) -> Iterator[Table]:
-    """Open one file, or several as one table."""
     with ExitStack() as stack:
         tables = [open_table(path, stack, separator, decimal, form) for path in paths]
         for other in tables[1:]:

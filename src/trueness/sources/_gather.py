@@ -72,7 +72,6 @@ def _each_part(numbers: Columns, n_parts: int, make: Callable[[Columns], Part]) 
 
 
 def bins_of(numbers: Columns, rule: BinRule) -> Bins:
-    """The sums of each bin."""
     edges = rule.fixed_edges
     assert edges is not None
     good = good_rows(numbers)
@@ -125,7 +124,6 @@ def _weighted_sum(good: Columns, term: str) -> Floats:
 
 
 def cells_of(numbers: Columns) -> Cells:
-    """The sums of each distinct score."""
     good = good_rows(numbers)
     if good["p"].size == 0:
         return Cells.empty()
@@ -170,7 +168,6 @@ def fit_in_integers(numbers: Columns) -> bool:
 
 
 def grid_of(numbers: Columns) -> GridCells:
-    """The sums of each cell."""
     good = good_rows(numbers)
     if good["cell"].size == 0:
         return GridCells.empty()

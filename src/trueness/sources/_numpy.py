@@ -13,8 +13,6 @@ from trueness.sources._table import Columns, Table, import_polars, prefixed
 
 
 class Arrays(Table):
-    """Columns that are arrays."""
-
     def __init__(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.name, self.names, self._arrays = name, tuple(arrays), arrays
 
@@ -33,7 +31,6 @@ class Arrays(Table):
         return import_polars(self.name).LazyFrame(dict(columns))
 
     def array(self, name: str) -> NDArray[Any]:
-        """One array as it is stored."""
         return self._arrays[name]
 
     def _text(self, name: str) -> NDArray[Any]:

@@ -31,7 +31,6 @@ class Question(NamedTuple):
 
     @property
     def binary(self) -> bool:
-        """Whether there is one column of scores."""
         return self.view == "binary"
 
     @property
@@ -62,7 +61,6 @@ def check_question(
     missing: Missing,
     sum_tolerance: float | None,
 ) -> Question:
-    """Check the arguments against each other."""
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
     binary = isinstance(prob, str)
@@ -90,7 +88,6 @@ def check_question(
 
 
 def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:
-    """The rule that `bins` means."""
     if not isinstance(bins, str):
         return Distinct() if bins is None else as_rule(bins)
     if bins != "sketch":
@@ -136,12 +133,10 @@ def _check_labels(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...]
 
 
 def column_error(argument: str, column: str, demand: str, got: str, remedy: str = "") -> InputError:
-    """An error about the column that an argument names."""
     return InputError("", f"`{argument}` column {column!r} {demand}", got, remedy=remedy)
 
 
 def absent_column(argument: str, which: str, names: Collection[str]) -> InputError:
-    """An error about a column that a source lacks."""
     columns = ", ".join(map(repr, list(names)[:8])) + (", …" if len(names) > 8 else "")
     return InputError(argument, f"names no column {which}", f"the columns are {columns}")
 

@@ -31,13 +31,11 @@ class Rows(NamedTuple):
 
     frame: Any
     source: Any
-    """The frame that the rows were made from."""
     question: Question
     classes: tuple[Any, ...] | None
 
     @property
     def by(self) -> list[str]:
-        """The columns of groups."""
         return [f"by{i}" for i in range(len(self.question.by))]
 
     @property
@@ -47,12 +45,10 @@ class Rows(NamedTuple):
 
     @property
     def weighted(self) -> bool:
-        """Whether rows have weights."""
         return self.question.weight is not None
 
     @property
     def n_parts(self) -> int:
-        """The number of parts of the sums."""
         return 1 if self.classes is None else len(self.classes)
 
 
@@ -234,7 +230,6 @@ def label_code(order: tuple[Any, ...], text: bool) -> Any:
 
 
 def rows_of(frame: Any, question: Question) -> Rows:
-    """The rows as they will be summed."""
     raw, order = raw_rows(frame, question)
     text = isinstance(order[0], str)
     scores = [f"x{i}" for i in range(len(question.scores))]
@@ -267,7 +262,6 @@ def _is_good(scores: list[str], question: Question) -> Any:
 
 
 def score_sum(scores: list[str]) -> Any:
-    """The sum over score columns."""
     return functools.reduce(operator.add, map(nw.col, scores))
 
 
@@ -337,7 +331,6 @@ def _ends(frame: Any, fault: str, low: str, high: str) -> tuple[float, float]:
 
 
 def score_range(rows: Any) -> tuple[float, float]:
-    """The smallest and the largest good score."""
     return _ends(rows.frame, "ok", "p", "p")
 
 

@@ -32,11 +32,9 @@ class Columns:
         return len(self.arrays()[0])
 
     def arrays(self) -> list[NDArray[Any]]:
-        """All columns of the three kinds."""
         return [*self.labels.values(), *self.numbers.values(), *self.groups.values()]
 
     def at(self, rows: NDArray[Any]) -> "Columns":
-        """The columns restricted to some rows."""
         kinds = (self.labels, self.numbers, self.groups)
         return Columns(*({name: values[rows] for name, values in columns.items()} for columns in kinds))
 
@@ -53,7 +51,6 @@ class Table(ABC):
     name: str
     """What messages call the table."""
     names: tuple[str, ...]
-    """The names of all columns."""
     rows: int
     """The number of rows; known at the latest when they are read."""
     size: int = 0
@@ -191,8 +188,6 @@ class PolarsTable(Table):
 
 
 class ParquetFile(PolarsTable):
-    """A Parquet file."""
-
     format: ClassVar[str] = "Parquet"
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".parq")
 
