@@ -26,10 +26,9 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._gather import Group, group_order, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
-from trueness.sources._row_expressions import MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
+from trueness.sources._row_expressions import FLOATS, MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
 
 _BATCH_ROWS = 1 << 20
-_FLOATS = ("Float32", "Float64")
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
 _KEYS = (*_INTEGERS, "UInt64", "String", "Boolean", "Date")
 
@@ -69,7 +68,14 @@ def sums_of_batches(frame: Any, question: Question, schema: Any, rule: Rule) -> 
     selected, order = _select(frame, question, schema)
     sums = _Sums(question, rule, None if question.binary else tuple(order))
     try:
-        _add_all(sums, (_complete(batch, question) for batch in _batches(selected, rule)))
+        with ThreadPoolExecutor(1) as adder:  # while the engine makes the next batch
+            waiting: deque[Future[None]] = deque()
+            for batch in _batches(selected, rule):
+                waiting.append(adder.submit(sums.add, _complete(batch, question)))
+                if len(waiting) > 1:  # no more than two batches at a time
+                    waiting.popleft().result()
+            for last in waiting:
+                last.result()
         return sums.total()
     except (InputError, _NeedsGroupByError):
         return None
@@ -101,8 +107,9 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
     coded = not plain or order != tuple(range(len(order))) or label == "String"
     names = plain_names(frame)
     # DuckDB must not decide comparisons of labels beforehand; scores and weights are compared here.
-    named = select_plainly(frame, question, schema, opaque=coded and label in _FLOATS)
-    columns = [_as_float(nw.col(names[x]), schema[x]).alias(f"x{i}") for i, x in enumerate(question.scores)]
+    named = select_plainly(frame, question, schema, opaque=coded and label in FLOATS)
+    scores = [(nw.col(names[x]), str(schema[x]) in FLOATS) for x in question.scores]
+    columns = [(x if ready else x.cast(nw.Float64)).alias(f"x{i}") for i, (x, ready) in enumerate(scores)]
     if question.weight is not None:
         columns.append(nw.col(names[question.weight]).cast(nw.Float64).alias("w"))
     columns += [nw.col(names[name]).alias(f"by{i}") for i, name in enumerate(question.by)]
@@ -115,17 +122,13 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
     return with_label.select(code.alias("y"), *columns), order
 
 
-def _as_float(column: Any, dtype: Any) -> Any:
-    return column if str(dtype) in _FLOATS else column.cast(nw.Float64)
-
-
 def _as_label(column: Any, dtype: str, question: Question) -> Any:
     """Labels of a type that the passes read without a copy."""
     if not question.binary:
         return (column.cast(nw.UInt8) if dtype == "Boolean" else column).cast(nw.Int64)
     if dtype == "Boolean":
         return column.cast(nw.UInt8)
-    return column if dtype in ("Int8", "UInt8", "Int32", "Int64", *_FLOATS) else column.cast(nw.Float64)
+    return column if dtype in ("Int8", "UInt8", "Int32", "Int64", *FLOATS) else column.cast(nw.Float64)
 
 
 def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
@@ -277,18 +280,6 @@ class _Sums:
         if self.dropped:
             warn(f"{self.dropped:,} of {self.rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
         return totals
-
-
-def _add_all(sums: _Sums, batches: Iterator[_Batch]) -> None:
-    """Add every batch, while the engine makes the next one."""
-    with ThreadPoolExecutor(1) as adder:
-        waiting: deque[Future[None]] = deque()
-        for batch in batches:
-            waiting.append(adder.submit(sums.add, batch))
-            if len(waiting) > 1:  # no more than two batches at a time
-                waiting.popleft().result()
-        for last in waiting:
-            last.result()
 
 
 def _size(sums: Any) -> int:

@@ -13,7 +13,7 @@ from trueness._tally.grid import LAST_CELL, GridCells, refuse_full_cells
 from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth, Groups, midpoints, refuse_uncovered
 from trueness.errors import InputError
 from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
-from trueness.sources._row_expressions import Rows, score_range
+from trueness.sources._row_expressions import Rows, ends_of
 from trueness.typing import Floats, Ints
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
@@ -41,11 +41,15 @@ def each_group(numbers: Columns, groups: list[Group], rows: Rows) -> Iterator[tu
         return
     places: dict[Group, int] = {}
     which = np.array([places.setdefault(key, len(places)) for key in groups], dtype=np.int64)
-    order = np.argsort(which, kind="stable")
-    ends = np.searchsorted(which[order], np.arange(len(places) + 1))
-    for key in sorted(places, key=group_order):
-        mine = order[ends[places[key]] : ends[places[key] + 1]]
-        yield key, {name: values[mine] for name, values in numbers.items()}
+    split = _split(numbers, which, len(places))
+    yield from ((key, split[places[key]]) for key in sorted(places, key=group_order))
+
+
+def _split(numbers: Columns, codes: Ints, n: int) -> list[Columns]:
+    """The rows of each of the codes from 0 to n - 1."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(n + 1))
+    return [{name: values[order[ends[k] : ends[k + 1]]] for name, values in numbers.items()} for k in range(n)]
 
 
 def group_order(key: Group) -> tuple[Any, ...]:
@@ -58,17 +62,10 @@ def parts_by_group(
     numbers: Columns, groups: list[Group], rows: Rows, make: Callable[[Columns], Part]
 ) -> dict[Group, tuple[Part, ...]]:
     """Apply a function to the rows of each part of each group."""
-    return {key: _each_part(mine, rows.n_parts, make) for key, mine in each_group(numbers, groups, rows)}
-
-
-def _each_part(numbers: Columns, n_parts: int, make: Callable[[Columns], Part]) -> tuple[Part, ...]:
-    if "part" not in numbers:
-        return (make(numbers),)
-    order = np.argsort(numbers["part"], kind="stable")
-    ends = np.searchsorted(numbers["part"][order], np.arange(n_parts + 1))
-    return tuple(
-        make({name: values[order[ends[k] : ends[k + 1]]] for name, values in numbers.items()}) for k in range(n_parts)
-    )
+    found = {}
+    for key, mine in each_group(numbers, groups, rows):
+        found[key] = tuple(map(make, _split(mine, mine["part"], rows.n_parts) if "part" in mine else [mine]))
+    return found
 
 
 def bins_of(numbers: Columns, rule: BinRule) -> Bins:
@@ -79,11 +76,19 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     if isinstance(rule, EqualWidth):
         place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
     refuse_overflow(good["n"])
-    if "m0" in good:
-        return _weighted_bins(good, place, label, edges)
-    table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
-    np.add.at(table, (place, label), np.column_stack([good[name] for name in ("n", *PARTS)]))
-    return Bins(edges, table, moments=True)
+    if "m0" not in good:
+        table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
+        np.add.at(table, (place, label), np.column_stack([good[name] for name in ("n", *PARTS)]))
+        return Bins(edges, table, moments=True)
+    # Engines answer in any order; floats must be added in one.
+    order = np.lexsort((good["e"], label, place))
+    good = {name: values[order] for name, values in good.items()}
+    place, label = place[order], label[order]
+    floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
+    w, ww, wp, wpp = (_weighted_sum(good, term) for term in ("m", "mm", "mp", "mpp"))
+    np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
+    np.add.at(count, place, good["n"])
+    return Bins(edges, None, floats, count, moments=True, whole=not good["broken"].any())
 
 
 def marks(numbers: Columns) -> NDArray[Any]:
@@ -102,18 +107,6 @@ def refuse_overflow(n: Ints) -> None:
     if n.size and n.max() > MOST_WHOLE:
         demand = "A bin must have at most 2**35 rows to be summed exactly"
         raise InputError("", demand, f"one has {int(n.max()):,}", remedy="Ask for more bins.")
-
-
-def _weighted_bins(good: Columns, place: Ints, label: Ints, edges: Floats) -> Bins:
-    # Engines answer in any order; floats must be added in one.
-    order = np.lexsort((good["e"], label, place))
-    good = {name: values[order] for name, values in good.items()}
-    place, label = place[order], label[order]
-    floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
-    w, ww, wp, wpp = (_weighted_sum(good, term) for term in ("m", "mm", "mp", "mpp"))
-    np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
-    np.add.at(count, place, good["n"])
-    return Bins(edges, None, floats, count, moments=True, whole=not good["broken"].any())
 
 
 def _weighted_sum(good: Columns, term: str) -> Floats:
@@ -150,7 +143,7 @@ def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
     assert edges is not None
     place = good_rows(numbers)["cell"] >> 1
     if not isinstance(rule, EqualWidth) and place.size and (place.min() < 0 or place.max() > edges.size - 2):
-        low, high = score_range(rows)
+        low, high = ends_of(rows.frame, "ok", "p", "p")
         refuse_uncovered(edges, low if low < edges[0] else high)
 
 
@@ -191,14 +184,10 @@ def _weighted_table(good: Columns, at: Ints) -> tuple[Ints | None, Floats | None
     squares = _by_label(good, at, [_weighted_sum(good, "mm")])[:, :, 0]
     if "hi" in good and have_whole_weights(good):
         return _by_label(good, at, [np.rint(w).astype(np.int64), *(good[name] for name in PARTS)]), None, squares
-    shift = _shift(good["cell"] >> 1)
+    cell = good["cell"] >> 1
+    shift = np.where(cell <= LAST_CELL // 2, TOP - (cell - 2) // OCTAVE, 0)  # the s of x = p · 2^s
     wp, wpp = (np.ldexp(_weighted_sum(good, term), -shift * times) for term, times in (("mp", 1), ("mpp", 2)))
     return None, _by_label(good, at, [w, wp, wpp]), squares
-
-
-def _shift(cell: Ints) -> Ints:
-    """The s of x = p · 2^s."""
-    return np.where(cell <= LAST_CELL // 2, TOP - (cell - 2) // OCTAVE, 0)
 
 
 def _by_label(good: Columns, at: Ints, columns: list[NDArray[Any]]) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """The cell of a row as an expression, and the sums of each cell as one group-by; the same in SQL, for DuckDB."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -9,9 +9,6 @@ from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
 from trueness.sources._row_expressions import Rows
-
-Ends: TypeAlias = tuple[Literal["least", "greatest"], ...]
-"""The scores of a cell that are returned beside its sums."""
 
 BAD = -10
 """The cell of rows with a bad value."""
@@ -26,7 +23,7 @@ OCTAVE, TOP = 128, 30
 """The cells of an octave of a sketch's grid, and the octave that begins at 1/2 if 0 is that from 2⁻³¹ on."""
 
 _UP, _DOWN = 2.0**26, 2.0**27
-_ENDS: Ends = ("least", "greatest")
+_ENDS = ("least", "greatest")
 
 
 def bin_of_score(rule: BinRule) -> Any:
@@ -60,7 +57,7 @@ def cell_of_width(n: int) -> Any:
     return nearest - (p < edge).cast(nw.Int64).cast(nw.Float64)
 
 
-def binned_query(rows: Rows, place: Any, *, ends: Ends = ()) -> Any:
+def binned_query(rows: Rows, place: Any, *, ends: tuple[str, ...] = ()) -> Any:
     """The group-by of rows by bin and label (and, with weights, by the exponent of the weight).
 
     Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
@@ -100,7 +97,7 @@ def _lower_bits(scaled: str, high: str) -> Any:
     return ((nw.col(scaled) - nw.col(high)) * _DOWN).floor().cast(nw.Int64)
 
 
-def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: Ends) -> Any:
+def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: tuple[str, ...]) -> Any:
     wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
     p = nw.col("p")
     wanted += [(p.min() if end == "least" else p.max()).alias(end) for end in ends]
@@ -116,7 +113,9 @@ Products with a small score need the third part to keep twelve digits.
 """
 
 
-def _weighted_query(rows: Rows, place: Any, ends: Ends = (), *, score: str = "p", more: tuple[str, ...] = ()) -> Any:
+def _weighted_query(
+    rows: Rows, place: Any, ends: tuple[str, ...] = (), *, score: str = "p", more: tuple[str, ...] = ()
+) -> Any:
     """The group-by of weighted rows; `score` is the column that weights multiply, `more` are integers to add up."""
     frame = _with_exponent(rows.frame.with_columns(place.alias("place")))
     p, m = nw.col(score), nw.col("m")
@@ -148,7 +147,9 @@ def _with_exponent(frame: Any) -> Any:
     return frame.with_columns(nw.col("e").cast(nw.Int64).alias("e"))
 
 
-def _weighted_sums(frame: Any, keys: list[str], terms: tuple[str, ...], ends: Ends, more: tuple[str, ...] = ()) -> Any:
+def _weighted_sums(
+    frame: Any, keys: list[str], terms: tuple[str, ...], ends: tuple[str, ...], more: tuple[str, ...] = ()
+) -> Any:
     for level in range(max(_TERMS[term] for term in terms)):
         deep = [term for term in terms if _TERMS[term] > level]
         scale = _UP if level == 0 else _DOWN

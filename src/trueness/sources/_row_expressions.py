@@ -23,7 +23,7 @@ from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 
 MOST_WEIGHT = 1e100  # the squares of weights are summed, which must neither overflow nor vanish
-_FLOATS = ("Float32", "Float64")
+FLOATS = ("Float32", "Float64")
 
 
 class Rows(NamedTuple):
@@ -93,7 +93,7 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
     """
     wanted = {name for _, name in question.named}
     places = [(i, name) for i, name in enumerate(_column_names(frame)) if name in wanted]
-    floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in _FLOATS}
+    floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in FLOATS}
     native = frame.to_native()
     if frame.implementation.is_polars():
         import polars as pl
@@ -307,9 +307,15 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
                 got = some(found[f"no_{argument}"], rows, "rows have one")
                 raise InputError("", demand, got, remedy='`missing="drop"` leaves such rows out.')
     if found["outside"]:
-        _refuse_range(*_ends(flagged, "outside", "low", "high"), found, question)
+        low, high = ends_of(flagged, "outside", "low", "high")
+        ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
+        ends += [f"the largest is {format_value(high)}"] if high > 1 else []
+        remedy = "If they are percentages, divide them by 100." if 1.5 < high <= 100 else ""
+        remedy = "If they are logits, turn them into probabilities first." if low < -1e-3 else remedy
+        got = some(found["outside"], rows, f"rows do not, {' and '.join(ends)}")
+        raise InputError("", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
     if found["unsummed"]:
-        largest = max(abs(end - 1) for end in _ends(flagged, "unsummed", "total", "total"))
+        largest = max(abs(end - 1) for end in ends_of(flagged, "unsummed", "total", "total"))
         demand = f"Rows of the `prob` columns must sum to 1 within {question.tolerance:g}"
         got = some(found["unsummed"], rows, f"do not, the largest difference is {largest:.3g}")
         raise InputError("", demand, got, remedy="`sum_tolerance=` allows more.")
@@ -323,15 +329,11 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
     warn(f"{found['incomplete']:,} of {rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
 
 
-def _ends(frame: Any, fault: str, low: str, high: str) -> tuple[float, float]:
+def ends_of(frame: Any, fault: str, low: str, high: str) -> tuple[float, float]:
     """The least and the greatest value of two columns among the rows with a fault."""
     both = nw.col(low).min().alias("low"), nw.col(high).max().alias("high")
     found = frame.filter(nw.col(fault) == 1).select(*both).lazy().collect().rows(named=True)[0]
     return float(found["low"]), float(found["high"])
-
-
-def score_range(rows: Any) -> tuple[float, float]:
-    return _ends(rows.frame, "ok", "p", "p")
 
 
 def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
@@ -384,18 +386,6 @@ def _flag(when: Any) -> Any:
 
 def _which(names: tuple[str, ...]) -> str:
     return f"column {names[0]!r}" if len(names) == 1 else "columns"
-
-
-def _refuse_range(low: float, high: float, found: dict[str, int], question: Question) -> None:
-    ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
-    ends += [f"the largest is {format_value(high)}"] if high > 1 else []
-    remedy = ""
-    if low < -1e-3:
-        remedy = "If they are logits, turn them into probabilities first."
-    elif 1.5 < high <= 100:
-        remedy = "If they are percentages, divide them by 100."
-    got = some(found["outside"], found["rows"], f"rows do not, {' and '.join(ends)}")
-    raise InputError("", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
 
 
 def _refuse_labels(found: dict[str, int], question: Question) -> None:

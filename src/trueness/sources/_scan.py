@@ -13,7 +13,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.rows_or_sums import binned, sketch, tally
-from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass
+from trueness._tally.rules import BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
 from trueness.errors import InputError
@@ -24,7 +24,7 @@ from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import FINE_GRID, Columns, Group
 from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
 from trueness.sources._row_expressions import Rows, check_columns, explain_bad_rows, rows_of
-from trueness.typing import Ints, Kind, Missing
+from trueness.typing import Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
 """What every measure takes in place of rows."""
@@ -240,7 +240,10 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
         return _sketch_groups(rows)
     is_long = isinstance(rule, Edges) and rule.n_requested > _FEW_EDGES
     if rule.fixed_edges is not None and (rows.weighted or not is_long):
-        return _bin_groups(rows, rule)
+        numbers, groups = _answer(queries.binned_query(rows, queries.bin_of_score(rule)), rows)
+        gather.refuse_outside(numbers, rule, rows)
+        check_group_bins(rule, rows.n_parts, len(set(groups)))
+        return _sums_of_groups(numbers, groups, rows, lambda part: gather.bins_of(part, rule))
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
         return _bin_groups_in_two_passes(rows, rule)
     sums = _sums_of_groups(*_answer(queries.distinct_query(rows), rows), rows, gather.cells_of)
@@ -272,13 +275,6 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
         return None
 
 
-def _bin_groups(rows: Rows, rule: BinRule) -> dict[Group, Any]:
-    numbers, groups = _answer(queries.binned_query(rows, queries.bin_of_score(rule)), rows)
-    gather.refuse_outside(numbers, rule, rows)
-    check_group_bins(rule, rows.n_parts, len(set(groups)))
-    return _sums_of_groups(numbers, groups, rows, lambda part: gather.bins_of(part, rule))
-
-
 def _sketch_groups(rows: Rows) -> dict[Group, Any]:
     numbers, groups = _answer(queries.grid_query(rows), rows)
     if rows.weighted and gather.fit_in_integers(numbers):
@@ -301,32 +297,25 @@ def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     return numbers, groups
 
 
-def _refuse_light(mine: Columns, question: Question, key: Group) -> None:
-    """Refuse a group whose weights are so small that their squares vanish."""
-    exponents = gather.good_rows(mine)["e"]
-    if exponents.size and exponents.max() < _LEAST_EXPONENT:
-        where = f" in group {', '.join(map(repr, key))}" if key else ""
-        demand = f"must have its largest weight above 2**{_LEAST_EXPONENT}"
-        remedy = "Multiply all weights by one number: calibration errors do not change."
-        raise column_error("weight", str(question.weight), demand, f"it is about 2**{exponents.max()}{where}", remedy)
-
-
 def _sums_of_groups(numbers: Columns, groups: list[Group], rows: Rows, make: Any) -> dict[Group, Any]:
+    for key, mine in gather.each_group(numbers, groups, rows) if rows.weighted else ():
+        exponents = gather.good_rows(mine)["e"]
+        if exponents.size and exponents.max() < _LEAST_EXPONENT:
+            where = f" in group {', '.join(map(repr, key))}" if key else ""
+            demand, got = (
+                f"must have its largest weight above 2**{_LEAST_EXPONENT}",
+                f"it is about 2**{exponents.max()}",
+            )
+            remedy = "Multiply all weights by one number: calibration errors do not change."
+            raise column_error("weight", str(rows.question.weight), demand, got + where, remedy)
+    return _sums_of(gather.parts_by_group(numbers, groups, rows, make), rows)
+
+
+def _sums_of(parts: Mapping[Group, tuple[Any, ...]], rows: Rows) -> dict[Group, Any]:
     """The sums of each group that has rows; without `by`, those of all rows, even if there are none."""
-    if rows.weighted:
-        for key, mine in gather.each_group(numbers, groups, rows):
-            _refuse_light(mine, rows.question, key)
-    parts = gather.parts_by_group(numbers, groups, rows, make)
-    return _with_rows({key: _sums_of(found, rows) for key, found in parts.items()}, rows)
-
-
-def _sums_of(parts: tuple[Any, ...], rows: Rows) -> Any:
-    whole: type[Any] = {Cells: Tally, GridCells: Sketch}.get(type(parts[0]), Binned)
-    return whole(rows.question.view, parts, rows.classes)
-
-
-def _with_rows(totals: dict[Group, Any], rows: Rows) -> dict[Group, Any]:
-    return {key: sums for key, sums in totals.items() if sums.n or not rows.by}
+    kinds: dict[type, Any] = {Cells: Tally, GridCells: Sketch, Bins: Binned}
+    sums = {key: kinds[type(found[0])](rows.question.view, found, rows.classes) for key, found in parts.items()}
+    return {key: one for key, one in sums.items() if one.n or not rows.by}
 
 
 def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
@@ -335,27 +324,21 @@ def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group
         _refuse_none()
     fine = gather.parts_by_group(numbers, groups, rows, gather.FineCells)
     cut = [gather.cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
-    cells = _distinct_scores(rows, np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)])))
-    totals = {}
+    only = np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)]))
+    if only.size and only[-1] == FINE_GRID.n - 1:
+        only = np.append(only, FINE_GRID.n)  # a score of 1 lies one past the grid
+    cells: dict[Group, tuple[Cells, ...]] = {}
+    if only.size:
+        scores = gather.collect(queries.distinct_query(rows, only, FINE_GRID.n), rows)
+        cells = gather.parts_by_group(*scores, rows, gather.cells_of)
+    found = {}
     for key, parts in fine.items():
-        scores = cells.get(key, (Cells.empty(),) * len(parts))
-        bins = tuple(
+        found[key] = tuple(
             gather.bins_from_pieces(part, score, rule) if part.cell.size else Bins.empty(edges_of(rule))
-            for part, score in zip(parts, scores, strict=True)
+            for part, score in zip(parts, cells.get(key, (Cells.empty(),) * len(parts)), strict=True)
         )
-        totals[key] = _sums_of(bins, rows)
-    return _with_rows(totals, rows)
+    return _sums_of(found, rows)
 
 
 def _refuse_none() -> NoReturn:
     raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")
-
-
-def _distinct_scores(rows: Rows, cut: Ints) -> dict[Group, tuple[Cells, ...]]:
-    if cut.size == 0:
-        return {}
-    # A score of 1 lies one past the grid.
-    only = np.append(cut, FINE_GRID.n) if cut[-1] == FINE_GRID.n - 1 else cut
-    return gather.parts_by_group(
-        *gather.collect(queries.distinct_query(rows, only, FINE_GRID.n), rows), rows, gather.cells_of
-    )
