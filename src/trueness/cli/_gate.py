@@ -301,11 +301,8 @@ def _limits_in_words(found: "Gate", *, named: bool) -> str:
     return f"{bins}Limits are one-sided, each with {level} confidence. {risk}"
 
 
-def _allowed(one: "Finding") -> str:
-    return one.demand if one.quantity != "oe" else f"{1 - one.bound:g} to {1 + one.bound:g}"
-
-
 def _line(one: "Finding", group: Group) -> dict[str, Any]:
+    allowed = one.demand if one.quantity != "oe" else f"{1 - one.bound:g} to {1 + one.bound:g}"
     line = {**group.entry(), **one.to_dict(), "passed": one.passed, "reason": one.sentence, "verdict": one.outcome}
-    line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {_allowed(one)}"}
+    line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {allowed}"}
     return line | (dict.fromkeys(("n", "estimate", "low", "high")) if math.isnan(one.estimate) else {})

@@ -1,8 +1,8 @@
 """``trueness grades``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -20,14 +20,6 @@ _BINS = "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges
 
 
 _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
-
-
-class _Result(NamedTuple):
-    """The table of one model, and the group of rows it is about."""
-
-    group: Group
-    model: str
-    table: "tn.GradeTable"
 
 
 @opt.command("grades")
@@ -91,7 +83,12 @@ def command(**options: Any) -> None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)
     data = rows.choice.about(rows.source) | {"grades": rows.choice.grades}
-    target.deliver(_output(list(_of_rows(rows, settings)), data))
+
+    def ask(one: Arguments, part: Rows) -> "tn.GradeTable":
+        grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
+        return tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
+
+    target.deliver(_output([(group, model.name, table) for group, model, table in rows.each("Grading", ask)], data))
 
 
 def _cut_offs(typed: str | None) -> Any:
@@ -117,17 +114,9 @@ def _cut_offs(typed: str | None) -> Any:
     return cuts
 
 
-def _of_rows(rows: Rows, settings: dict[str, Any]) -> Iterator[_Result]:
-    def ask(one: Arguments, part: Rows) -> "tn.GradeTable":
-        grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
-        return tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
-
-    yield from (_Result(group, model.name, table) for group, model, table in rows.each("Grading", ask))
-
-
 def _of_sums(
     files: Sequence[str], output: str | None, settings: dict[str, Any]
-) -> tuple[list[_Result], dict[str, Any]]:
+) -> "tuple[list[tuple[Group, str, tn.GradeTable]], dict[str, Any]]":
     sums, total = read_total(files, output)
     names = [name for name, _ in sums]
     parts: dict[Group, Any] = {Group(): total.total}
@@ -135,35 +124,34 @@ def _of_sums(
     results, model = [], str(total.about.get("prob", ""))
     for group, part in parts.items():
         with reword_messages(wording(), group.name(file_names(names))) as warned:
-            results.append(_Result(group, model, tn.grade_table(part, **settings)))
+            results.append((group, model, tn.grade_table(part, **settings)))
         warning(*warned, about=group.name(model))
     return results, {"source": file_names(names), "label": total.about.get("label")}
 
 
-def _output(results: Sequence[_Result], data: dict[str, Any]) -> Output:
-    first = results[0].table
+def _output(results: "Sequence[tuple[Group, str, tn.GradeTable]]", data: dict[str, Any]) -> Output:
+    first = results[0][2]
     titles = first.titles
-    several = len({one.model for one in results}) > 1
+    several = len({model for _, model, _ in results}) > 1
     columns = [
-        *group_columns(one.group.by for one in results),
+        *group_columns(group.by for group, *_ in results),
         Column("model", "model", "name", "all" if several else "data"),
         *(
             Column(name, titles.get(name, name), _KINDS.get(name, "number"), "all" if name in titles else "data", more)
             for name, more in ((f.name, f.name.endswith("_above")) for f in fields(tn.Grade))
         ),
     ]
-    rows = [
-        {**one.group.entry(), "model": one.model, **_cells(line, text)}
-        for one in results
-        for line, text in zip((*one.table.grades, one.table.total), one.table.texts(), strict=True)
-    ]
     notes = [f"Data: {data['source']}, labels {data['label']!r}.", first.rule]
-    shared = [text for text in first.findings if all(text in one.table.findings for one in results)]
-    for one in results:
-        about = f"{one.group.name(one.model)}: " if len(results) > 1 else ""
-        notes += [f"{about}{text}" for text in one.table.findings if text not in shared]
+    shared = [text for text in first.findings if all(text in table.findings for *_, table in results)]
+    rows, tables = [], []
+    for group, model, table in results:
+        named = {**group.entry(), "model": model}
+        lines = zip((*table.grades, table.total), table.texts(), strict=True)
+        rows += [named | _cells(line, text) for line, text in lines]
+        tables.append(named | table.to_dict())
+        about = f"{group.name(model)}: " if len(results) > 1 else ""
+        notes += [f"{about}{text}" for text in table.findings if text not in shared]
     notes = [wording().spell(text) for text in (*notes, *shared)]
-    tables = [{**one.group.entry(), "model": one.model, **one.table.to_dict()} for one in results]
     return Output(Table(columns, rows, notes), {"data": data, "tables": tables})
 
 

@@ -1,8 +1,8 @@
 """``trueness measure``, of rows and of .tally files. docs/guide/commands.md lists the keys of the JSON object."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -95,7 +95,11 @@ def _panel(options: dict[str, Any]) -> None:
     _check_panel(target, tripod=tripod)
     rows = read_rows(Request.pop_from(options))
     data = {"data": rows.choice.about(rows.source), "level": options["level"]}
-    found = list(_panels(rows, options["level"]))
+
+    def ask(one: Arguments, part: Rows) -> "tn.Panel":
+        return tn.panel(one.y_true, one.y_prob, level=options["level"], cluster=part.cluster, seed=0, **one.rows)
+
+    found = [(group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)]
     _deliver(found, target, data, f"{rows.choice.in_words(rows.source)}.", tripod=tripod)
 
 
@@ -141,7 +145,7 @@ def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: d
         found = tn.panel(rows, level=level, seed=0)
     warning(*warned)
     data = {"data": {"sources": names, **total.about, "by": total.by}, "level": level}
-    one = _ModelPanel(Group(), str(total.about.get("prob")), found)
+    one = Group(), str(total.about.get("prob")), found
     _deliver([one], target, data, f"{file_names(names)}: labels {total.about.get('label')!r}.", tripod=tripod)
 
 
@@ -179,12 +183,6 @@ def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
             print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
 
 
-class _ModelPanel(NamedTuple):
-    group: Group
-    model: str
-    panel: "tn.Panel"
-
-
 def _check_panel(target: Target, *, tripod: bool) -> None:
     name = "--tripod" if tripod else "--panel"
     for ignored in [typed for option, typed in opt.typed_options() if option in _REFUSED]:
@@ -193,23 +191,19 @@ def _check_panel(target: Target, *, tripod: bool) -> None:
         raise click.UsageError(f"--tripod prints text; use --panel for {target.form}.")
 
 
-def _panels(rows: Rows, level: float) -> Iterator[_ModelPanel]:
-    def ask(one: Arguments, part: Rows) -> "tn.Panel":
-        return tn.panel(one.y_true, one.y_prob, level=level, cluster=part.cluster, seed=0, **one.rows)
-
-    yield from (_ModelPanel(group, model.name, found) for group, model, found in rows.each("Making the panel", ask))
-
-
-def _deliver(panels: Sequence[_ModelPanel], target: Target, data: dict[str, Any], source: str, *, tripod: bool) -> None:
+def _deliver(
+    panels: "Sequence[tuple[Group, str, tn.Panel]]", target: Target, data: dict[str, Any], source: str, *, tripod: bool
+) -> None:
     """Write the panels as text, as the text of a paper, or as one table of all of them."""
     if tripod or target.form == "table":
-        texts = [one.panel.text(style="tripod") if tripod else str(one.panel) for one in panels]
+        texts = [panel.text(style="tripod") if tripod else str(panel) for *_, panel in panels]
         if len(panels) > 1:
-            texts = [f"{one.group.name(one.model)}\n\n{text}" for one, text in zip(panels, texts, strict=True)]
+            texts = [f"{group.name(name)}\n\n{text}" for (group, name, _), text in zip(panels, texts, strict=True)]
         return target.write("\n\n\n".join([*texts, *([] if tripod else [source])]) + "\n")
-    columns = [*group_columns(one.group.by for one in panels), Column("model", "model", "name"), Column("key", "key")]
+    columns = [*group_columns(group.by for group, *_ in panels), Column("model", "model", "name"), Column("key", "key")]
     columns += [Column(key, key, "number") for key in ("value", "low", "high", "floor", "floor_high", "pvalue")]
     columns += [Column(key, key, forms="data") for key in ("standard_error", "method", "note")]
-    lines = [{**one.group.entry(), "model": one.model, **line} for one in panels for line in one.panel.rows()]
-    entries = [{**one.group.entry(), "model": one.model, **one.panel.to_dict()} for one in panels]
+    named = [({**group.entry(), "model": name}, panel) for group, name, panel in panels]
+    lines = [names | line for names, panel in named for line in panel.rows()]
+    entries = [names | panel.to_dict() for names, panel in named]
     return target.deliver(Output(Table(columns, lines, [source]), data | {"panels": entries}))

@@ -1,7 +1,6 @@
 """``trueness report``."""
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,15 +156,11 @@ def report(**options: Any) -> None:
     if isinstance(label, str) and isinstance(scores, str):
         command = shlex.join(["trueness", "report", "rows.csv", "--label", label, "--prob", scores])
     known = label if isinstance(label, str) else None
-    origin = Provenance(_series_name(names), known, None, today(), {"scores": command})
+    ends = [Path(name).name for name in (names if len(names) < 3 else (names[0], names[-1]))]
+    series = ", ".join(ends) if len(names) < 3 else f"{' … '.join(ends)} ({len(names):,} files)"
+    origin = Provenance(series, known, None, today(), {"scores": command})
     source = f"{file_names(names)}: labels {label!r}, scores {scores!r}."
     _write(report_sums(total, bins=rule, origin=origin, notes=[source], **given), target)
-
-
-def _series_name(files: Sequence[str]) -> str:
-    """One or two files by name; of more, the first, the last and their number."""
-    names = [Path(name).name for name in files]
-    return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]} ({len(names):,} files)"
 
 
 def _write(report: "Report", target: Target) -> None:

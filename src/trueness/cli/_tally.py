@@ -162,21 +162,12 @@ class _Run:
                 self.seen = tn.Accumulator(self.bins, kind=self.kind, by=by, about=about, **options)
                 note(*filter(None, [arguments.remark]))
             group = None if by is None else [str(value) for value in rows.columns.groups[by].tolist()]
-            self.seen.update(
-                arguments.y_true, arguments.y_prob, sample_weight=weight, group=group, position=self._position()
-            )
+            position = {name: getattr(self, name) for name in ("inputs", "options", "file", "rows", "dropped")}
+            self.seen.update(arguments.y_true, arguments.y_prob, sample_weight=weight, group=group, position=position)
         warning(*warned)
         if time.monotonic() - self.saved >= self.every:
-            self._save()
-
-    def _save(self) -> None:
-        assert self.seen is not None
-        self.seen.save(self.partial)
-        self.saved = time.monotonic()
-
-    def _position(self) -> dict[str, Any]:
-        names = ("inputs", "options", "file", "rows", "dropped")
-        return {name: getattr(self, name) for name in names}
+            self.seen.save(self.partial)
+            self.saved = time.monotonic()
 
     def finish(self) -> None:
         """Write the sums of all rows, then remove the saved state."""
