@@ -1,7 +1,6 @@
 """``trueness apply``."""
 
 import sys
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -136,21 +135,23 @@ class _Application:
     percent: bool
 
     def write(self, file: BinaryIO, names: list[str]) -> None:
-        scores = self._all_scores()
-        columns = [scores] if len(names) == 1 else scores.T
-        self.source.write(file, dict(zip(names, columns, strict=True)))
-
-    def _all_scores(self) -> "NDArray[Any]":
         import numpy as np
 
-        columns = self.source.read((), self.model.columns)
-        values = [columns.numbers[name] for name in self.model.columns]
+        read = self.source.read((), self.model.columns)
+        values = [read.numbers[name] for name in self.model.columns]
         p = values[0] if len(values) == 1 else np.column_stack(values)
         require_rows(self.source.name, len(p))
-        with self._messages() as warned:
+        logits = "These look like logits: the calibrator was fitted on probabilities."
+        words = wording(
+            {"y_prob": f"scores {self.model.name!r}"},
+            lambda place: self.source.place(place.row),
+            remedies=dict.fromkeys(("temperature", "input-logits"), logits),
+        )
+        with reword_messages(words, self.source.name) as warned:
             scores = self._scores(p)
         warning(*warned)
-        return scores
+        columns = [scores] if len(names) == 1 else scores.T
+        self.source.write(file, dict(zip(names, columns, strict=True)))
 
     def _scores(self, p: "NDArray[Any]") -> "NDArray[Any]":
         import numpy as np
@@ -169,13 +170,3 @@ class _Application:
             place = error.place
             raise error.but(place=place and place._replace(row=int(kept[place.row]))) from None
         return scores
-
-    def _messages(self) -> AbstractContextManager[list[str]]:
-        """Word errors of the library in terms of the file and its columns."""
-        logits = "These look like logits: the calibrator was fitted on probabilities."
-        words = wording(
-            {"y_prob": f"scores {self.model.name!r}"},
-            lambda place: self.source.place(place.row),
-            remedies=dict.fromkeys(("temperature", "input-logits"), logits),
-        )
-        return reword_messages(words, self.source.name)

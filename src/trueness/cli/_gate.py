@@ -185,13 +185,8 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
 def _from_stream(data: Dataset, bounds: Bounds, *, asked: bool) -> Iterator[Subject]:
     from trueness._tally.evidence import Evidence
 
-    total = _sums.stream_sums(data, _tally, _lattice(bounds), asked=asked)
-    if any(sums.binned for sums in total.values()):
-        note(
-            f"there are more than {_sums.MOST_CELLS:,} distinct scores. Rows within 1/{_LATTICE} of each other are "
-            "taken at their mean score; `--no-stream` keeps them apart."
-        )
-    for name, sums in total.items():
+    lost = f"Rows within 1/{_LATTICE} of each other are taken at their mean score; `--no-stream` keeps them apart."
+    for name, sums in _sums.stream_sums(data, _tally, _lattice(bounds), lost, asked=asked).items():
         (one,) = sums.parts.values()
         warning(*sums.warnings, about=name)
         yield Subject(Group(), name, Evidence.of_sums(one), partial(data.about, name))

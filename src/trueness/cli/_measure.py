@@ -10,11 +10,10 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
-from trueness.cli import _sums
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Dataset, Rows, open_dataset, read_rows
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total
+from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total, stream_sums
 from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def measure(**options: Any) -> None:
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.cli._measurements import Options, measure_sums
-    from trueness.cli._measures_table import results_output
+    from trueness.cli._measures_table import compare_files, files_output, results_output
 
     target = Target.pop_from(options)
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -132,8 +131,6 @@ def measure(**options: Any) -> None:
     results = measure_sums(total, [name for name, _ in sums], settings)
     if not options["each"]:
         return target.deliver(results_output(results))
-    from trueness.cli._each_file import compare_files, files_output
-
     return target.deliver(files_output(compare_files(sums, total, settings, results), results))
 
 
@@ -153,14 +150,10 @@ def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measure
     from trueness._tally.evidence import Evidence
     from trueness.cli._measurements import measure_views, of_columns, shown_measures, sums_of
 
-    total = _sums.stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, asked=asked)
+    names = ", ".join(one.short or one.name for one in shown_measures("rows") if one.scores)
+    lost = f"Measures that need each of them are left out: {names}. `--no-stream` computes them."
+    total = stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, lost, asked=asked)
     binned = any(sums.binned for sums in total.values())
-    if binned:
-        lost = ", ".join(one.short or one.name for one in shown_measures("rows") if one.scores)
-        note(
-            f"there are more than {_sums.MOST_CELLS:,} distinct scores. Measures that need each of them are left "
-            f"out: {lost}. `--no-stream` computes them."
-        )
     models = []
     for model in data.choice.models:
         sums = total[model.name]

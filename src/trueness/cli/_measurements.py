@@ -234,8 +234,10 @@ def measure_views(
     for q in quantities:
         if q.ask is None:
             continue
+        lost = isinstance(views[q.view].sums, Binned) and q.scores
         try:
-            values[q.key] = _value(q, views[q.view])
+            given = not lost and (q.unit != "percent" or views[q.view].whole)
+            values[q.key] = value_of(q.ask, views[q.view]) if given else math.nan
         except InputError as reason:
             if not stored:
                 raise
@@ -259,14 +261,6 @@ def _counts(evidence: Evidence) -> dict[str, float]:
         math.nan if inside is None else sum(getattr(x, key) for x in inside) for key in ("certain", "wrong")
     )
     return {**found, "n_certain": certain, "n_certain_wrong": wrong}
-
-
-def _value(q: Quantity, evidence: Evidence) -> float:
-    """The value; nan if these sums or weights do not allow one."""
-    lost = isinstance(evidence.sums, Binned) and q.scores
-    if lost or (q.unit == "percent" and not evidence.whole):
-        return math.nan
-    return value_of(q.ask, evidence)
 
 
 def _quantities(

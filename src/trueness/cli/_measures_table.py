@@ -1,19 +1,29 @@
-"""The tables and files of ``trueness measure``: every number with its interval, or with its value if calibrated."""
+"""The tables and files of ``trueness measure``: every number with its interval, or with its value if calibrated.
+
+Several .tally files, such as days, stand side by side: the measures of each, its noise floor, confidence set and flag.
+"""
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import trueness as tn
+from trueness._progress import progress_bar
+from trueness._report.tables import files_table
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._interval_texts import Texts, join_names, limits_notes
-from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Quantity, group_name
+from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Options, Quantity, group_name, measure_sums
+from trueness.cli._messages import note
+from trueness.cli._sums import SumsFile
 from trueness.cli._writing import Output
 from trueness.infer._catalogue import MEASURES
+from trueness.results import Series
 
 _OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected")
 """Measures that a table of groups shows; CSV and JSON have all."""
@@ -24,6 +34,28 @@ _BESIDE = 22
 _VALUE = 9
 """The width of a value."""
 _VIEW = re.compile("_(classwise|confidence|top_label)$")
+_NUMBERS = re.compile(r"(\d+)")
+_COLUMNS = {
+    "ece_low": "ece_low",
+    "ece_high": "ece_high",
+    "ece_floor": "floor",
+    "ece_floor_high": "floor_high",
+    "l2_error": "error",
+    "l2_low": "error_low",
+    "l2_high": "error_high",
+    "l2_includes_zero": "includes_zero",
+    "pvalue": "pvalue",
+    "adjusted_pvalue": "adjusted_pvalue",
+    "flagged": "flagged",
+}
+"""Keys of a line of a file, and the columns of the series that they hold."""
+_SHOWN = (
+    *("file", "group", "n", "prevalence", "prevalence_interval", "ece", "ece_interval", "ece_floor", "l2_error"),
+    *("confidence_set", "observed_expected", "observed_expected_interval", "adjusted_pvalue", "flag"),
+)
+"""The columns of a table of files; those without any number are left out."""
+_NAMES = {"n": "rows", "ece": "ECE", "ece_floor": "noise floor", "observed_expected": "O/E"}
+Results: TypeAlias = Sequence[tuple[Group, Measurements]]
 
 
 def _texts(q: Quantity, values: Iterable[float]) -> Texts:
@@ -106,7 +138,7 @@ def _notes(results: Sequence[Measurements], shown: Sequence[Quantity]) -> list[s
     return [*first.notes, f"Bins: {bins}.", *remarks]
 
 
-def groups_table(results: Sequence[tuple[Group, Measurements]]) -> Table:
+def groups_table(results: Results) -> Table:
     """A row per group and model, a column per measure."""
     first = results[0][1]
     columns = group_columns(group.by for group, _ in results)
@@ -179,12 +211,12 @@ def models_output(result: Measurements) -> Output:
     return Output(measures_table(result), _about(result) | entries([(Group(), result)]), details, csv)
 
 
-def results_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
+def results_output(results: Results) -> Output:
     """The models side by side, or a row per group and model."""
     return models_output(results[0][1]) if results[-1][0].by is None else groups_output(results)
 
 
-def groups_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
+def groups_output(results: Results) -> Output:
     first = results[0][1]
     rows = [{**_named(group, model), **model.numbers(one.quantities)} for group, one in results for model in one.models]
     numbers = first.models[0].numbers(first.quantities)
@@ -192,7 +224,7 @@ def groups_output(results: Sequence[tuple[Group, Measurements]]) -> Output:
     return Output(groups_table(results), _about(first) | entries(results), csv=csv)
 
 
-def entries(results: Sequence[tuple[Group, Measurements]]) -> dict[str, Any]:
+def entries(results: Results) -> dict[str, Any]:
     """The models, or the models of each group, as JSON has them."""
     found = [{**group.entry(), "models": [_entry(model, one) for model in one.models]} for group, one in results]
     return found[0] if results[-1][0].by is None else {"groups": found}
@@ -226,3 +258,80 @@ def _bin_lines(tables: Sequence[tuple[str, str, tn.BinTable]]) -> Table:
     keys.sort(key=lambda key: key != "label")
     rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
     return Table([Column(key, key) for key in ("model", "kind", *keys)], rows)
+
+
+class Files(NamedTuple):
+    """What is known about each file and about all together."""
+
+    series: Series
+    rows: list[dict[str, Any]]
+    measures: list[tuple[str, Results]]
+
+
+def compare_files(
+    sums: Sequence[SumsFile], total: tn.Accumulator, options: Options, whole: Results | None = None
+) -> Files:
+    """Measure and test each file, and look for a change; `whole` are the measures of all files, if they are known."""
+    names = [name for name, _ in sums]
+    _mention_order(names)
+    named = {Path(name).name: one for name, one in sums}
+    how: Any = {"bins": options.bins, "level": options.level, "seed": 0}
+    with progress_bar("Testing the files") as bar:
+        series = tn.calibration_series(named if len(named) == len(sums) else dict(sums), progress=bar, **how)
+    alone = tn.calibration_series({"all": total}, progress=False, **how)
+    # The series has the noise floor that the table shows; those of other measures would take a second for each file.
+    quick = replace(options, floors=False)
+    measures: list[tuple[str, Results]] = []
+    with progress_bar("Measuring the files") as bar:
+        for name, one in sums:
+            measures.append((name, measure_sums(one, [name], quick, name)))
+            bar(len(measures), len(sums))
+    rows: list[dict[str, Any]] = [
+        {"file": name, "group": group_name(group.value), **one.models[0].numbers(one.quantities)}
+        for name, results in (*measures, ("all", whole or measure_sums(total, names, quick)))
+        for group, one in results
+    ]
+    tested = iter([*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
+    change = series.change
+    changed = range(0) if change is None else range(change.start, change.start + change.days)
+    place = -1
+    for row in rows:
+        if row["group"] is None:
+            place, test = place + 1, next(tested)
+            row |= {key: test[column] for key, column in _COLUMNS.items() if options.intervals or not _is_limit(key)}
+            row["changed"] = None if place == len(sums) else place in changed
+    return Files(series, rows, measures)
+
+
+def _is_limit(key: str) -> bool:
+    """Whether a column is about the uncertainty of another one."""
+    return key.endswith(("_low", "_high", "_floor", "_interval", "_includes_zero", "confidence_set"))
+
+
+def _mention_order(names: Sequence[str]) -> None:
+    """Say so if the files come as a shell sorts them, with day-10 before day-2."""
+    by_number = sorted(
+        names, key=lambda name: [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
+    )
+    if list(names) == sorted(names) != by_number:
+        one, other = next(pair for pair in zip(names, by_number, strict=True) if pair[0] != pair[1])
+        note(
+            f"the files are a series in the order given, in which {one} comes before {other}. Numbers with leading "
+            "zeros sort in order of time, and so does `ls -v`."
+        )
+
+
+def files_output(files: Files, results: Results) -> Output:
+    """A row per file and group, and rows for all files; `results` are those of all files together."""
+    first, by = results[0][1], results[-1][0].by
+    shown = first.models[0].numbers(shown_quantities(first))
+    names = {key: "interval" if key.endswith("_interval") else key.replace("_", " ") for key in _SHOWN}
+    table = files_table(files.rows, files.series, names | _NAMES | {"group": str(by), "adjusted_pvalue": "adjusted p"})
+    whole = results_output(results)
+    each = [{"file": name, **entries(own)} for name, own in files.measures]
+    tested = [key for key in _COLUMNS if first.level is not None or not _is_limit(key)]
+    keys = ["file", *(["group"] if by else []), "n", *shown, *tested, "changed"]
+    csv = Table([Column(key, key) for key in dict.fromkeys(keys)], files.rows)
+    data = {**whole.data, "files": each, "series": files.series}
+    notes = [files.series.headline, *table.notes, *first.notes]
+    return replace(whole, table=replace(table, notes=notes), data=data, csv=csv)

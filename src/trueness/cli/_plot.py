@@ -107,7 +107,11 @@ def command(**options: Any) -> None:
         width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 72
         target.write(picture.to_text(width=max(20, width - 8)) + "\n")
     else:
-        target.write(_image(picture, target.form))
+        os.environ["MPLBACKEND"] = "Agg"  # no window, also on machines that have a screen
+        stamps: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        file = io.BytesIO()
+        picture.plot().figure_.savefig(file, format=target.form, dpi=150, metadata=stamps[target.form])
+        target.write(file.getvalue())
 
 
 def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
@@ -132,12 +136,3 @@ def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
         picture = cls.from_predictions(one.y_true, drawn, **options, **one.rows)
     note(*filter(None, [one.remark]), *warned)
     return picture
-
-
-def _image(picture: Any, form: str) -> bytes:
-    # No window: the picture goes into a file, also on machines that have a screen.
-    os.environ["MPLBACKEND"] = "Agg"
-    stamps: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    file = io.BytesIO()
-    picture.plot().figure_.savefig(file, format=form, dpi=150, metadata=stamps[form])
-    return file.getvalue()

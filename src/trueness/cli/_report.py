@@ -107,8 +107,8 @@ def _periods(rows: Rows, over: str, every: str | None) -> "list[tuple[str, Rows]
 
 def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[str, Any]:
     """The lines and the tests of files or periods."""
-    from trueness.cli._each_file import compare_files
     from trueness.cli._measurements import Options
+    from trueness.cli._measures_table import compare_files
 
     sums = [SumsFile(name, _sums(rows)) for name, rows in parts]
     found = compare_files(sums, add(sums), Options(settings["bins"], settings["level"]))
@@ -140,8 +140,8 @@ def report(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
     from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
-    from trueness.cli._each_file import compare_files
     from trueness.cli._measurements import Options
+    from trueness.cli._measures_table import compare_files
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read

@@ -45,9 +45,12 @@ class ModelSums:
 
 
 def stream_sums(
-    data: Dataset, sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule", *, asked: bool
+    data: Dataset, sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule", lost: str, *, asked: bool
 ) -> dict[str, ModelSums]:
-    """Add up what `sums_of` makes of each piece, by model; `lattice` are the bins to fall back to."""
+    """Add up what `sums_of` makes of each piece, by model.
+
+    `lattice` are the bins to fall back to if there are too many distinct scores; a note then says what is `lost`.
+    """
     if not asked:
         note(f"{data.source.name} is large and is read by stream; `--no-stream` reads it whole.")
     total = _Total(data, sums_of, lattice)
@@ -55,7 +58,10 @@ def stream_sums(
         for rows, read in data.pieces():
             total.add(rows)
             report(read, data.source.size)
-    return total.finish()
+    found = total.finish()
+    if any(sums.binned for sums in found.values()):
+        note(f"there are more than {MOST_CELLS:,} distinct scores. {lost}")
+    return found
 
 
 class _Total:
@@ -82,7 +88,10 @@ class _Total:
                 warnings.simplefilter("ignore", OneClassWarning)
                 self._put(model, self._sums_of(self._binary_labels(rows, model), model))
             self._warnings += [message for message in warned if message not in self._warnings]
-        self._cut()
+        every = [t for sums in self._sums.values() for t in sums.parts.values()]
+        if not self._binned and sum(part.size for t in every for part in t.parts) > MOST_CELLS:
+            self._binned = True
+            self._sums = {name: replace(sums, parts=self._coarsen(sums.parts)) for name, sums in self._sums.items()}
 
     def _binary_labels(self, rows: Rows, model: Model) -> Rows:
         """Labels as true or false if ``--pos-label`` names one: a piece need not have both."""
@@ -104,13 +113,6 @@ class _Total:
             before: Mapping[str, Any] = self._sums[model.name].parts
             parts = {kind: before[kind] + t for kind, t in parts.items()}
         self._sums[model.name] = ModelSums(parts, piece.remark)
-
-    def _cut(self) -> None:
-        """Fall back to bins when there are too many distinct scores."""
-        every = [t for sums in self._sums.values() for t in sums.parts.values()]
-        if not self._binned and sum(part.size for t in every for part in t.parts) > MOST_CELLS:
-            self._binned = True
-            self._sums = {name: replace(sums, parts=self._coarsen(sums.parts)) for name, sums in self._sums.items()}
 
     def _coarsen(self, parts: "Mapping[str, tn.Tally | Binned]") -> "Mapping[str, Binned]":
         if self._lattice.fixed_edges is None:

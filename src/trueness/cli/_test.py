@@ -85,9 +85,11 @@ def command(**options: Any) -> None:
     typed = {name: options[name] or None for name in _TAKE} | {"bins": opt.bin_rule(options["bins"])}
     methods = tuple(dict.fromkeys(options["methods"])) or (() if options["equivalent_within"] else ("omnibus",))
     equivalence = _equivalence(options, typed, methods)
-    settings = {method: _settings(method, methods, typed) for method in methods}
-    kind = options.pop("kind")
-    for method, own in settings.items():
+    kind, settings = options.pop("kind"), dict[str, dict[str, Any]]()
+    for method in methods:
+        # An option that no method takes is passed on, for the library to refuse.
+        taken = {name for name, takers in _TAKE.items() if method in takers or takers.isdisjoint(methods)}
+        own = settings[method] = {name: typed[name] for name in typed if name in taken and typed[name] is not None}
         if kind is not None:
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
@@ -99,15 +101,6 @@ def command(**options: Any) -> None:
     if kind is None and options["k"] is None:
         top = top and rows.arguments(rows.choice.models[0]).y_prob.shape[1] > 2
     target.deliver(_output(rows, results, top=top))
-
-
-def _settings(method: str, methods: Sequence[str], typed: dict[str, Any]) -> dict[str, Any]:
-    """The options of one method. An option that no method takes is passed on, for the library to refuse."""
-    return {
-        name: value
-        for name, value in typed.items()
-        if value is not None and (method in _TAKE[name] or _TAKE[name].isdisjoint(methods))
-    }
 
 
 def _equivalence(options: dict[str, Any], typed: dict[str, Any], methods: Sequence[str]) -> dict[str, Any]:

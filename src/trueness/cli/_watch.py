@@ -67,7 +67,8 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     files = expand_paths(files) if files else ()
     with progress_bar("Reading the files") as report:
         for i, name in enumerate(files):
-            known = _fingerprint(name)
+            with Path(name).open("rb") as file:
+                known = hashlib.file_digest(file, "sha256").hexdigest()
             if known in counted.values():
                 note(f"{name} was counted before and is skipped.")
             else:
@@ -109,11 +110,6 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
                 f"--{name.replace('_', '-')}", f"must be {known!r}, as in {path}", f"got {value!r}", remedy=remedy
             )
     return watch
-
-
-def _fingerprint(name: str) -> str:
-    with Path(name).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
@@ -166,8 +162,4 @@ def _printed(watch: "tn.Watch", form: str) -> str:
         record = {"alarm": watch.alarm, "position": watch.position, "since": watch.since, "direction": watch.direction}
         segments = [one.to_dict() for one in watch.watched if one.segment == "" or one.listed]
         return json.dumps(json_ready({**about, **record, "segments": segments}), allow_nan=False) + "\n"
-    lines = [str(watch)]
-    for one in watch.watched:
-        if one.listed:
-            lines.append(f"  {one}.")
-    return "\n".join(lines) + "\n"
+    return "\n".join([str(watch), *(f"  {one}." for one in watch.watched if one.listed)]) + "\n"
