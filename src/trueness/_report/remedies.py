@@ -236,8 +236,7 @@ def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
 def _gain(before: Evidence, after: Evidence, task: _Task) -> tuple[float, float, float]:
     """The reduction of the Brier score, compared row by row, with its interval."""
     models = {"before": before.every_class, "after": after.every_class}
-    rng = generator(task.options.seed)
-    pair = compare_of(models, "brier", level=task.options.level, rng=rng)["before", "after"]
+    (pair,) = compare_of(models, "brier", level=task.options.level, rng=generator(task.options.seed)).pairs
     return pair.difference, pair.low, pair.high
 
 
