@@ -73,11 +73,8 @@ def command(**options: Any) -> None:
     if rows.weight_type == "importance" and settings["method"] != "bootstrap" and measure in _WITH_INFLUENCES:
         settings["weight_type"] = rows.weight_type
         note(IMPORTANCE)
-    results = []
-    for group, part in rows.groups():
-        comparison = _comparison(part, group, settings)
-        own = _estimates(part, group, measure, bins, comparison, options["seed"]) if options["intervals"] else {}
-        results.append(_Compared(group, comparison, own))
+    own = {"level": options["level"], "seed": options["seed"]} | ({} if bins is None else {"bins": bins})
+    results = [_compared(part, group, settings, own if options["intervals"] else None) for group, part in rows.groups()]
     target.deliver(_output(rows, results))
 
 
@@ -88,24 +85,18 @@ class _Compared(NamedTuple):
     """The measure of each model with its limits, unless only the differences are needed."""
 
 
-def _comparison(part: Rows, group: Group, settings: dict[str, Any]) -> "tn.Comparison":
+def _compared(part: Rows, group: Group, settings: dict[str, Any], own: dict[str, Any] | None) -> _Compared:
+    """The comparison and, with options of their `own`, the measure of each model with its limits."""
     with part.about(*part.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
         scores, one = part.model_scores()
         result = tn.compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
     warning(*warned, about=str(group))
-    return result
-
-
-def _estimates(
-    part: Rows, group: Group, measure: str, bins: Any, comparison: "tn.Comparison", seed: int
-) -> "dict[str, tn.Estimate]":
-    """The measure of each model with its limits, in the bins of the comparison."""
-    options: dict[str, Any] = {"level": comparison.level, "cluster": part.cluster, "seed": seed}
-    options |= {} if bins is None else {"bins": bins}
-    key: Any = measure.replace("-", "_")
+    if own is None:
+        return _Compared(group, result, {})
+    how: dict[str, Any] = {**own, "cluster": part.cluster, **one.rows}
     with part.about(*part.choice.models, group=group):  # the comparison has given its warnings
-        scores, one = part.model_scores()
-        return {name: tn.estimate(key, one.y_true, p, **options, **one.rows) for name, p in scores.items()}
+        each = {name: tn.estimate(settings["measure"], one.y_true, p, **how) for name, p in scores.items()}
+    return _Compared(group, result, each)
 
 
 def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
@@ -123,14 +114,12 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     ]
     ends = ("", *(("_low", "_high", "_floor") if results[0].estimates else ()))
     columns += [Column(f"{place}_estimate{end}", "", forms="data") for place in ("first", "second") for end in ends]
-    lines = [
-        group.entry()
-        | pair.to_dict()
-        | _of_model("first", pair.first, one, own)
-        | _of_model("second", pair.second, one, own)
-        for group, one, own in results
-        for pair in one.pairs
-    ]
+    lines = []
+    for group, one, own in results:
+        for pair in one.pairs:
+            lines.append(group.entry() | pair.to_dict())
+            for key, name in (("first_estimate", pair.first), ("second_estimate", pair.second)):
+                lines[-1] |= {key: one.estimates[name]} | (with_limits(key, own[name]) if own else {})
     number = "" if rows.choice.by else f", {first.n:,} rows"
     bins = f", {rule_in_words(first.bins)}" if first.bins else ""
     notes = [
@@ -144,11 +133,6 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
         "comparisons": [{**one.group.entry(), **_entry(one)} for one in results],
     }
     return Output(Table(columns, lines, notes), data, [("Each model:", _models_table(rows, results))])
-
-
-def _of_model(place: str, name: str, one: "tn.Comparison", own: "Mapping[str, tn.Estimate]") -> dict[str, float]:
-    key = f"{place}_estimate"
-    return {key: one.estimates[name]} | (with_limits(key, own[name]) if own else {})
 
 
 def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trueness._progress import progress_bar
 from trueness.cli._columns import Choice, Group, Model, Request, choose
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.errors import InputError, Place, Wording
+from trueness.errors import InputError, Place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -188,10 +188,6 @@ class Rows:
     def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
         """Word errors of the library in terms of the file, its columns and the options; give its warnings."""
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
-        return reword_messages(self.wording(*models, **words), context)
-
-    def wording(self, *models: Model, **words: Any) -> Wording:
-        """Columns for arguments, rows of the file for those of the arrays."""
         arguments = {
             "y_true": f"column {self.choice.label!r}",
             "y_prob": " and ".join(model.words for model in models),
@@ -205,7 +201,7 @@ class Rows:
             where = self.origin.place(row + self.first)
             return where if place.column is None else f"{where}, column {place.column}"
 
-        return wording(arguments, place, **words)
+        return reword_messages(wording(arguments, place, **words), context)
 
 
 def require_rows(source: str, rows: int, complete: int | None = None) -> None:
@@ -281,11 +277,12 @@ def _demo(request: Request) -> AbstractContextManager[Table]:
 
 @contextmanager
 def open_source(request: Request) -> Iterator[Table]:
-    """Open the file, or several as one."""
     from trueness.sources._files import expand_paths, open_tables
 
-    text = _separator(request.separator), request.decimal
-    with open_tables(expand_paths(request.files), *text, request.input_format) as table:
+    separator = {"tab": "\t", "\\t": "\t"}.get(request.separator or "", request.separator)
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
+        raise InputError("--separator", "must be one character, or tab", f"got {request.separator!r}")
+    with open_tables(expand_paths(request.files), separator, request.decimal, request.input_format) as table:
         yield table
 
 
@@ -300,15 +297,6 @@ def read_rows(request: Request, *, alike: bool = True) -> Rows:
 def print_guesses(guesses: Sequence[str]) -> None:
     if guesses:
         note(f"{', '.join(guesses)}.")
-
-
-def _separator(text: str | None) -> str | None:
-    if text is None:
-        return None
-    character = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(character) != 1 or character in '"\r\n' or not character.isascii():
-        raise InputError("--separator", "must be one character, or tab", f"got {text!r}")
-    return character
 
 
 def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:

@@ -213,6 +213,7 @@ def _tally(rows: Rows, model: Model) -> ModelSums:
 
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
     from trueness._tally.evidence import Evidence
+    from trueness._tally.tally import binary_of_two_classes
 
     if in_groups and not total.by:
         raise InputError("--groups", "needs sums in groups", remedy="`trueness tally --by` keeps them apart.")
@@ -220,21 +221,13 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
     if in_groups:
         groups = {Group(total.by, key): sums for key, sums in total.groups.items()}
     for group, sums in groups.items():
-        for name, one in _problems(sums, str(total.about.get("prob") or "scores")):
+        whole = binary_of_two_classes(sums)
+        problems = {str(total.about.get("prob") or "scores"): whole}
+        if len(whole.parts) > 1:  # one per class that has rows
+            parts = zip(whole.classes or (), whole.parts, strict=True)
+            problems = {f"class {label}": type(whole)("binary", (part,)) for label, part in parts if part.totals.rows}
+        for name, one in problems.items():
             yield Subject(group, name, Evidence.of_sums(one), partial(reword_messages, wording()))
-
-
-def _problems(sums: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The binary problems in the sums: one, or one per class that has rows."""
-    from trueness._tally.tally import binary_of_two_classes
-
-    sums = binary_of_two_classes(sums)
-    if len(sums.parts) == 1:
-        yield name, sums
-        return
-    for label, part in zip(sums.classes or (), sums.parts, strict=True):
-        if part.totals.rows:
-            yield f"class {label}", type(sums)("binary", (part,))
 
 
 def _deliver(

@@ -59,7 +59,12 @@ class Verbs(click.Group):
         if near:
             ctx.fail(f"No such command {args[0]!r}. {near}")
         name, command, rest = super().resolve_command(ctx, args)
-        if name in ("measure", "report", "gate") and _reads_sums(rest):
+        before = ["", *rest]
+        reads_sums = any(
+            word.endswith(".tally") and last not in ("-o", "--output") and not word.startswith("-")
+            for last, word in zip(before, rest, strict=False)
+        )
+        if name in ("measure", "report", "gate") and reads_sums:
             command = getattr(import_module(f"trueness.cli._{name}"), name)
         return name, command, rest
 
@@ -80,14 +85,6 @@ class Verbs(click.Group):
                     message = f"No such option {error.option_name!r}. Did you mean {usual!r}?"
                     raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
                 raise
-
-
-def _reads_sums(words: list[str]) -> bool:
-    before = ["", *words]
-    return any(
-        word.endswith(".tally") and last not in ("-o", "--output") and not word.startswith("-")
-        for last, word in zip(before, words, strict=False)
-    )
 
 
 @contextmanager

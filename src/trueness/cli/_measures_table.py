@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness._report.tables import files_table
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
@@ -323,6 +322,8 @@ def _mention_order(names: Sequence[str]) -> None:
 
 def files_output(files: Files, results: Results) -> Output:
     """A row per file and group, and rows for all files; `results` are those of all files together."""
+    from trueness._report.tables import files_table  # for several files only
+
     first, by = results[0][1], results[-1][0].by
     shown = first.models[0].numbers(shown_quantities(first))
     names = {key: "interval" if key.endswith("_interval") else key.replace("_", " ") for key in _SHOWN}

@@ -147,7 +147,18 @@ def validation(**how: Any) -> None:
     else:
         with reword_messages(wording(options=_OPTIONS)):
             plan = tn.validation_size(**how)
-    target.deliver(_validation_output(plan))
+    columns = [
+        Column("criterion", "criterion"),
+        Column("target", "target"),
+        Column("rows", "rows", "count"),
+        Column("events", "events", "count"),
+    ]
+    lines = zip(plan.criterion, plan.target, plan.size, plan.events, strict=True)
+    met = "all criteria" if None not in plan.size else "the other criteria"
+    rate = level_percent(float(f"{plan.prevalence:.3g}"))
+    notes = [f"{plan.n:,} rows meet {met}, if {rate} of them are events."] if plan.n else []
+    notes += map(wording(options=_OPTIONS).spell, plan.notes)
+    target.deliver(Output(Table.from_lines(columns, lines, notes=notes), {"plan": plan.to_dict()}))
 
 
 def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
@@ -165,20 +176,3 @@ def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
         )
         with reword_messages(words):
             return tn.validation_size(scores=scores, **how)
-
-
-def _validation_output(plan: Any) -> Output:
-    columns = [
-        Column("criterion", "criterion"),
-        Column("target", "target"),
-        Column("rows", "rows", "count"),
-        Column("events", "events", "count"),
-    ]
-    lines = zip(plan.criterion, plan.target, plan.size, plan.events, strict=True)
-    met = "all criteria" if None not in plan.size else "the other criteria"
-    rate = level_percent(float(f"{plan.prevalence:.3g}"))
-    notes = [f"{plan.n:,} rows meet {met}, if {rate} of them are events."] if plan.n else []
-    return Output(
-        Table.from_lines(columns, lines, notes=[*notes, *map(wording(options=_OPTIONS).spell, plan.notes)]),
-        {"plan": plan.to_dict()},
-    )

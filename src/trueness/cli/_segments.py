@@ -42,17 +42,14 @@ def command(**options: Any) -> None:
     target = Target.pop_from(options)
     settings = {name: options[name] for name in ("crossed", "level", "rounded_to", "resamples", "seed")}
     rows = read_rows(Request.pop_from(options))
-    target.deliver(_output(rows, _segments(rows, settings)))
-
-
-def _segments(rows: Rows, settings: dict[str, Any]) -> "dict[str, tn.Segments]":
     by = {name: rows.columns.groups[name] for name in rows.choice.by}
 
     def ask(one: Arguments, part: Rows) -> "tn.Segments":
         return tn.segments(one.y_true, one.y_prob, by, cluster=part.cluster, **settings, **one.rows)
 
     whole = replace(rows, choice=replace(rows.choice, by=()))  # segments are tested together, not one by one
-    return {model.name: found for _, model, found in whole.each("Testing the segments", ask)}
+    found = {model.name: segments for _, model, segments in whole.each("Testing the segments", ask)}
+    target.deliver(_output(rows, found))
 
 
 def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:

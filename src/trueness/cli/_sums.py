@@ -86,7 +86,12 @@ class _Total:
                 # A piece may be short, or have one label only; the measures look at the whole.
                 warnings.simplefilter("ignore", FewRowsWarning)
                 warnings.simplefilter("ignore", OneClassWarning)
-                self._put(model, self._sums_of(self._binary_labels(rows, model), model))
+                piece = self._sums_of(self._binary_labels(rows, model), model)
+                parts: Mapping[str, Any] = self._coarsen(piece.parts) if self._binned else piece.parts
+                if model.name in self._sums:
+                    before: Mapping[str, Any] = self._sums[model.name].parts
+                    parts = {kind: before[kind] + t for kind, t in parts.items()}
+                self._sums[model.name] = ModelSums(parts, piece.remark)
             self._warnings += [message for message in warned if message not in self._warnings]
         every = [t for sums in self._sums.values() for t in sums.parts.values()]
         if not self._binned and sum(part.size for t in every for part in t.parts) > MOST_CELLS:
@@ -106,13 +111,6 @@ class _Total:
         labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
         request = replace(rows.request, pos_label=None)
         return replace(rows, columns=replace(rows.columns, labels=labels), request=request)
-
-    def _put(self, model: Model, piece: ModelSums) -> None:
-        parts = self._coarsen(piece.parts) if self._binned else piece.parts
-        if model.name in self._sums:
-            before: Mapping[str, Any] = self._sums[model.name].parts
-            parts = {kind: before[kind] + t for kind, t in parts.items()}
-        self._sums[model.name] = ModelSums(parts, piece.remark)
 
     def _coarsen(self, parts: "Mapping[str, tn.Tally | Binned]") -> "Mapping[str, Binned]":
         if self._lattice.fixed_edges is None:

@@ -24,7 +24,7 @@ SUFFIXES = {
 }
 """How the names of all files end that can be read, before the suffix of a compression."""
 
-_SEPARATORS = {"csv": ",", "tsv": "\t", ".tsv": "\t", ".tab": "\t"}
+SEPARATORS = {"csv": ",", "tsv": "\t", ".tsv": "\t", ".tab": "\t"}
 _BINARY: dict[bytes, type[ParquetFile | NpzFile | NpyFile | JsonLinesFile]] = {
     b"PAR1": ParquetFile,
     b"ARROW1": ArrowFile,
@@ -58,18 +58,13 @@ def open_tables(
 ) -> Iterator[Table]:
     with ExitStack() as stack:
         tables = [open_table(path, stack, separator, decimal, form) for path in paths]
-        for other in tables[1:]:
-            _check_names(tables[0], other)
-            _check_names(other, tables[0])
+        for one, two in (pair for other in tables[1:] for pair in ((tables[0], other), (other, tables[0]))):
+            lacking = [name for name in one.names if name not in two.names]
+            if lacking:
+                more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+                got = f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has"
+                raise InputError("", "Files must have the same columns to be one data set", got)
         yield tables[0] if len(tables) == 1 else ConcatenatedTable(tables)
-
-
-def _check_names(one: Table, two: Table) -> None:
-    lacking = [name for name in one.names if name not in two.names]
-    if lacking:
-        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-        got = f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has"
-        raise InputError("", "Files must have the same columns to be one data set", got)
 
 
 def open_table(
@@ -100,7 +95,7 @@ def open_table(
     if form == "jsonl" or (not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})):
         found = JsonLinesFile
     if found is None:
-        usual = _SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
+        usual = SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
         return CsvFile(path, name, separator or usual, decimal)
     if separator is not None:
         raise InputError("--separator", "is only for CSV and TSV", f"{name} is {found.format}", remedy="Leave it out.")

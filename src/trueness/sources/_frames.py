@@ -16,7 +16,7 @@ import numpy as np
 
 from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
-from trueness.sources._files import expand_paths, inner_suffix, open_table
+from trueness.sources._files import SEPARATORS, expand_paths, inner_suffix, open_table
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, PolarsTable
 from trueness.sources._text import CsvFile, JsonLinesFile
@@ -111,10 +111,6 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     return _duckdb_text(files, question)
 
 
-def _separator(file: str) -> str:
-    return "\t" if inner_suffix(file) in (".tsv", ".tab") else ","
-
-
 def _kinds(question: Question) -> dict[str, str]:
     """How the columns of a text file are read.
 
@@ -161,7 +157,9 @@ def _polars_remote(files: list[str], question: Question) -> Any:
     known = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
     if suffix in JsonLinesFile.suffixes:
         return pl.scan_ndjson(files, schema_overrides=known, infer_schema_length=10_000)
-    return pl.scan_csv(files, separator=_separator(files[0]), schema_overrides=known, infer_schema_length=10_000)
+    return pl.scan_csv(
+        files, separator=SEPARATORS.get(inner_suffix(files[0]), ","), schema_overrides=known, infer_schema_length=10_000
+    )
 
 
 def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any:
@@ -206,7 +204,7 @@ def _duckdb_parquet(files: list[str], question: Question) -> Any:
 
 def _duckdb_text(files: list[str], question: Question) -> Any:
     connection, paths = _duckdb(files)
-    separator, names = _separator(files[0]), {}
+    separator, names = SEPARATORS.get(inner_suffix(files[0]), ","), {}
     for file, path in zip(files, paths, strict=True):  # DuckDB renames repeated names
         first = connection.read_csv(path, sep=separator, header=False, all_varchar=True).limit(1).fetchall()
         names[file] = [(cell or "").strip() for row in first for cell in row]

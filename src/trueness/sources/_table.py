@@ -202,10 +202,8 @@ class ParquetFile(PolarsTable):
             return int(self._scan().select(self._polars.len()).collect().item())
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        return self._scan().select(self._renamed(prefixed(names)))
-
-    def _renamed(self, columns: Sequence[tuple[str, str]]) -> list[Any]:
-        return [self._polars.nth(self.names.index(name)).alias(new) for new, name in columns]
+        nth = self._polars.nth
+        return self._scan().select(nth(self.names.index(name)).alias(new) for new, name in prefixed(names))
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows, some at a time, with the new columns."""
