@@ -159,9 +159,8 @@ class _Application:
         gone = missing_rows(p)
         if gone.any() and self.missing == "raise":
             demand, got = "must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
-            raise InputError(
-                "y_prob", demand, got, remedy="`--missing keep` leaves those rows without a calibrated score."
-            )
+            remedy = "`--missing keep` leaves those rows without a calibrated score."
+            raise InputError("y_prob", demand, got, remedy=remedy)
         scores, kept = np.full(p.shape, np.nan), np.flatnonzero(~gone)
         try:
             if len(kept):

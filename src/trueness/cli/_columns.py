@@ -10,7 +10,7 @@ from trueness._text.table import Column
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
-    from trueness.typing import Missing, RowOptions
+    from trueness.typing import Missing
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability")
@@ -53,12 +53,6 @@ class Request:
         if isinstance(taken.get("labels"), str):
             taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
         return cls(**taken)
-
-    @property
-    def row_options(self) -> "RowOptions":
-        """The options that describe the rows, as the library takes them."""
-        names = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
-        return {name: getattr(self, name) for name in names}  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -129,13 +123,11 @@ class Choice:
         return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
 
     def in_words(self, source: str) -> str:
-        """The data as notes below a table describe them."""
         named = {"labels": self.label, "weights": self.weight, "clusters": self.cluster}
         named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
         return ", ".join([f"Data: {source}", *(f"{what} {name!r}" for what, name in named.items() if name is not None)])
 
     def about(self, source: str) -> dict[str, object]:
-        """The data as JSON output describes them."""
         named = {name: getattr(self, name) for name in ("label", "weight", "cluster")}
         return {"source": source, **named, "by": list(self.by)}
 

@@ -150,7 +150,8 @@ class Rows:
 
         numbers, request = self.columns.numbers, self.request
         scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
-        rows: RowOptions = {**request.row_options}
+        described = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
+        rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
         if not self.is_matrix(model):
@@ -236,12 +237,11 @@ class Dataset:
             yield rows, read
         note(*filter(None, [self.source.note]))
 
-    def about(self, name: str) -> AbstractContextManager[list[str]]:
+    def about(self, model: Model) -> AbstractContextManager[list[str]]:
         """As :meth:`Rows.about`, for the sums of one model."""
         from trueness.sources._table import Columns
 
-        models = [model for model in self.choice.models if model.name == name]
-        return Rows(Columns({}, {}), self.choice, self.source, self.request).about(*models)
+        return Rows(Columns({}, {}), self.choice, self.source, self.request).about(model)
 
     def streamed(self, asked: bool | None) -> bool:
         """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""

@@ -63,9 +63,8 @@ def command(
     from_logits = bool(options.pop("from_logits"))
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
     if options["cluster"] is not None and type(unfitted).__name__ != "AutoCalibration":
-        raise InputError(
-            "--cluster", "is only for auto-calibration, whose folds keep clusters together", f"got {calibrator}"
-        )
+        demand = "is only for auto-calibration, whose folds keep clusters together"
+        raise InputError("--cluster", demand, f"got {calibrator}")
     request = Request.pop_from({**options, "files": files})
     if not files and not request.probs:
         request = replace(request, probs=("overconfident",))

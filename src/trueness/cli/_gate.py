@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from trueness.results import Finding, Gate
 
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
-_FAILED = 1
 _LATTICE = 4096
 _SHOWN = 6
 _REQUIRE = (
@@ -126,8 +125,6 @@ class Subject(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The bounds, and whether they must be shown to be kept."""
-
     bounds: dict[str, float | None]
     require: bool
     level: float
@@ -186,10 +183,12 @@ def _from_stream(data: Dataset, bounds: Bounds, *, asked: bool) -> Iterator[Subj
     from trueness._tally.evidence import Evidence
 
     lost = f"Rows within 1/{_LATTICE} of each other are taken at their mean score; `--no-stream` keeps them apart."
-    for name, sums in _sums.stream_sums(data, _tally, _lattice(bounds), lost, asked=asked).items():
+    total = _sums.stream_sums(data, _tally, _lattice(bounds), lost, asked=asked)
+    for model in data.choice.models:
+        sums = total[model.name]
         (one,) = sums.parts.values()
-        warning(*sums.warnings, about=name)
-        yield Subject(Group(), name, Evidence.of_sums(one), partial(data.about, name))
+        warning(*sums.warnings, about=model.name)
+        yield Subject(Group(), model.name, Evidence.of_sums(one), partial(data.about, model))
 
 
 def _lattice(bounds: Bounds) -> Any:
@@ -259,7 +258,7 @@ def _deliver(
     data = {"data": about, "gate": gate, "findings": table.to_dict()}
     target.deliver(Output(replace(table, notes=[*notes, *_in_words(found, top)]), data))
     if not found.passed:
-        raise click.exceptions.Exit(_FAILED)
+        raise click.exceptions.Exit(1)
 
 
 def _in_words(found: "Gate", top: Sequence[str]) -> list[str]:

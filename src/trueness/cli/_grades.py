@@ -76,9 +76,8 @@ def command(**options: Any) -> None:
         return
     request = Request.pop_from(options)
     if request.grades is not None and "=" in request.grades and settings["bins"] is None:
-        raise InputError(
-            "--grades", "must name a column", f"got {request.grades!r}", remedy="Pass cut-offs with `--bins`."
-        )
+        remedy = "Pass cut-offs with `--bins`."
+        raise InputError("--grades", "must name a column", f"got {request.grades!r}", remedy=remedy)
     if request.grades is not None and settings["bins"] is not None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)

@@ -19,8 +19,6 @@ def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
 
 
 class Texts(NamedTuple):
-    """How the numbers of one measure are written."""
-
     form: str
     decimals: int = 4
 

@@ -157,7 +157,7 @@ def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measure
     models = []
     for model in data.choice.models:
         sums = total[model.name]
-        with data.about(model.name) as warned:
+        with data.about(model) as warned:
             views = {kind: Evidence.of_sums(part, two_columns="keep") for kind, part in sums.parts.items()}
             one = measure_views(model, views, settings, sums.remark)
         models.append(replace(one, warnings=(*sums.warnings, *warned)))

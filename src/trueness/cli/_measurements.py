@@ -23,7 +23,6 @@ from trueness.infer._estimate import estimates_of, value_of
 from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
-_ORDINARY_BINS = 10
 _IMPORTANCE = (
     "Weights are not whole numbers: TCE, which counts rows, is left out, and the l2 error takes them as importance."
 )
@@ -78,8 +77,7 @@ class Options:
     @property
     def mass(self) -> tn.EqualMass:
         """Bins of equal mass to go with the bins: as many, if their number is known."""
-        n = self.bins.n_requested or _ORDINARY_BINS
-        return self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(n)
+        return self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(self.bins.n_requested or 10)
 
     @property
     def of_matrix(self) -> tuple[Kind, ...]:

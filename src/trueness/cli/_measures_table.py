@@ -166,7 +166,6 @@ def _named(group: Group, model: ModelMeasures) -> dict[str, Any]:
 
 
 def bins_table(table: tn.BinTable) -> Table:
-    """The bins as people read them."""
     columns = [
         Column("label", "class", "name"),
         Column("bin", "bin"),
@@ -211,7 +210,6 @@ def models_output(result: Measurements) -> Output:
 
 
 def results_output(results: Results) -> Output:
-    """The models side by side, or a row per group and model."""
     return models_output(results[0][1]) if results[-1][0].by is None else groups_output(results)
 
 

@@ -18,8 +18,6 @@ _OPTIONS = {
     *("cost_fp", "cost_fn"),
     *("kind", "method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
 }
-_QUOTED = {"pos_label"}
-"""Options whose value keeps its quotes: they show that the label is text."""
 _REMEDIES = {
     "swapped": "Swap `--label` and `--prob`.",
     "column-stack": "`--prob-columns` names one column per class.",
@@ -123,7 +121,7 @@ def _plain_value(name: str, value: str | None, separator: str) -> str:
         return ""
     if name == "labels":
         value = "" if "…" in value else ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
-    elif name not in _QUOTED:
+    elif name != "pos_label":  # whose quotes show that the label is text
         value = value.strip("'\"")
     if name in ("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound", "fitted"):
         value = "" if value == "True" else value.replace("_", "-")

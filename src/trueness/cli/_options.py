@@ -105,7 +105,6 @@ def choice(name: str, values: Sequence[str], default: str | None, what: str, *mo
 
 
 def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: Any) -> Decorator:
-    """An option with a text, such as the name of a column."""
     return option(name, what, *more, metavar=metavar, **settings)
 
 

@@ -17,7 +17,6 @@ _METHODS = (
     *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
     *("spiegelhalter", "cox", "hosmer-lemeshow"),
 )
-_CRITERIA = ("l2", "oe", "band", "ece")
 # Which methods take which option; with several methods, an option goes to those that take it.
 _TAKE = {
     "bins": {"exact", "analytic", "t-cal", "hosmer-lemeshow"},
@@ -52,7 +51,7 @@ _TOO_GOOD = 0.001
 )
 @opt.choice(
     "--criterion",
-    _CRITERIA,
+    ("l2", "oe", "band", "ece"),
     None,
     "What --equivalent-within judges: the l2 error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
 )

@@ -106,9 +106,8 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
         known = getattr(watch, name) if name in ("alpha", "name") else watch.about.get(name)
         if known != value:
             remedy = "Another model, or another question, needs a state of its own."
-            raise InputError(
-                f"--{name.replace('_', '-')}", f"must be {known!r}, as in {path}", f"got {value!r}", remedy=remedy
-            )
+            option, demand = f"--{name.replace('_', '-')}", f"must be {known!r}, as in {path}"
+            raise InputError(option, demand, f"got {value!r}", remedy=remedy)
     return watch
 
 

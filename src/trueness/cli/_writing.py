@@ -36,8 +36,6 @@ class Output:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the output goes, and in which format."""
-
     form: str
     path: str | None
     """A file; None is standard output."""

@@ -50,8 +50,6 @@ class _NeedsGroupByError(Exception):
 
 
 class _Batch(NamedTuple):
-    """Rows without missing values."""
-
     y: NDArray[Any]
     p: NDArray[Any]
     w: NDArray[Any] | None

@@ -103,11 +103,8 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
     if len(suffixes) > 1 or not suffixes <= {*CsvFile.suffixes}:
-        demand, got = (
-            "must be 'polars' for such files",
-            f"DuckDB reads Parquet or CSV, not {', '.join(sorted(suffixes))}",
-        )
-        raise InputError("engine", demand, got)
+        got = f"DuckDB reads Parquet or CSV, not {', '.join(sorted(suffixes))}"
+        raise InputError("engine", "must be 'polars' for such files", got)
     return _duckdb_text(files, question)
 
 
@@ -213,9 +210,8 @@ def _duckdb_text(files: list[str], question: Question) -> Any:
     options: dict[str, Any] = {"sep": separator, "header": True, "union_by_name": True}
     as_text = connection.read_csv(paths, all_varchar=True, **options)
     dtypes = {"number": "DOUBLE", "group": "VARCHAR"}
-    known = {
-        name: dtypes[kind] for name, kind in _kinds(question).items() if kind in dtypes and name in as_text.columns
-    }
+    kinds = {name: kind for name, kind in _kinds(question).items() if name in as_text.columns}
+    known = {name: dtypes[kind] for name, kind in kinds.items() if kind in dtypes}
     rows = connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
     if question.label in as_text.columns and _are_words(rows, as_text, question.label):
         known[question.label] = "VARCHAR"

@@ -61,7 +61,6 @@ def group_order(key: Group) -> tuple[Any, ...]:
 def parts_by_group(
     numbers: Columns, groups: list[Group], rows: Rows, make: Callable[[Columns], Part]
 ) -> dict[Group, tuple[Part, ...]]:
-    """Apply a function to the rows of each part of each group."""
     found = {}
     for key, mine in each_group(numbers, groups, rows):
         found[key] = tuple(map(make, _split(mine, mine["part"], rows.n_parts) if "part" in mine else [mine]))

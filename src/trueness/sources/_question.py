@@ -40,7 +40,6 @@ class Question(NamedTuple):
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """The names of columns by argument."""
         weight = () if self.weight is None else (self.weight,)
         return {"label": (self.label,), "prob": self.scores, "by": self.by, "weight": weight}
 
@@ -80,7 +79,7 @@ def check_question(
         None if weight is None else _name(weight, "weight"),
         () if by is None else (by,) if isinstance(by, str) else _names(by, "by"),
         view,
-        _check_labels(labels, len(scores), pos_label),
+        None if labels is None else _class_order(labels, len(scores), pos_label),
         pos_label,
         missing,
         row_sum_tolerance(np.dtype(np.float64), sum_tolerance),  # engines have no 16-bit floats, which are allowed more
@@ -121,9 +120,7 @@ def _names(value: Any, argument: str) -> tuple[str, ...]:
     raise InputError(argument, "must be the name of a column or a list of names", f"got {value!r}")
 
 
-def _check_labels(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...] | None:
-    if labels is None:
-        return None
+def _class_order(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...]:
     if n_scores == 1:
         return tuple(two_classes(labels, pos_label))
     order = checked_order(labels)

@@ -49,7 +49,6 @@ class Table(ABC):
     is_text: bool = False
     """Whether a terminal can show the file."""
     name: str
-    """What messages call the table."""
     names: tuple[str, ...]
     rows: int
     """The number of rows; known at the latest when they are read."""
@@ -102,8 +101,6 @@ def import_polars(name: str) -> Any:
 
 
 class PolarsTable(Table):
-    """A file that Polars parses."""
-
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.size = path, name, path.stat().st_size
         self._polars = import_polars(name)
