@@ -21,7 +21,6 @@ _VERBS = (
     *("report", "measure", "test", "segments", "grades", "compare", "gate", "decide"),
     *("watch", "tally", "plot", "plan", "fit", "apply", "reproduce"),
 )
-_CLOSED_PIPE = 141  # what a shell reports of a program that writes to a closed pipe
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
 
@@ -100,7 +99,7 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
         if reason.errno != errno.EPIPE or debug:
             raise
         discard_output()
-        raise click.exceptions.Exit(_CLOSED_PIPE) from None
+        raise click.exceptions.Exit(141) from None  # as a shell reports of a program that writes to a closed pipe
 
 
 def discard_output() -> None:

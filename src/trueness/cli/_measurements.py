@@ -217,12 +217,7 @@ def measure_sums(
 
 
 def measure_views(
-    model: Model,
-    views: Mapping[str, Evidence],
-    options: Options,
-    remark: str | None = None,
-    *,
-    stored: bool = False,
+    model: Model, views: Mapping[str, Evidence], options: Options, remark: str | None = None, *, stored: bool = False
 ) -> ModelMeasures:
     """Every measure of one model, by the views of its rows or sums; of `stored` sums, those that they give."""
     whole = views["classwise"] if "classwise" in views else next(iter(views.values()))

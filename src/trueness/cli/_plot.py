@@ -29,7 +29,6 @@ _DISPLAYS: Mapping[str, tuple[str, frozenset[str]]] = {
     "guarantee": ("GuaranteeDisplay", frozenset()),
 }
 _SUFFIXES = {".png": "png", ".svg": "svg", ".pdf": "pdf", ".txt": "text"}
-_WIDEST = 100
 
 
 @opt.command("plot")
@@ -104,7 +103,7 @@ def command(**options: Any) -> None:
         request = replace(request, probs=("overconfident",))
     picture = _display(read_rows(request), display, settings)
     if target.form == "text":
-        width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 72
+        width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 72
         target.write(picture.to_text(width=max(20, width - 8)) + "\n")
     else:
         os.environ["MPLBACKEND"] = "Agg"  # no window, also on machines that have a screen

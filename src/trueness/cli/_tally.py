@@ -68,7 +68,6 @@ def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
 
 
 def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: float, **options: Any) -> None:
-
     if len(options["by"]) > 1:
         demand, remedy = "must name one column for a tally", "Cross them in the file, or make two tallies."
         raise InputError("--by", demand, remedy=remedy)

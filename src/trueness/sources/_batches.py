@@ -26,7 +26,15 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._gather import Group, group_order, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
-from trueness.sources._row_expressions import FLOATS, MOST_WEIGHT, label_code, plain_names, raw_rows, select_plainly
+from trueness.sources._row_expressions import (
+    FLOATS,
+    LEAST_EXPONENT,
+    MOST_WEIGHT,
+    label_code,
+    plain_names,
+    raw_rows,
+    select_plainly,
+)
 
 _BATCH_ROWS = 1 << 20
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
@@ -40,9 +48,6 @@ _CLOSE = 1 << 9
 
 # The largest number of groups times bins that is summed in one pass, in tables of 80 bytes each.
 _MOST_CELLS = 1 << 16
-
-# The squares of weights are summed and must not vanish.
-_LEAST_WEIGHT = 2.0**-331
 
 
 class _NeedsGroupByError(Exception):
@@ -260,7 +265,7 @@ class _Sums:
 
     def total(self) -> dict[Group, Any]:
         """The sums of each group, in the order of their keys."""
-        if any(heaviest < _LEAST_WEIGHT for heaviest in self.heaviest.values()):
+        if any(heaviest < 2.0 ** (LEAST_EXPONENT + 1) for heaviest in self.heaviest.values()):
             raise _NeedsGroupByError
         for key, table in self.tables.items():
             self.by_group.setdefault(key, []).append(Binned("binary", (Bins(self.edges, table, moments=True),)))

@@ -22,7 +22,8 @@ from trueness._input.scores import format_value
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 
-MOST_WEIGHT = 1e100  # the squares of weights are summed, which must neither overflow nor vanish
+# The squares of weights are summed, which must neither overflow nor vanish.
+MOST_WEIGHT, LEAST_EXPONENT = 1e100, -332
 FLOATS = ("Float32", "Float64")
 
 

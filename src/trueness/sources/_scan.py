@@ -23,7 +23,7 @@ from trueness.sources._batches import sums_of_batches
 from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import FINE_GRID, Columns, Group
 from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
-from trueness.sources._row_expressions import Rows, check_columns, explain_bad_rows, rows_of
+from trueness.sources._row_expressions import LEAST_EXPONENT, Rows, check_columns, explain_bad_rows, rows_of
 from trueness.typing import Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -31,9 +31,6 @@ Sums: TypeAlias = Tally | Binned | Sketch
 
 # With more edges than this, comparing with each costs more than a second group-by.
 _FEW_EDGES = 64
-
-# The squares of weights are summed and must not vanish.
-_LEAST_EXPONENT = -332
 
 _ENGINES = frozenset(
     ("polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc", "dask", "distributed", "ibis")
@@ -300,10 +297,10 @@ def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
 def _sums_of_groups(numbers: Columns, groups: list[Group], rows: Rows, make: Any) -> dict[Group, Any]:
     for key, mine in gather.each_group(numbers, groups, rows) if rows.weighted else ():
         exponents = gather.good_rows(mine)["e"]
-        if exponents.size and exponents.max() < _LEAST_EXPONENT:
+        if exponents.size and exponents.max() < LEAST_EXPONENT:
             where = f" in group {', '.join(map(repr, key))}" if key else ""
             demand, got = (
-                f"must have its largest weight above 2**{_LEAST_EXPONENT}",
+                f"must have its largest weight above 2**{LEAST_EXPONENT}",
                 f"it is about 2**{exponents.max()}",
             )
             remedy = "Multiply all weights by one number: calibration errors do not change."
