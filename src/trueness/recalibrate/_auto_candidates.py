@@ -5,7 +5,7 @@ Folds are the same for rows in any order; losses outside the training part give 
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri, stdtrit
@@ -61,10 +61,7 @@ def number_of_deals(rows: float) -> int:
 
 
 def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int) -> Folds:
-    """Deal the rows into folds at random, but always in the same way, with events spread evenly.
-
-    A row of weight 2 is dealt as two rows, if all weights are whole numbers. Rows of a cluster stay together.
-    """
+    """Deal rows at random, but always alike, with events spread evenly; whole weights are rows, clusters stay whole."""
     m = cells.z.size
     if cluster is None and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
         rng = np.random.default_rng(_SEED)
@@ -146,9 +143,7 @@ def chance_of_gain(gain: float, low: float, high: float, level: float) -> float:
 
 
 def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
-    """Weights of candidates with these summed losses, of which the first leaves the scores alone.
-
-    It has half of the weight to begin with.
+    """Weights of candidates with these summed losses; the first, which leaves the scores alone, begins with half.
 
     >>> mixture_weights(np.array([3.0, 3.0, 3.0])).round(6).tolist()
     [0.5, 0.25, 0.25]
@@ -226,10 +221,7 @@ class AutoFit(NamedTuple):
 def fit_vector(
     cells: LogitCells, y: Ints, w: Floats | None, plan: Plan, *, monotone: bool
 ) -> tuple[AutoFit, Floats, Floats]:
-    """Fit the candidates on all rows and without each fold, and weigh them; also knots, and points of isotonic blocks.
-
-    The first candidate leaves the scores alone.
-    """
+    """Fit the candidates on all rows and without each fold, and weigh them; also knots, and isotonic points."""
     folds = deal_folds(cells, y, w, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
     weight, events = folds.training()
     knots = spline_knots(cells.z, cells.weight, _KNOTS)
@@ -267,7 +259,8 @@ def _weigh_vector(
         best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
         effect = design_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), row_weight, plan.cluster)
     mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
-    together, weight = at_rows, row_weight
+    together: Any = at_rows
+    weight = row_weight
     if plan.cluster is None:
         together, weight = np.concatenate, np.concatenate([folds.events, folds.others]) / deals
     options = weight, plan.cluster, plan.level, plan.rows_worth
@@ -375,8 +368,8 @@ def fit_matrix(rows: Rows, plan: Plan) -> AutoFit:
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
     effect = 1.0 if cluster is None else design_effect(own[0][0] - own[0][best], rows.w, cluster)
     weights = held_out_weights(loss, effect)
-    every = [_mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)]
-    gains = [mean_gain(one, rows.w, cluster, plan.level, worth) for one in np.mean(every, axis=0)]
+    differences = [_mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)]
+    gains = [mean_gain(one, rows.w, cluster, plan.level, worth) for one in np.mean(differences, axis=0)]
     return AutoFit(*known, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
 
 

@@ -5,7 +5,7 @@ import textwrap
 import warnings
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -285,10 +285,7 @@ def _fingerprint(p: NDArray[Any]) -> int:
 def inner_calibrator(
     calibrator: Any, default: type[Calibrator], *, name: str = "calibrator", others: str = ", or None"
 ) -> Calibrator:
-    """The calibrator passed as argument `name`; a new one of the class `default` if that is None.
-
-    `others` ends the list of what the argument may be in the message.
-    """
+    """The calibrator passed as argument `name`, or a new `default`; `others` ends the list of what it may be."""
     if calibrator is None:
         return default()
     if not isinstance(calibrator, Calibrator):
@@ -337,28 +334,22 @@ def warn_once() -> Iterator[None]:
         warn(text, kind)
 
 
-class WarningsByName:
-    """The warnings of many fits, given once per category with the names of the fits they come from."""
-
-    def __init__(self, singular: str, plural: str) -> None:
-        self._nouns = singular, plural
-        self._messages: dict[type[TruenessWarning], dict[str, str]] = {}
-
-    @contextmanager
-    def of(self, name: Any) -> Iterator[None]:
-        """Keep the warnings given inside under `name`."""
+def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]]]) -> list[Any]:
+    """What each fit returns; its warnings are given once per category, with the names of the fits they come from."""
+    results: list[Any] = []
+    messages: dict[type[TruenessWarning], dict[str, str]] = {}
+    for name, fit in fits:
         with _collected() as caught:
-            yield
+            results.append(fit())
         for kind, text in caught:
-            self._messages.setdefault(kind, {}).setdefault(repr(name), text)
-
-    def give(self) -> None:
-        for category, messages in self._messages.items():
-            names, first = list(messages), next(iter(messages.values()))
-            if len(names) == 1:
-                warn(f"{self._nouns[0]} {names[0]}: {first}", category)
-            else:
-                warn(f"{self._nouns[1]} {join_names(names)}; the first says: {first}", category)
+            messages.setdefault(kind, {}).setdefault(repr(name), text)
+    for category, texts in messages.items():
+        names, first = list(texts), next(iter(texts.values()))
+        if len(names) == 1:
+            warn(f"{nouns[0]} {names[0]}: {first}", category)
+        else:
+            warn(f"{nouns[1]} {join_names(names)}; the first says: {first}", category)
+    return results
 
 
 def join_names(names: list[str]) -> str:

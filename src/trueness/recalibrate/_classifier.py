@@ -3,6 +3,7 @@
 import reprlib
 import warnings
 from dataclasses import field
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -136,7 +137,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return self
 
     def _fit(self, estimator: Any, X: Any, y: NDArray[Any], arguments: "_FitArguments") -> None:
-        codes = self._codes(y)
+        order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
+        codes = np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
         folds = self._folds(X, codes, arguments.splitter)
         scores, w = self._fold_scores(estimator, X, y, arguments.estimator, folds), arguments.weights
         scored = np.arange(y.size) if self._frozen else np.sort(np.concatenate([test for _, test in folds]))
@@ -210,10 +212,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError("calibrator", "must give rows that sum to one", "`OneVsRest(normalize=False)` does not")
         return X, y
 
-    def _codes(self, y: NDArray[Any]) -> Ints:
-        order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
-        return np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
-
     def _folds(self, X: Any, codes: Ints, arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so a fold without some class does no harm
@@ -254,12 +252,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if not self.ensemble:
             self.calibrators_ = [self._fit_calibrator(rows)]
             return
-        collected = base.WarningsByName("Fold", "Folds")
-        self.calibrators_ = []
-        for number, test in enumerate(folds):
-            with collected.of(number):
-                self.calibrators_.append(self._fit_calibrator(rows.take(test)))
-        collected.give()
+        fits = ((number, partial(self._fit_calibrator, rows.take(test))) for number, test in enumerate(folds))
+        self.calibrators_ = base.fit_each(("Fold", "Folds"), fits)
 
     def _fit_calibrator(self, rows: CalibrationSet) -> base.Calibrator:
         calibrator = self._new_calibrator()
@@ -364,7 +358,12 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
 
 def base_scores(estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool) -> Floats:
     """Probabilities or logits of the rows: of the second class, or (`matrix`) one column per class."""
-    _check_classes(estimator, classes)
+    known = getattr(estimator, "classes_", None)
+    if known is None or list(known) != list(classes):
+        has = "no `classes_`" if known is None else f"{', '.join(map(repr, np.asarray(known).tolist()))}"
+        demand = f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order"
+        remedy = "Each training part of `cv` must have rows of every class."
+        raise InputError("estimator", demand, f"it has {has}", remedy=remedy)
     if scale == "logits":
         return _logits(estimator, X, classes, matrix)
     p = _probabilities(estimator, X, classes)
@@ -376,15 +375,6 @@ def _as_probabilities(scores: Floats, scale: Scale) -> Floats:
     if scale == "logits":
         scores = expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)
     return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
-
-
-def _check_classes(estimator: Any, classes: NDArray[Any]) -> None:
-    known = getattr(estimator, "classes_", None)
-    if known is None or list(known) != list(classes):
-        has = "no `classes_`" if known is None else f"{', '.join(map(repr, np.asarray(known).tolist()))}"
-        demand = f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order"
-        remedy = "Each training part of `cv` must have rows of every class."
-        raise InputError("estimator", demand, f"it has {has}", remedy=remedy)
 
 
 def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:

@@ -322,11 +322,7 @@ class Cuts(NamedTuple):
 
 
 def boundary_ranks(n: int, n_bins: int) -> Ints:
-    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B.
-
-    Integer arithmetic throughout: in floats, products such as 1.5 · (50 / 22) may be slightly too large, which would
-    raise their ceiling by one.
-    """
+    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B, in integers: the rounding of floats could raise a ceiling by one."""
     kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object  # products of large weights do not fit into int64
     return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
 

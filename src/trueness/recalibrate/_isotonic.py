@@ -1,17 +1,24 @@
-"""Isotonic calibration: the best non-decreasing map."""
+"""Isotonic calibration, the best non-decreasing map; and Venn-Abers, which fits it with each new row added."""
 
-from typing import Any, ClassVar, Literal
+import reprlib
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from trueness._input.arguments import checked_word
+from trueness._input.arguments import check_seed, checked_word
+from trueness._numerics.steps import on_common_edges, ranks
+from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
 from trueness._tally.cells import pool_runs
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, check_number, with_parameters
 from trueness.recalibrate._formula import Lines, Steps
-from trueness.recalibrate._saving import Field, all_of, fractions, meets
+from trueness.recalibrate._saving import Field, all_of, fractions, meets, n_steps
+from trueness.typing import ArrayLike, Floats
+
+_MOST_FOLDS = 1_000
+_MOST_VALUES = 5 * 10**7  # of all folds at the steps of all folds
 
 
 def _blocks(calibrator: Any) -> int:
@@ -115,3 +122,150 @@ class IsotonicCalibration(Calibrator):
         wide = self.low_ < self.high_
         x = np.column_stack([self.low_, self.high_])[np.column_stack([np.ones_like(wide), wide])]
         return Lines(x, np.repeat(self.values_, 1 + wide))
+
+
+class ProbabilityPair(NamedTuple):
+    """The two probabilities of an event that a Venn-Abers predictor gives each row."""
+
+    p0: Floats
+    """Fitted with the row as a non-event; the lower one."""
+    p1: Floats
+    """Fitted with the row as an event; the upper one."""
+
+
+_not_below_p0 = meets("at least 'p0'", lambda calibrator, p1: (calibrator.p0_ <= p1).all())
+
+
+@with_parameters
+class VennAbers(Calibrator):
+    r"""Venn-Abers calibration: two probabilities per row, one of which is calibrated.
+
+    Isotonic regression is fitted twice with the new row added: once as a non-event and once as an event. One of the two
+    resulting probabilities is calibrated, whatever the distribution; which one depends on the outcome. With many rows
+    they are close together. The merged probability is never 0, and 1 only if the rows weigh 10¹⁶ or more.
+
+    Parameters
+    ----------
+    folds : int, optional
+        None: one pair, from all rows (inductive). A whole number K ≥ 2: the rows are split into K stratified folds,
+        each fold gives a pair, and the pairs are merged (cross). Fewer rows per fold make wider intervals, but
+        predictions depend less on single rows.
+    merge : {'log', 'brier'}, default 'log'
+        The loss for which the merged probability has the smallest worst-case regret.
+    seed : int or Generator, optional
+        Draws the folds; without folds nothing is random.
+
+    Notes
+    -----
+    With :math:`p_0, p_1` of one fold, the merged probability is
+
+    .. math:: \frac{p_1}{1 - p_0 + p_1} \quad \text{(log loss)}, \qquad
+              p_1 + \frac{p_0^2 - p_1^2}{2} \quad \text{(Brier score)} .
+
+    With several folds, the log loss uses the geometric means of :math:`p_1` and :math:`1 - p_0` over the folds, and the
+    Brier score the mean of the merged probabilities. The cross form has no proven guarantee.
+
+    Rows of equal score form one cell, which a new row of that score joins. A score between two known ones is pooled
+    with the upper one as an event and with the lower one as a non-event; below all scores :math:`p_0 = 0`, above all
+    :math:`p_1 = 1`. Weights are repetitions, and the new row has weight 1; fractional weights are rounded to 2⁻⁶⁰ of
+    their sum plus one. All three probabilities are non-decreasing in the score.
+
+    References
+    ----------
+    Vovk, Petej, "Venn-Abers predictors", Uncertainty in Artificial Intelligence, 2014.
+
+    Vovk, Petej, Fedorova, "Large-scale probabilistic predictors with and without guarantees of validity", Advances in
+    Neural Information Processing Systems, 2015.
+
+    Examples
+    --------
+    As a non-event, a new row at 0.8 joins the event there: a rate of 1/2. As an event it gets 1.
+
+    >>> from trueness.recalibrate import VennAbers
+    >>> fitted = VennAbers().fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
+    >>> pair = fitted.predict_interval([0.8])
+    >>> pair.p0.tolist(), pair.p1.tolist()
+    ([0.5], [1.0])
+    >>> fitted.predict([0.8]).round(6).tolist()
+    [0.666667]
+    """
+
+    _state: ClassVar = {
+        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
+        "p0": Field(
+            "probability if the row is a non-event, below the first edge and from each edge on; with folds, their mean",
+            fractions(n_steps),
+        ),
+        "p1": Field("probability if the row is an event, likewise", all_of(fractions(n_steps), _not_below_p0)),
+        "merged": Field("the predicted probability, likewise", fractions(n_steps)),
+    }
+
+    folds: int | None = None
+    merge: Literal["log", "brier"] = "log"
+    seed: int | np.random.Generator | None = None
+
+    def predict_interval(self, y_prob: ArrayLike) -> ProbabilityPair:
+        """The two probabilities of each row, p0 < p1.
+
+        With folds they are means over the folds, which show how far apart the pairs are but have no guarantee.
+        """
+        p = self._accept(y_prob)
+        at = ranks(self.edges_, p)
+        return ProbabilityPair(self.p0_[at], self.p1_[at])
+
+    def _check_parameters(self) -> None:
+        is_whole = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
+        if self.folds is not None and not (is_whole and 2 <= self.folds <= _MOST_FOLDS):
+            demand = f"must be a whole number from 2 to {_MOST_FOLDS:,}, or None"
+            raise InputError("folds", demand, f"got {reprlib.repr(self.folds)}")
+        checked_word(self.merge, "merge", ("log", "brier"))
+        check_seed(self.seed)
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
+            demand = "must sum to less than 2⁵⁹, so that a new row of weight 1 counts"
+            raise InputError("sample_weight", demand, f"got {rows.w.sum():g}")
+        if self.folds is None:
+            pairs = [_pair(rows)]
+        elif self.folds > rows.y.size:
+            raise InputError("folds", f"must be at most the number of rows, {rows.y.size:,}", f"got {self.folds:,}")
+        else:
+            pairs = [_pair(part) for part in rows.split(self.folds, self.seed)]
+        self.edges_, p0, p1 = _on_common_edges(pairs)
+        self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
+        brier = (p1 + (p0**2 - p1**2) / 2).mean(axis=0)
+        self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else np.maximum.accumulate(brier)
+
+    def _formula(self) -> Steps:
+        return Steps(self.edges_, self.merged_)
+
+
+def _pair(rows: CalibrationSet) -> Pair:
+    cells = rows.cells()
+    score, diagram = cells.score, corners(cells.weight, cells.events)
+    del cells  # frees memory for the sweeps, which take less time than getting more from the system
+    return venn_abers(score, diagram)
+
+
+def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
+    """The edges of all pairs together, and both values of each pair at them, one row per pair."""
+    if len(pairs) == 1:
+        return pairs[0].edges, pairs[0].p0[np.newaxis], pairs[0].p1[np.newaxis]
+    steps_of_all = sum(pair.edges.size for pair in pairs)
+    if len(pairs) * steps_of_all > _MOST_VALUES:
+        demand = f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to average"
+        raise InputError("folds", demand, f"got {len(pairs):,}")
+    values = [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
+    edges, both = on_common_edges([pair.edges for pair in pairs] * 2, values)
+    p0, p1 = np.split(both, 2)
+    return edges, p0, p1
+
+
+def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
+    """The first axis is folds. Neither p1 nor 1 − p0 can be 0, though the latter may round to it."""
+    if len(p0) == 1:
+        return np.asarray(p1[0] / (1 - p0[0] + p1[0]))
+    with np.errstate(divide="ignore"):
+        event, non_event = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
+    # p0 and p1 are non-decreasing; only the rounding of logarithms may break that.
+    return np.maximum.accumulate(event / (non_event + event))

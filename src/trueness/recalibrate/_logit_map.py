@@ -235,10 +235,7 @@ class Bend(LogitShape):
 
 
 class Spline(LogitShape):
-    """A curve whose slope is linear between knots and constant outside them.
-
-    Coefficients are the value at 0 and the slope at each knot.
-    """
+    """A curve whose slope is linear between knots and constant outside; coefficients: value at 0, slopes at knots."""
 
     def __init__(self, knots: Floats) -> None:
         self.knots = knots

@@ -1,6 +1,7 @@
 """Maps for several classes: the confidence in the predicted class, and one map per class against the rest."""
 
 from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale, accept_scores
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
-from trueness.recalibrate._platt import PlattScaling
+from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, fitted_calibrator, fitted_calibrators
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -116,18 +117,14 @@ class TopLabel(base.Calibrator):
             few = base.join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
             these = "these classes use the calibrator of all classes pooled"
             warn(f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: {these}.", FewRowsWarning)
-        collected = base.WarningsByName("Predicted class", "Predicted classes")
-        self.calibrators_, self.pooled_ = [], None
-        for k, name in enumerate(names):
-            with collected.of(name):
-                self.calibrators_.append(self._fit_inner(binary.take(top == k)) if own[k] else None)
-        collected.give()
-        if not own.all():
-            self.pooled_ = self._fit_inner(binary)
 
-    def _fit_inner(self, rows: CalibrationSet) -> base.Calibrator:
-        calibrator: base.Calibrator = clone(base.inner_calibrator(self.calibrator, HistogramBinning))
-        return calibrator.fit(rows.p, rows.y, rows.w)
+        def fit(rows: CalibrationSet) -> base.Calibrator:
+            inner: base.Calibrator = clone(base.inner_calibrator(self.calibrator, HistogramBinning))
+            return inner.fit(rows.p, rows.y, rows.w)
+
+        fits = ((name, partial(fit, binary.take(top == k)) if own[k] else lambda: None) for k, name in enumerate(names))
+        self.calibrators_ = base.fit_each(("Predicted class", "Predicted classes"), fits)
+        self.pooled_ = None if own.all() else fit(binary)
 
     def _formula(self) -> PythonOnly:
         return PythonOnly(self._calibrated, "the map of a row depends on which of its scores is the largest")
@@ -212,12 +209,13 @@ class OneVsRest(base.Calibrator):
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
         inner = base.inner_calibrator(self.calibrator, PlattScaling)
-        collected = base.WarningsByName("Class", "Classes")
-        self.calibrators_ = [clone(inner) for _ in rows.classes]
-        for k, (calibrator, name) in enumerate(zip(self.calibrators_, rows.classes, strict=True)):
-            with collected.of(name):
-                calibrator.fit(np.ascontiguousarray(rows.p[:, k]), (rows.y == k).astype(np.int64), rows.w)
-        collected.give()
+
+        def fit(k: int) -> base.Calibrator:
+            own: base.Calibrator = clone(inner)
+            return own.fit(np.ascontiguousarray(rows.p[:, k]), (rows.y == k).astype(np.int64), rows.w)
+
+        fits = ((name, partial(fit, k)) for k, name in enumerate(rows.classes))
+        self.calibrators_ = base.fit_each(("Class", "Classes"), fits)
 
     def _formula(self) -> PerClass:
         return PerClass(tuple(calibrator._formula() for calibrator in self.calibrators_), bool(self.normalize))

@@ -17,7 +17,7 @@ from trueness.infer.limits._shift import shift_limits
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_probabilities
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Logs, Odds, Softmax, line
-from trueness.recalibrate._platt import smoothed_events
+from trueness.recalibrate._logistic import smoothed_events
 from trueness.recalibrate._saving import Field, array, n_classes, number
 from trueness.typing import ArrayLike, Floats
 

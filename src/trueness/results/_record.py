@@ -1,7 +1,7 @@
 """The base of every record: plain Python, frames, and tables in a notebook."""
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from html import escape
@@ -28,7 +28,8 @@ class Record:
     def __init_subclass__(cls) -> None:
         """Names of models and groups come from anywhere: no record prints a control character."""
         if "__str__" in cls.__dict__:
-            cls.__str__ = _printable(cls.__str__)  # type: ignore[method-assign]  # the same signature
+            own = cls.__str__
+            cls.__str__ = wraps(own)(lambda self: visible_lines(own(self)))  # type: ignore[method-assign]  # the same signature
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined numbers as nan."""
@@ -93,14 +94,6 @@ class Record:
         notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
         notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
         return html_table(self._caption(), [name.replace("_", " ") for name in columns], lines, filter(None, notes))
-
-
-def _printable(text_of: Callable[[Any], str]) -> Callable[[Any], str]:
-    @wraps(text_of)
-    def text(record: Any) -> str:
-        return visible_lines(text_of(record))
-
-    return text
 
 
 def _counts(name: str, values: Any) -> Any:
