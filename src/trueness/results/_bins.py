@@ -111,25 +111,21 @@ class BinTable(Record):
     def __str__(self) -> str:
         limits = f"{level_percent(self.level)} interval"
         head = ["bin", "n", "score", "rate", limits, "gap", "O/E", limits]
-        lines = [[self._bin(i), f"{self.n[i]:,}", *self._numbers(i)] for i in range(len(self))]
+        lines = [self._line(i) for i in range(len(self))]
         if self.label is not None:
             head.insert(0, "class")
             lines = [[str(name), *line] for name, line in zip(self.label, lines, strict=True)]
         return align([head, *lines], [i >= len(head) - 7 for i in range(len(head))])
 
-    def _bin(self, i: int) -> str:
+    def _line(self, i: int) -> list[str]:
         last = i == len(self) - 1 or self.low_edge[i + 1] < self.high_edge[i]
-        return bin_name(self.low_edge[i], self.high_edge[i], last=last)
-
-    def _numbers(self, i: int) -> list[str]:
+        start = bin_name(self.low_edge[i], self.high_edge[i], last=last), f"{self.n[i]:,}"
         if self.n[i] == 0:
-            return [""] * 6
+            return [*start, *[""] * 6]
         interval = "" if np.isnan(self.low[i]) else f"{self.low[i]:.4f} to {self.high[i]:.4f}"
         limits = "" if np.isnan(self.ratio_low[i]) else span(self.ratio_low[i], self.ratio_high[i], ratio)
-        return [
-            *(f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"),
-            *(ratio(self.ratio[i]), limits),
-        ]
+        found = f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"
+        return [*start, *found, ratio(self.ratio[i]), limits]
 
 
 @dataclass(frozen=True)
