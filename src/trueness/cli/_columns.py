@@ -96,10 +96,6 @@ class Model:
     """Names of the columns, or what the star of a pattern matched; None if one column was named."""
     starred: bool = False
 
-    @property
-    def words(self) -> str:
-        return f"column {self.name!r}" if len(self.columns) == 1 else f"scores {self.name!r}"
-
 
 @dataclass(frozen=True)
 class Choice:

@@ -189,9 +189,10 @@ class Rows:
     def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
         """Word errors of the library in terms of the file, its columns and the options; give its warnings."""
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
+        named = [("column" if len(model.columns) == 1 else "scores", model.name) for model in models]
         arguments = {
             "y_true": f"column {self.choice.label!r}",
-            "y_prob": " and ".join(model.words for model in models),
+            "y_prob": " and ".join(f"{what} {name!r}" for what, name in named),
             "sample_weight": f"column {self.choice.weight!r}",
             "cluster": f"column {self.choice.cluster!r}",
             "grades": f"column {self.choice.grades!r}",

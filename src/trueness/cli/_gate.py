@@ -1,7 +1,7 @@
 """``trueness gate``."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -119,10 +119,6 @@ class Subject(NamedTuple):
     data: "Evidence"
     context: Callable[[], AbstractContextManager[list[str]]]
 
-    @property
-    def names(self) -> tuple[str, str]:
-        return str(self.group), self.model
-
 
 class Bounds(NamedTuple):
     bounds: dict[str, float | None]
@@ -142,11 +138,9 @@ class Bounds(NamedTuple):
         rule = opt.bin_rule(options["bins"] or "10")
         return cls(bounds, options["require"], options["level"], options["seed"], rule)
 
-    def judge(self, subjects: Sequence[Subject]) -> "Gate":
+    def judge(self, named: Mapping[tuple[str, str], Subject]) -> "Gate":
         """The gate of the library, with its errors and warnings worded for each subject."""
         from trueness.infer.decision._gate import checked_bounds, gate_of
-
-        named = {one.names: one for one in subjects}
 
         @contextmanager
         def about(names: tuple[str, str]) -> Iterator[None]:
@@ -234,12 +228,12 @@ def _deliver(
 ) -> None:
     """Judge, print the findings, and exit with 1 unless all pass."""
     with progress_bar("Judging"):
-        found = bounds.judge(subjects)
-    groups = {one.names: one.group for one in subjects}
-    by = group_columns(one.by for one in groups.values())
+        named = {(str(one.group), one.model): one for one in subjects}  # group and model, as the library has them
+        found = bounds.judge(named)
+    by = group_columns(one.group.by for one in subjects)
     columns = [
         *by,
-        model_column((model for _, model in groups), by),
+        model_column((one.model for one in subjects), by),
         Column("n", "rows", "count", optional=True),
         Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
@@ -253,7 +247,7 @@ def _deliver(
         *(Column(key, key, forms="data") for key in ("passed", "level", "reason")),
     ]
     top = [_TOP] if any(one.data.view == "confidence" for one in subjects) else []
-    table = Table(columns, [_line(one, groups[one.group, one.model]) for one in found.findings])
+    table = Table(columns, [_line(one, named[one.group, one.model].group) for one in found.findings])
     gate = {**bounds.bounds, "require": found.require, "level": found.level, "passed": found.passed}
     data = {"data": about, "gate": gate, "findings": table.to_dict()}
     target.deliver(Output(replace(table, notes=[*notes, *_in_words(found, top)]), data))

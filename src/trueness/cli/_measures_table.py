@@ -68,7 +68,8 @@ def measures_table(result: Measurements) -> Table:
     One model: a column for each. Two: the interval is a column, the value of a calibrated model a row below. More, or
     two with long names: a row below for each, so that the table fits into 80 columns.
     """
-    number, beside = len(result.models), _intervals_beside(result.models)
+    number, widths = len(result.models), [display_width(shorten(visible(model.name), 24)) for model in result.models]
+    beside = number == 1 or (number == 2 and sum(max(_VALUE, width) for width in widths) <= _BESIDE)
     title = "" if result.level is None else f"{level_percent(result.level)} interval"
     columns = [Column("measure", "measure")]
     for i, model in enumerate(result.models):
@@ -87,12 +88,6 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
     """The measures of a table: without the number of scores of 0 and 1 if there are none."""
     some = any(model.values.get("n_certain", 0) > 0 for model in result.models)
     return [q for q in result.quantities if some or q.key not in CERTAIN]
-
-
-def _intervals_beside(models: Sequence[ModelMeasures]) -> bool:
-    """Whether 80 columns have room for an interval beside each value."""
-    widths = [max(_VALUE, display_width(shorten(visible(model.name), 24))) for model in models]
-    return len(widths) == 1 or (len(widths) == 2 and sum(widths) <= _BESIDE)
 
 
 def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool) -> Iterator[dict[str, Any]]:
@@ -210,11 +205,10 @@ def models_output(result: Measurements) -> Output:
 
 
 def results_output(results: Results) -> Output:
-    return models_output(results[0][1]) if results[-1][0].by is None else groups_output(results)
-
-
-def groups_output(results: Results) -> Output:
+    """The models side by side, or a row per group and model and a column per measure."""
     first = results[0][1]
+    if results[-1][0].by is None:
+        return models_output(first)
     rows = [{**_named(group, model), **model.numbers(one.quantities)} for group, one in results for model in one.models]
     numbers = first.models[0].numbers(first.quantities)
     csv = Table([Column(key, key) for key in ("by", "group", "model", *numbers)], rows)
