@@ -204,7 +204,8 @@ def valid_arguments(name: str) -> dict[str, Any]:
     if name in CALIBRATORS:
         return {"y_prob": MATRIX, "y_true": CLASS} if _takes_matrix(name) else {"y_prob": P, "y_true": Y}
     known = inspect.signature(getattr(tn, name)).parameters
-    return {one: value for one, value in VALID.items() if one in known} | BY_FUNCTION.get(name, {})
+    given = {one: value for one, value in VALID.items() if one in known} | BY_FUNCTION.get(name, {})
+    return {"sums": given["sums"]} if "sums" in given else given  # sums of days stand in place of rows
 
 
 def _takes_matrix(name: str) -> bool:

@@ -38,12 +38,16 @@ class SegmentColumn(NamedTuple):
         return self._replace(code=code.reshape(-1), values=tuple(self.values[i] for i in there))
 
 
-def read_by(by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1) -> tuple[SegmentColumn, ...]:
+def read_by(
+    by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1, *, codes: bool = False
+) -> tuple[SegmentColumn, ...]:
     """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped.
+
+    With `codes`, whole numbers are names, however many there are.
 
     With `crossed`, the crossings of up to that many columns follow the columns themselves.
     """
-    return () if by is None else with_crossings(_columns(by, y_true, kept), crossed)
+    return () if by is None else with_crossings(_columns(by, y_true, kept, codes), crossed)
 
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
@@ -54,21 +58,21 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     return (*columns, *(_crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
 
 
-def _columns(by: Any, y_true: ArrayLike, kept: Bools) -> tuple[SegmentColumn, ...]:
+def _columns(by: Any, y_true: ArrayLike, kept: Bools, codes: bool) -> tuple[SegmentColumn, ...]:
     if isinstance(by, Mapping):
         if not by:
             raise InputError("by", "must hold at least one column", "the dict is empty")
-        return tuple(_read(str(name), values, y_true, kept) for name, values in by.items())
+        return tuple(_read(str(name), values, y_true, kept, codes) for name, values in by.items())
     given = column(by, "by")
     if given.values.ndim == 2 and given.names is not None:
         # One by one, since an array of the whole frame would turn numbers beside text into objects.
-        return tuple(_read(str(name), by[name], y_true, kept) for name in given.names)
+        return tuple(_read(str(name), by[name], y_true, kept, codes) for name in given.names)
     if given.values.ndim == 2:
-        return tuple(_read(f"column {j}", values, y_true, kept) for j, values in enumerate(given.values.T))
-    return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept),)
+        return tuple(_read(f"column {j}", values, y_true, kept, codes) for j, values in enumerate(given.values.T))
+    return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, codes),)
 
 
-def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools) -> SegmentColumn:
+def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, codes: bool) -> SegmentColumn:
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
     given = column(values, "by")
     if given.values.ndim != 1 or given.values.shape[0] != kept.size:
@@ -79,7 +83,7 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools) -> SegmentColu
         )
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
-    return _cut(name, given.values[kept], gone[kept])
+    return _cut(name, given.values[kept], gone[kept], codes)
 
 
 def _continuous(numbers: NDArray[Any]) -> bool:
@@ -89,10 +93,12 @@ def _continuous(numbers: NDArray[Any]) -> bool:
     return distinct > _MOST_NUMBERS and not (whole and distinct * _REPEATED <= numbers.size)
 
 
-def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
+def _cut(name: str, values: NDArray[Any], gone: Bools, codes: bool) -> SegmentColumn:
     there = values[~gone]
     note = ""
-    if there.dtype.kind in "iuf" and _continuous(there):
+    if there.dtype.kind == "f" and (there == np.floor(there)).all() and (np.abs(there) < 2**53).all():
+        there = there.astype(np.int64)  # whole numbers beside a missing value
+    if not (codes and there.dtype.kind in "iu") and there.dtype.kind in "iuf" and _continuous(there):
         inner, names = _number_groups(there.astype(np.float64))
         note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
@@ -100,9 +106,11 @@ def _cut(name: str, values: NDArray[Any], gone: Bools) -> SegmentColumn:
             there = there.astype("datetime64[D]")
         texts, inner = np.unique(there.astype(str), return_inverse=True)
         inner, names = inner.reshape(-1), tuple(str(text) for text in texts)
-    code = np.full(values.size, len(names), dtype=np.int64)
+    if gone.any() and MISSING not in names:
+        names = (*names, MISSING)
+    code = np.full(values.size, names.index(MISSING) if gone.any() else 0, dtype=np.int64)
     code[~gone] = inner
-    return SegmentColumn(name, code, (*names, MISSING) if gone.any() else names, note)
+    return SegmentColumn(name, code, names, note)
 
 
 def _number_groups(values: Any) -> tuple[Ints, tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import json_ready
 from trueness.cli._messages import note
-from trueness.cli._writing import check_writable, write
+from trueness.cli._writing import write
 from trueness.errors import InputError
 
 EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
@@ -24,7 +26,7 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @click.argument("files", nargs=-1, metavar="FILE...")
 @opt.text("--label", "Column of labels: 0/1, true/false or text.")
 @opt.text("--prob", "Column of scores.")
-@opt.text("--by", "Column of segments. Repeatable: rows with the same values are a segment.", multiple=True)
+@opt.text("--by", "Column of segments. With several, rows with the same values are a segment.", multiple=True)
 @opt.text("--time", "Column of dates: its days, weeks or months are looks. By default each FILE is one.")
 @opt.choice("--every", tuple(EVERY), "day", "The looks of --time.")
 @opt.text("--before", "Leave out the look of this date and later ones, such as a day that is not over.", metavar="DATE")
@@ -43,8 +45,8 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     """Watch a model: an alarm that one may look at every day.
 
     STATE is a small file that keeps what was counted; it is made by the first call, which names the columns. Each call
-    enters new FILEs, rows or .tally files, and rewrites STATE after each of them in one step. A file that was counted
-    is skipped. Over all looks together, a calibrated model raises an alarm with a probability of at most --alpha.
+    enters new FILEs, rows or .tally files, and rewrites STATE after each of them in one step. What was counted is
+    skipped. Over all looks together, a calibrated model raises an alarm with a probability of at most --alpha.
 
     \b
       trueness watch churn.json monday.csv --label churned --prob model
@@ -57,31 +59,17 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     from trueness.sources._files import expand_paths
 
     del debug
-    check_writable(options["page"], state, *files)
-    path = Path(state)
-    watch = _opened(path, options)
-    if options["reset"]:
-        watch.reset()
-        watch.save(path)
-    counted = watch.about["files"]
-    files = expand_paths(files) if files else ()
-    with progress_bar("Reading the files") as report:
+    path, files = Path(state), expand_paths(files) if files else ()
+    with _alone(path), progress_bar("Reading the files") as report:
+        watch = _opened(path, options)
+        if options["reset"]:
+            watch.reset()
+            watch.save(path)
         for i, name in enumerate(files):
-            with Path(name).open("rb") as file:
-                known = hashlib.file_digest(file, "sha256").hexdigest()
-            if known in counted.values():
-                note(f"{name} was counted before and is skipped.")
-            else:
-                if Path(name).name in counted:
-                    remedy = "Rows that are new belong to a file of their own."
-                    demand = f"{name} must be as it was when it was counted"
-                    raise InputError("", demand, "its content differs", remedy=remedy)
-                _enter(watch, name, options)
-                counted[Path(name).name] = known
-                watch.save(path)
+            _count(watch, name, path, options)
             report(i + 1, len(files))
     if not path.exists():
-        raise click.UsageError("Give a FILE: there is no state yet.")
+        raise click.UsageError("Give a FILE with rows: there is no state yet.")
     if options["page"] is not None:
         from trueness._report.watch_page import watch_page
 
@@ -94,6 +82,8 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
     """The watch of a state, if the options agree with it, or a new one."""
     asked = {name: options[name] for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")}
     asked["by"] = list(asked["by"])
+    if options["time"] is None and not path.exists() and (opt.is_typed("every") or opt.is_typed("before")):
+        raise click.UsageError("--every and --before need --time.")
     if not path.exists():
         watch = tn.Watch(0.05 if options["alpha"] is None else options["alpha"], name=options["name"] or "")
         watch.about = {**asked, "files": {}}
@@ -111,28 +101,87 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
     return watch
 
 
-def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time change a state, where the system has locks."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.with_name(f".{path.name}.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError("", f"{path} is being changed by another process", remedy="Run it again.") from None
+        yield
+
+
+def _count(watch: "tn.Watch", name: str, path: Path, options: dict[str, Any]) -> None:
+    """Enter a file, unless it was counted; one that has grown would count twice."""
+    counted, here = watch.about["files"], Path(name).stat().st_size
+    known = _digest(name, here)
+    if known in counted:
+        note(f"{name} was counted before and is skipped.")
+        return
+    for digest, size in counted.items():
+        if size <= here and _digest(name, size) == digest:
+            remedy = "Rows that are new belong to a file of their own."
+            raise InputError("", f"{name} must hold new rows", "it begins with a file that was counted", remedy=remedy)
+    rows = watch.history[""].n.sum()
+    whole = _enter(watch, name, options)
+    if watch.history[""].n.sum() == rows:
+        note(f"{name} has no new rows.")
+        return
+    if whole:
+        counted[known] = here
+    watch.save(path)
+
+
+def _digest(name: str, size: int) -> str:
+    """The checksum of the first bytes of a file."""
+    found = hashlib.sha256()
+    with Path(name).open("rb") as file:
+        while size and (piece := file.read(min(size, 1 << 20))):
+            found.update(piece)
+            size -= len(piece)
+    return found.hexdigest()
+
+
+def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> bool:
+    """Count the rows, or the sums, of one file; False if --before left rows out: then the file may come again."""
     about, cluster = watch.about, options["largest_cluster"]
     if name.endswith(".tally"):
         if about["time"]:
             raise InputError("--time", "needs rows", f"{name} holds sums")
-        watch.update(tn.Accumulator.load(name), largest_cluster=cluster)
-        return
+        sums = tn.Accumulator.load(name)
+        if bool(about["by"]) is not bool(sums.by):
+            got = f"{name} has {'none' if about['by'] else repr(sums.by)}"
+            raise InputError("--by", "must be as in the sums", got)
+        watch.update(sums, largest_cluster=cluster)
+        return True
     for option in ("label", "prob"):
         if about[option] is None:
             raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
     keys = [*([about["time"]] if about["time"] else []), *about["by"]]
     rows = {key: about[key] for key in ("label", "prob", "pos_label", "missing")}
     if not keys:
-        watch.update(tn.scan(name, bins="sketch", **rows), largest_cluster=cluster)
-        return
+        scanned = tn.scan(name, bins="sketch", **rows)
+        if scanned.n:
+            watch.update(scanned, largest_cluster=cluster)
+        return True
     groups: Any = tn.scan_groups(name, by=keys, bins="sketch", **rows)
+    if not groups:
+        return True
     if about["time"] is None:
         watch.update(groups, largest_cluster=cluster)
-        return
+        return True
     looks = _by_period(groups, about["time"], about["every"])
     before = None if options["before"] is None else period(options["before"], "--before", about["every"])
-    watch.update(looks, time=about["time"], before=before, largest_cluster=cluster)
+    began = set(watch.history[""].position)
+    after = watch.position if any(key[0] in began for key in looks) else None  # a file that --before cut short
+    watch.update(looks, time=about["time"], before=before, after=after, largest_cluster=cluster)
+    return before is None or all(key[0] < before for key in looks)
 
 
 def _by_period(groups: Any, time: str, every: str) -> Any:

@@ -109,3 +109,12 @@ def test_the_limit_covers(law):
         p, truth = draw(n)
         covered += tn.decision_certificate((rng.uniform(size=n) < truth).astype(int), p).high >= kappa
     assert covered / runs >= 0.94 - 2 * math.sqrt(0.05 * 0.95 / runs)
+
+
+@pytest.mark.slow
+def test_the_limit_covers_clusters_that_are_alike_inside():
+    rng, runs, covered = np.random.default_rng(7), 200, 0
+    for _ in range(runs):
+        y, cluster = np.repeat(rng.uniform(size=100) < 0.05, 5), np.repeat(np.arange(100), 5)
+        covered += tn.decision_certificate(y, np.full(500, 0.01), cluster=cluster).high >= 0.04
+    assert covered / runs >= 0.94 - 2 * math.sqrt(0.05 * 0.95 / runs)

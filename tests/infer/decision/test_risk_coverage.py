@@ -71,7 +71,7 @@ def test_equal_confidences_have_the_error_rate():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["calibrated", "few errors", "few values"])
+@pytest.mark.parametrize("law", ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top"])
 @pytest.mark.parametrize("n", [100, 400])
 def test_limits_of_the_area_cover(law, n):
     rng = np.random.default_rng(7)
@@ -80,6 +80,10 @@ def test_limits_of_the_area_cover(law, n):
         c = rng.beta(30, 1, size) if law == "few errors" else rng.uniform(0.5, 1, size)
         if law == "few values":
             c = c.round(1)
+        if law == "errors anywhere":
+            return rng.uniform(size=size) < 0.95, c
+        if law == "errors at the top":
+            return rng.uniform(size=size) < np.where(c > 0.95, 0.8, 0.98), c
         return rng.uniform(size=size) < c, c
 
     truth = tn.risk_coverage(*draw(1_000_000), kind="correct").aurc.value

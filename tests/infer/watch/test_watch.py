@@ -317,8 +317,32 @@ def test_bad_settings(options, message):
 
 def test_numbers_that_are_measurements_are_no_segments():
     watch = tn.Watch()
-    with pytest.raises(tn.InputError, match="`by` must hold categories; 'by' has many numbers"):
+    with pytest.raises(tn.InputError, match="`by` must hold names or whole numbers; 'by' has fractions"):
         watch.update([0, 1] * 20, [0.5] * 40, by=np.linspace(0, 1, 40))
+    watch.update([0, 1] * 20, [0.5] * 40, by=np.arange(40))
+    watch.update([0, 1] * 20, [0.5] * 40, by=np.where(np.arange(40) < 39, np.arange(40), np.nan))
+    assert list(watch.evidence)[1:4] == ["0", "1", "10"]
+    assert list(watch.evidence)[-1] == "(missing)"
+
+
+def test_what_was_counted_is_left_out_on_request():
+    frame = pl.DataFrame({"y": [0, 1] * 3, "p": [0.3, 0.6] * 3, "d": [1, 1, 2, 2, 3, 3]})
+    groups = tn.scan_groups(frame, by="d", label="y", prob="p")
+    watch = tn.Watch()
+    watch.update(groups, time="d", before=3)
+    watch.update(groups, time="d", after=watch.position)
+    assert watch.history[""].position == (1, 2, 3)
+
+
+def test_a_shift_beyond_the_candidates_is_said_to_be_beyond():
+    watch = watch_of([(np.ones(2_000), np.full(2_000, 0.3)), (np.ones(2_000), np.full(2_000, 0.3))])
+    assert (watch.shift.value, watch.shift.low, watch.shift.high) == (math.inf, 3.0, math.inf)
+    assert math.isnan(tn.Watch().shift.value)
+
+
+def test_a_label_that_refutes_a_score_is_the_onset():
+    watch = watch_of([([0, 1] * 10, [0.5] * 20)] * 5 + [([1, 0], [0.0, 0.4])])
+    assert (watch.since, watch.direction) == (6, "1 label contradicts a score of 0 or 1")
 
 
 def test_damaged_and_foreign_states_are_refused(tmp_path):

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
-from scipy.special import bdtr, stdtr
+from scipy.special import bdtr
 
 from trueness._input.arguments import checked_fraction, checked_number, checked_word
 from trueness._numerics.proportions import clopper_pearson
@@ -19,10 +20,9 @@ from trueness.typing import ArrayLike, Floats, RowOptions
 
 Criterion: TypeAlias = Literal["accuracy", "precision", "recall"]
 _STARTS = 5
-_FEWEST_CLUSTERS = 20
 
 
-@takes_rows
+@partial(takes_rows, kind="confidence")
 def accept_threshold(
     correct: ArrayLike | Tally | Sketch | Binned,
     confidence: ArrayLike | None = None,
@@ -48,7 +48,8 @@ def accept_threshold(
         'precision' is the same question for a score and its event. 'recall' asks for the *highest* threshold that keeps
         at least that share of the events.
     cluster : array-like, optional
-        Rows of one cluster are not independent; at least 20 clusters must be among the accepted rows.
+        Rows of one cluster are not independent: rows count as if all clusters were as large as the largest, and each
+        all right or all wrong, which is cautious.
     **rows
         As for :func:`ece`.
 
@@ -65,7 +66,7 @@ def accept_threshold(
     numbers of accepted rows, each at a fifth of 1 − level, and go down until the first candidate that fails; the lowest
     that passed in any of them is the answer. Starts depend on the scores only, so the chance that the threshold accepts
     too many errors is at most 1 − level for independent rows from one population (fixed-sequence testing within
-    Bonferroni's method). Clusters enter by a t-test of their sums.
+    Bonferroni's method).
 
     Examples
     --------
@@ -100,14 +101,14 @@ def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) 
     score, n, wrong = score[::-1], n[::-1], (n - events)[::-1]
     accepted, errors = np.cumsum(n), np.cumsum(wrong)
     alpha = (1 - level) / _STARTS
-    if evidence.in_clusters is None:
-        pvalue = np.where(goal < 1, bdtr(errors, accepted.astype(np.int64), 1 - goal), 1.0)
-    else:
-        pvalue = _clustered(evidence, score, goal)
-    found = _lowest(pvalue <= alpha, accepted, goal, alpha)
+    size = 1 if evidence.cluster is None else int(np.bincount(evidence.cluster).max())
+    # As if rows came in clusters of the largest size, each all right or all wrong: the fewest independent answers.
+    units = np.floor(accepted / size)
+    pvalue = np.where(goal < 1, bdtr(np.minimum(np.ceil(errors / size), units), units.astype(np.int64), 1 - goal), 1.0)
+    found = _lowest(pvalue <= alpha, units, goal, alpha)
     if found is None:
-        needed = _rows_needed(accepted, errors, goal, alpha) if evidence.in_clusters is None else None
-        return _none(accepted[-1], goal, level, criterion, needed)
+        needed = _rows_needed(units, np.ceil(errors / size), goal, alpha)
+        return _none(accepted[-1], goal, level, criterion, needed and max(needed * size, round(1.1 * accepted[-1]) + 1))
     rate = float(1 - errors[found] / accepted[found])
     return _record(float(score[found]), accepted[found], rate, accepted[-1], goal, level, criterion)
 
@@ -159,38 +160,13 @@ def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float) ->
     fewest = math.ceil(math.log(alpha) / math.log(goal))
     needed, some = [], np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
     for m, k in zip(accepted[some].tolist(), errors[some].tolist(), strict=True):
-        rate = (k + 0.5) / (m + 1)
-        if rate < 1 - goal:
+        rate = (k + 0.5) / (m + 1) if errors[-1] else 0.0
+        if m and rate < 1 - goal:
             size = float(fewest)
             while bdtr(rate * size, math.ceil(size), 1 - goal) > alpha:
                 size *= 1.05
             needed.append(size * accepted[-1] / m)
     return math.ceil(min(needed)) if needed else None
-
-
-def _clustered(evidence: Evidence, score: Floats, goal: float) -> Floats:
-    """P-values of a t-test: the sums over clusters of errors beyond those allowed."""
-    rows = evidence.in_clusters
-    assert rows is not None
-    p, w = np.asarray(rows.p, np.float64), np.ones(rows.n) if rows.weight is None else np.asarray(rows.weight)
-    excess = w * (1 - np.asarray(rows.top.y, np.float64) - (1 - goal))
-    order = np.argsort(-p, kind="stable")
-    cluster, found = rows.cluster[order], np.ones(score.size)
-    sums, seen, squares, total, units = np.zeros(int(rows.cluster.max()) + 1), set[int](), 0.0, 0.0, 0
-    ends = np.searchsorted(-p[order], -score, side="right")
-    begin = 0
-    for i, end in enumerate(ends):
-        for c, value in zip(cluster[begin:end].tolist(), excess[order[begin:end]].tolist(), strict=True):
-            squares += (sums[c] + value) ** 2 - sums[c] ** 2
-            sums[c] += value
-            total += value
-            units += c not in seen
-            seen.add(c)
-        begin = int(end)
-        spread = squares - total**2 / units if units else 0.0
-        if units >= _FEWEST_CLUSTERS and spread > 0:
-            found[i] = stdtr(units - 1, total / math.sqrt(spread * units / (units - 1)))
-    return found
 
 
 def _recall(score: Floats, n: Floats, events: Floats, goal: float, level: float) -> AcceptThreshold:

@@ -1,6 +1,7 @@
 """`decision_certificate`: how much no monotone recalibration can gain, at any threshold."""
 
 import math
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
@@ -42,7 +43,7 @@ class _Residuals(NamedTuple):
     """Effective number of rows."""
 
 
-@takes_rows
+@partial(takes_rows, kind="confidence")
 def decision_certificate(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | None = None,
@@ -145,7 +146,10 @@ def _residuals(evidence: Evidence) -> _Residuals:
 
     r, ones = y - p, np.ones(y.size)
     square = total(w**2 * r**2 * together)
-    return _Residuals(total(w * r), square, total(w * p), total(w), total(y), total(ones - y), 1 / float((w**2).sum()))
+    # Few events are counted as if all clusters were as large as the largest, and alike inside.
+    size = 1.0 if known.cluster is None else float(np.bincount(known.cluster).max())
+    units = 1 / float((w**2).sum()) / size
+    return _Residuals(total(w * r), square, total(w * p), total(w), total(y) / size, total(ones - y) / size, units)
 
 
 def _largest_run(values: Floats) -> float:
@@ -193,7 +197,9 @@ def _exact_ends(cells: _Residuals, sign: int, level: float) -> Any:
         k = counts[start + 1 :] - counts[start]
         few = k < _FEW
         found = np.full(k.size, -math.inf)
-        found[few] = limit[k[few].astype(np.int64)] - (means[start + 1 :] - means[start])[few]
+        found[few] = (
+            limit[np.minimum(np.ceil(k[few]), _FEW - 1).astype(np.int64)] - (means[start + 1 :] - means[start])[few]
+        )
         return found
 
     return ends

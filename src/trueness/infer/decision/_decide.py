@@ -1,6 +1,7 @@
 """`decide`: the threshold that costs imply, what decisions by it cost, and what miscalibration costs there."""
 
 import math
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -20,7 +21,7 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 _FOLDS, _DRAWS, _MANY = 5, 400, 20_000
 
 
-@takes_rows
+@partial(takes_rows, kind="confidence")
 def decide(
     y_true: ArrayLike,
     y_prob: ArrayLike | None = None,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple, Unpack
 
@@ -23,7 +24,7 @@ _FEW = 10
 _DRAWS = 4000
 
 
-@takes_rows
+@partial(takes_rows, kind="confidence")
 def net_benefit(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,

@@ -1,5 +1,6 @@
 """`risk_coverage`: errors among the most confident rows, against their share."""
 
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -11,10 +12,12 @@ from trueness.infer.limits._row_means import mean_row_limits
 from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
+_SURPRISE = 3.0
+"""The weight of a wrong row among the most confident eighth; half a row is added, since none may have come yet."""
 _DEFINITION = "Mean over all coverages of the share of errors among the most confident rows."
 
 
-@takes_rows
+@partial(takes_rows, kind="confidence")
 def risk_coverage(
     y_true: ArrayLike,
     y_prob: ArrayLike | None = None,
@@ -94,9 +97,9 @@ def curve_of(loss: Floats, confidence: Floats, level: float, cluster: Ints | Non
     value = float((weight[rows] * loss).mean())
     influence = np.empty(loss.size)
     influence[order] = loss * weight[rows] - value - groups.below()[rows] + loss.mean()
-    limits = mean_row_limits(value + influence, 1.0, level, None, cluster)
+    limits, wide = (mean_row_limits(value + influence, one, level, None, cluster) for one in (1.0, _SURPRISE))
     ideal = float((_weights(loss.size) * np.sort(loss)).mean())
-    low, high = min(limits.low, value), min(max(limits.high, value), 1.0)
+    low, high = min(limits.low, value), min(max(wide.high, value), 1.0)
     area = Estimate(
         *("AURC", value, low, high, level, limits.method, evidence.n, _DEFINITION, limits.standard_error),
         note=evidence.note,

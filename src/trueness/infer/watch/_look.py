@@ -90,7 +90,7 @@ def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, 
     assert position is not None
     kept = np.zeros(position.size + evidence.dropped, dtype=bool)
     kept[position] = True
-    columns = read_by(by, y_true, kept)
+    columns = read_by(by, y_true, kept, codes=True)
     codes = None
     if cluster is not None:
         codes = cluster_codes(cluster_column(y_true, cluster, kept.size), position, least=1)
@@ -106,8 +106,8 @@ def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, 
     counts, looks, names = [_totals(y, sample.p, w, zero, 1)], [NOTHING], list[str]()
     for column in columns:
         if column.note:
-            remedy = "Cut the numbers yourself, at the same places at every look."
-            raise InputError("by", "must hold categories", f"{column.name!r} has many numbers", remedy=remedy)
+            remedy = "Cut them yourself, at the same places at every look."
+            raise InputError("by", "must hold names or whole numbers", f"{column.name!r} has fractions", remedy=remedy)
         counts.append(_totals(y, sample.p, w, column.code, len(column.values)))
         look = _look(y, p, w, codes, column.code)
         looks.append(look._replace(code=look.code + len(names)))
@@ -156,7 +156,7 @@ def _read_sums(sums: Any, divisor: int) -> _Sums:
     return _Sums(np.stack([score, weight / divisor, events / divisor]), totals, isinstance(sums, Binned))
 
 
-def by_time(groups: Any, time: str, before: Any) -> list[tuple[Any, Any]]:
+def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
     """The groups of each position, in order."""
     names = getattr(groups, "names", None)
     if not isinstance(groups, Mapping) or names is None:
@@ -166,14 +166,14 @@ def by_time(groups: Any, time: str, before: Any) -> list[tuple[Any, Any]]:
     if time not in names:
         raise InputError("time", f"must be one of the keys {list(names)}", f"got {time!r}")
     k = names.index(time)
-    end = None if before is None else plain_position(before)
+    end, start = (None if one is None else plain_position(one) for one in (before, after))
     looks: dict[Position, dict[Any, Any]] = {}
     for key, sums in groups.items():
         parts = key if isinstance(key, tuple) else (key,)
         if parts[k] is None:
             raise InputError("time", "must not be missing", f"{sums.n:,} rows have no {time!r}")
         place = plain_position(parts[k])
-        if end is not None and place >= end:  # type: ignore[operator]  # keys of one column
+        if (end is not None and place >= end) or (start is not None and place <= start):  # type: ignore[operator]  # of one column
             continue
         rest = parts[:k] + parts[k + 1 :]
         looks.setdefault(place, {})[rest] = sums
@@ -205,12 +205,10 @@ def checked_position(given: Any, last: Position | None) -> Position:
 
 
 def plain_position(given: Any) -> Position:
-    if isinstance(given, date):
-        return given.isoformat()
-    if isinstance(given, np.datetime64):
-        return str(given)
+    if isinstance(given, date | np.datetime64) and given == given:  # not a time that is missing
+        return str(given) if isinstance(given, np.datetime64) else given.isoformat()
     if isinstance(given, np.generic):
         given = given.item()
-    if isinstance(given, str) or (is_real(given) and not isinstance(given, bool) and math.isfinite(given)):
+    if (isinstance(given, str) and given) or (is_real(given) and not isinstance(given, bool) and math.isfinite(given)):
         return given
     raise InputError("position", "must be a number, text or a date", f"got {given!r}")

@@ -136,6 +136,8 @@ class Streams:
         self.mass[at] = np.logaddexp(self.mass[at], begin) + ratios
         self.onset[at] = np.where(begin > self.best[at], look, self.onset[at])
         self.best[at] = np.maximum(self.best[at], begin) + ratios
+        new = at[(refuted > 0) & (self.refuted[at] == refuted)]
+        self.best[new], self.onset[new] = -_NOTHING_YET, look  # the first labels that refute a score are the onset
         self.__dict__.pop("log_evidence", None)
 
     @cached_property
@@ -195,7 +197,10 @@ class ShiftSequence:
     @property
     def limits(self) -> tuple[float, float, float]:
         """The likeliest shift and the ends of the sequence; infinite where the candidates end, nan if none is left."""
-        value = float(np.argmax(self.likelihood) - _END) * _STEP
+        best = int(np.argmax(self.likelihood)) - _END
+        value = math.nan if not self.looks else math.copysign(math.inf, best) if abs(best) == _END else best * _STEP
+        if not self.alive.size and abs(best) == _END:  # beyond all candidates
+            return value, *((best * _STEP, math.inf) if best > 0 else (-math.inf, best * _STEP))
         if not self.alive.size:
             return value, math.nan, math.nan
         low, high = int(self.alive[0]), int(self.alive[-1])

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -135,7 +136,7 @@ class Watch:
 
     # ---- looks
 
-    @takes_rows
+    @partial(takes_rows, kind="confidence")
     def update(
         self,
         y_true: ArrayLike | Tally | Binned | Sketch | Accumulator | Mapping[Any, Any],
@@ -147,6 +148,7 @@ class Watch:
         position: Any = None,
         time: str | None = None,
         before: Any = None,
+        after: Any = None,
         **rows: Unpack[RowOptions],
     ) -> None:
         """Enter one look: rows, their sums, or the sums of each segment.
@@ -168,6 +170,8 @@ class Watch:
             For sums from :func:`scan_groups`: the key that is the position. Its values are entered one after the other.
         before : int, float, str or date, optional
             With `time`: leave out this position and later ones, such as a day that is not over.
+        after : int, float, str or date, optional
+            With `time`: leave out positions up to this one, such as ``watch.position``, which were counted already.
         **rows
             As for :func:`ece`.
 
@@ -179,9 +183,9 @@ class Watch:
         if time is not None:
             if position is not None:
                 raise InputError("position", "must not be given beside `time`", f"got {position!r}")
-            looks: list[tuple[Any, Any]] = by_time(y_true, time, before)
-        elif before is not None:
-            raise InputError("before", "needs `time`", f"got {before!r}")
+            looks: list[tuple[Any, Any]] = by_time(y_true, time, before, after)
+        elif before is not None or after is not None:
+            raise InputError("after" if before is None else "before", "needs `time`", f"got {before or after!r}")
         else:
             looks = [(position, y_true)]
         checked, last = [], self.position
@@ -322,7 +326,8 @@ class Watch:
         if since is None:
             return ""
         if self._streams.refuted[stream]:
-            return f"{self._streams.refuted[stream]:,} labels contradict scores of 0 or 1"
+            wrong = int(self._streams.refuted[stream])
+            return f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1"
         shift, slope = self.alternatives[self._streams.leading(stream)[1]]
         if slope != 1:
             return "overconfident" if slope < 1 else "underconfident"
@@ -371,7 +376,7 @@ class Watch:
         weight = f" at weight {self._weights[i - 1]:.2g}" if i else ""
         evidence = f"evidence {found}{weight}, alarm at {line:.3g}"
         state = "Alarm" if self.alarm else "No alarm"
-        since = f", since {self.since}: {self.direction}" if self.direction else ""
+        since = f", since {self.since}: {self.direction}" if self.direction and self.alarm else ""
         return f"{state}: {what}{since} ({evidence})."
 
     # ---- state
