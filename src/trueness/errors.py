@@ -68,10 +68,9 @@ def did_you_mean(typed: Any, words: Iterable[str], other: Mapping[str, str] = Ma
     """
     from difflib import get_close_matches  # only when something is wrong
 
-    names = {str(word).lower(): word for word in words}
-    word = str(typed).lower()
-    near = [other[word]] if word in other else [names[key] for key in get_close_matches(word, names, n=1)]
-    return f"Did you mean {near[0]!r}?" if near else ""
+    names = {**{str(word).lower(): word for word in words}, **other}
+    near = get_close_matches(str(typed).lower(), names, n=1)
+    return f"Did you mean {names[near[0]]!r}?" if near else ""
 
 
 class Place(NamedTuple):

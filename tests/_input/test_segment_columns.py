@@ -73,6 +73,12 @@ def test_rows_that_were_dropped_have_no_segment():
     assert column.values == ("a", "c")
 
 
+def test_a_column_that_is_the_labels_gets_a_note():
+    y = np.array([0, 1, 1])
+    same, other = read_by({"y": y, "z": 1 - y}, y, np.ones(3, dtype=bool))
+    assert (same.note[:22], other.note) == ("'y' equals the labels:", "")
+
+
 def test_messages():
     with pytest.raises(InputError, match="`by` must hold at least one column; the dict is empty"):
         columns({}, 3)

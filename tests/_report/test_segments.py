@@ -68,6 +68,7 @@ def test_the_page_shows_forty_segments_and_says_how_many_it_leaves_out():
     assert len(entry(report)["segments"]["rows"]) == 100
     assert report.page().count("<td>by</td>") <= 40 < 100
     assert "60 segments that cost less and are not flagged are left out here" in report.page()
+    assert "its brackets hold at 95 % for one segment alone" in report.page()
     assert "segment" not in answers(report)["where"]["numbers"]  # none is flagged
 
 

@@ -72,7 +72,7 @@ def test_any_measure_is_compared_and_the_last_line_names_the_winner_or_none(call
     said = {name: " ".join(call(*given, name).stdout.split()) for name in ("squared-ece", "auc", "slope")}
     assert said["squared-ece"].endswith("'recalibrated' has the lower squared ECE (p < 0.0001).")
     assert "No winner: " in said["auc"]
-    assert said["slope"].endswith("No winner: 1 of 1 pair differ in slope, of which neither less nor more is better.")
+    assert said["slope"].endswith("No winner: the models differ in slope, of which neither less nor more is better.")
 
 
 def test_what_does_not_go_together_is_refused(fails):

@@ -93,6 +93,8 @@ def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):
     assert "`--by`: x.csv has no column 'regions'. Did you mean 'region'?" in fails(
         "measure", "x.csv", "--prob", "p", "--by", "regions"
     )
+    assert "`--by` must not name the column of labels; got 'y'" in fails("measure", "x.csv", "--prob", "p", "--by", "y")
+    assert "`--over`: x.csv has no column 'day'" in fails("report", "x.csv", "--prob", "p", "--over", "day")
     assert "`--cluster`: x.csv has no column 'whom'. Did you mean 'who'?" in fails(
         "test", "x.csv", "--prob", "p", "--cluster", "whom"
     )
@@ -143,8 +145,8 @@ def test_leading_zeros_are_part_of_a_name(call, tmp_path, missing):
 
 def test_numbers_kept_as_text_are_in_the_order_of_numbers(call, tmp_path):
     name = with_ids(tmp_path / "x.csv", [("10.5", "9", "-1")[i % 3] for i in range(60)])
-    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--by", "y", "--format", "csv"))
-    assert [line["group"] for line in found] == ["-1", "9", "10.5", "0", "1"]
+    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
+    assert [line["group"] for line in found] == ["-1", "9", "10.5"]
 
 
 @pytest.mark.parametrize(

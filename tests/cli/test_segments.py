@@ -33,6 +33,7 @@ def test_numbers_are_the_librarys_in_every_form(call, file, grouped):
     assert f"{100 * expected.gap[i]:+.1f}  {low} to {high}" in first
     assert second.split()[0] == expected.value[1]
     assert expected.sentence in " ".join(notes)
+    assert "Sorted by cost" in " ".join(" ".join(notes).split())
     (found,) = json.loads(call(*file, "--format", "json").stdout)["models"]
     rows = list(csv.DictReader(io.StringIO(call(*file, "--format", "csv").stdout)))
     for key in ("gap", "gap_low", "gap_high", "adjusted_pvalue", "overall_pvalue"):
@@ -53,6 +54,16 @@ def test_options_reach_the_library_and_several_models_and_columns_are_named(call
     shown = call(*file, *more).stdout.splitlines()
     assert shown[0].split()[:3] == ["by", "segment", "observed"]  # the rows do not fit
     assert max(map(len, shown)) <= 80
+
+
+def test_flags_have_a_column_and_tiny_segments_a_note(call, tmp_path):
+    rows = {"y": np.tile([0, 0, 1], 60), "p": np.full(180, 0.9), "who": np.repeat([f"w{i}" for i in range(60)], 3)}
+    write_columns(tmp_path / "x.csv", {**rows, "half": np.repeat(["a", "b"], 90)})
+    shown = call("segments", "x.csv", "--prob", "p", "--by", "half").stdout.splitlines()
+    assert shown[0].endswith("flagged")
+    assert shown[1].endswith("over-predicted")
+    shown = " ".join(call("segments", "x.csv", "--prob", "p", "--by", "who").stdout.split())
+    assert "60 of 60 segments have fewer than 5 rows" in shown
 
 
 def test_segments_need_a_column(call):

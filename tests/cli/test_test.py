@@ -123,6 +123,14 @@ def test_several_classes_are_tested_together(call, tmp_path):
         assert float(found["pvalue"]) == expected.pvalue
 
 
+def test_impossible_labels_have_no_statistic_and_the_way_out_is_an_option(call, tmp_path):
+    write_columns(tmp_path / "x.csv", {"y": np.array([1, 0, 1]), "p": np.array([0.0, 0.0, 0.5])})
+    shown = " ".join(call("test", "x.csv", "--prob", "p").stdout.split())
+    assert "statistic" not in shown
+    assert "pass `--rounded-to 0.01`" in shown
+    assert "strongest" not in call("test", "x.csv", "--prob", "p", "--method", "ks").stdout
+
+
 def test_labels_that_agree_too_well_get_a_note(call, tmp_path):
     """Of a hundred rows with score p, exactly 100 p are events, for every p."""
     scores = np.arange(5, 100, 5) / 100

@@ -217,6 +217,7 @@ def test_without_pandas_a_frame_is_of_polars_and_without_both_it_says_so(monkeyp
     frame = record.to_frame()
     assert type(frame).__module__.startswith("polars")
     assert frame.shape == (1, 6)
+    assert tn.panel(Y, P).to_frame()["ideal"].dtype.is_float()  # of 0, 1 and nan
     with pytest.raises(
         tn.MissingLibraryError, match=r"`Decomposition.to_frame\('pandas'\)` needs pandas: `pip install"
     ):

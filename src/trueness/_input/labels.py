@@ -79,7 +79,9 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     if values.size == 0:  # of which no type is known
         return np.zeros(0, dtype=np.uint8)
     if kind in _KINDS and not isinstance(pos_label, _KINDS[kind]):
-        raise InputError("pos_label", f"must be a value of `{NAME}`, which holds {kind}", f"got {pos_label!r}")
+        demand = f"must be a value of `{NAME}`, which holds {kind}"
+        remedy = did_you_mean(pos_label, _distinct_labels(values))
+        raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
     found = _distinct_labels(values)
     others = [v for v in found if v != pos_label]
     if len(others) > 1:

@@ -83,7 +83,10 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, codes: bool) -
         )
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
-    return _cut(name, given.values[kept], gone[kept], codes)
+    found = _cut(name, given.values[kept], gone[kept], codes)
+    if np.array_equal(given.values, column(y_true, "y_true").values):
+        return found._replace(note=f"{name!r} equals the labels: its segments say nothing about the scores.")
+    return found
 
 
 def _continuous(numbers: NDArray[Any]) -> bool:

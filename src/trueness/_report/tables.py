@@ -162,7 +162,8 @@ def _bins(model: Model) -> Table:
 _MOST_SEGMENTS = 40
 _SEGMENT_TERMS = (
     "P against all rows: whether the segment has an error of its own. "
-    "Shrunk gap: small segments are pulled towards the gap of all rows. Cost: share of the rows × shrunk gap², in "
+    "Shrunk gap: small segments are pulled towards the gap of all rows; its brackets hold at {level} for one segment "
+    "alone, those of obs./exp. for all together. Cost: share of the rows × shrunk gap², in "
     "percent of the Brier score: what a correct mean in this segment would save."
 )
 
@@ -214,7 +215,8 @@ def _segments(segments: Segments, brier: float) -> Table:
             one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], partial(signed, decimals=3)
         )
         rows.append({**one, **cells, "share": one["cost"] / brier if brier > 0 else math.nan})
-    notes, others = [f"Tested: {segments.test} {_SEGMENT_TERMS}"], len(segments.rows) - len(shown)
+    terms = _SEGMENT_TERMS.format(level=level_percent(round(1 - segments.alpha, 12)))
+    notes, others = [f"Tested: {segments.test} {terms}"], len(segments.rows) - len(shown)
     if others:
         left_out = f"{count(others, 'segment')} that cost less and are not flagged are left out here"
         notes.append(f"{left_out}; the JSON has all.")

@@ -127,7 +127,7 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
     if not cells.whole:
         demand = "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the row twice"
-        raise InputError("sample_weight", demand)
+        raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")
     first = bin_starts(cells, rule)
     count, hits = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
     return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, bins_in_words(rule, first.size))

@@ -97,7 +97,7 @@ def as_rule(bins: BinsLike) -> BinRule:
     if type(bins) is int or isinstance(bins, np.integer):
         return EqualWidth(int(bins))
     if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):
-        remedy = did_you_mean(bins, (), _OTHER_BINS).replace("'", "`") if isinstance(bins, str) else ""
+        remedy = did_you_mean(str(bins).partition(":")[0], (), _OTHER_BINS).replace("'", "`")
         demand = "must be a whole number ≥ 1, a sequence of edges or a bin rule"
         raise InputError("bins", demand, f"got {bins!r}", remedy=remedy)
     return Edges(bins)

@@ -30,6 +30,7 @@ class Request:
     matrices: tuple[str, ...] = ()
     weight: str | None = None
     by: tuple[str, ...] = ()
+    over: str | None = None
     cluster: str | None = None
     grades: str | None = None
     pos_label: str | None = None
@@ -135,10 +136,13 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         label = _guess(names, LABELS, "labels", "--label", source)
         guesses.append(f"labels from column {label!r}")
     by = tuple(dict.fromkeys(request.by))
-    others = (("--weight", weight), *(("--by", name) for name in by), ("--cluster", request.cluster))
+    groups = (("--over" if name == request.over else "--by", name) for name in by)
+    others = (("--weight", weight), *groups, ("--cluster", request.cluster))
     for option, wanted in (("--label", label), *others, ("--grades", request.grades)):
         if wanted is not None:
             _check_column(names, wanted, option, source)
+    if label in by:
+        raise InputError("--by", "must not name the column of labels", f"got {label!r}")
     taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
     models, guessed = choose_scores(names, source, request, taken)
     return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades)

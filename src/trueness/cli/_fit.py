@@ -137,7 +137,7 @@ def _class(text: str) -> Any:
     for name, cls in named.items():
         if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
             return cls
-    remedy = did_you_mean(wanted, [*named, *(name.partition("-")[0] for name in named)])
+    remedy = did_you_mean(wanted, named, {name.partition("-")[0]: name for name in named})
     raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}", remedy=remedy)
 
 

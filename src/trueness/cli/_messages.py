@@ -15,7 +15,7 @@ from trueness.errors import InputError, Place, TruenessError, TruenessWarning, W
 
 _OPTIONS = {
     *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "percent", "bins", "level"),
-    *("cost_fp", "cost_fn"),
+    *("cost_fp", "cost_fn", "rounded_to"),
     *("kind", "method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
 }
 _REMEDIES = {

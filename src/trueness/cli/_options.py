@@ -12,7 +12,7 @@ from trueness.errors import InputError, did_you_mean
 Decorator: TypeAlias = Callable[[Any], Any]
 
 KINDS = ("classwise", "confidence", "top-label")
-_OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "uniform": "10"}
+_OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "mass": "mass:10", "uniform": "10", "width": "10"}
 """What other libraries call bins, and how they are typed here."""
 _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 

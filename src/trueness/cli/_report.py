@@ -72,7 +72,8 @@ def command(**options: Any) -> None:
         **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")},
         "bins": opt.bin_rule(options["bins"]),
     }
-    request, over = Request.pop_from(options), options["over"]
+    request = Request.pop_from(options)
+    over = request.over
     if options["every"] is not None and over is None:
         raise click.UsageError("--every needs --over.")
     if over is not None and options["each"]:

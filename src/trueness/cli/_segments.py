@@ -61,18 +61,20 @@ def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:
         Column("value", first.column[0] if one_column else "segment", "name"),
         Column("n", "rows", "count", optional=True),
         Column("events", "observed", "number"),
-        Column("expected", "expected", "number"),
+        Column("expected", "expected", "number", optional=True),
         Column("gap", "gap", "number"),
         Column("limits", f"{level_percent(first.level)} limits", "number", "table"),
         Column("adjusted_pvalue", "adjusted p", "p"),
-        Column("finding", "finding", optional=True),
+        Column("finding", "flagged"),
     ]
     named = {column.key for column in columns}
     columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
     lines = [{"model": name, **_cells(row)} for name, one in models.items() for row in one.rows()]
     found = [f"{name}: {one.sentence}" if several else one.sentence for name, one in models.items()]
     gap = (
-        "Gap: observed minus expected rate of events, in percentage points; its limits hold for all segments together."
+        "Gap: observed minus expected rate of events, in percentage points; its limits hold for all segments together. "
+        "Flagged: the gap or the slope is wrong (adjusted p). Sorted by cost, the share of the rows times the squared "
+        "gap (that of a small segment shrunk): what a correct mean would save of the Brier score."
     )
     entries = [{"model": name, **one.to_dict()} for name, one in models.items()]
     return Output(

@@ -11,6 +11,7 @@ from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns, model_column
 from trueness.cli._dataset import Arguments, Rows, read_rows
+from trueness.cli._messages import wording
 from trueness.cli._writing import Output, Target
 
 _METHODS = (
@@ -135,7 +136,7 @@ def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[
     for group, model, found in rows.each("Testing", ask):
         for result in found:
             # The omnibus test has several statistics, and no single one to show.
-            one_number = {"statistic": None} if result.alone else {}
+            one_number = {"statistic": None} if result.method == "omnibus" else {}
             yield {**group.entry(), "model": model.name, **result.to_dict(), **one_number}
 
 
@@ -153,7 +154,7 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
 
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
-    named = any(entry["strongest"] for entry in results) or not all(entry["within"] for entry in results)
+    named = any(entry["strongest"] for entry in results)
     groups = group_columns(rows.choice.by)
     columns = [
         *groups,
@@ -171,7 +172,7 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         more = "" if {first}.issuperset(others) else " (The first test; JSON has the choices for the others.)"
         margin = next(entry["within"] for entry in results if entry["method"] == method)
         evidence = "" if margin is None else f"a small p-value is evidence for calibration within {margin:g}. "
-        notes.append(f"{method}: {evidence}{first}{more}")
+        notes.append(f"{method}: {evidence}{wording().spell(first)}{more}")
     for entry in results:
         if (entry["too_good"] or 1) <= _TOO_GOOD and entry["within"] is None:
             where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)

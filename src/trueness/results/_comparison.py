@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import floor, log10
+from math import floor, isclose, log10
 from typing import Any
 
-from trueness._text.numbers import count, level_percent, p_value
+from trueness._text.numbers import level_percent, p_value
 from trueness._text.strings import align, visible
 from trueness.errors import InputError
 from trueness.results._record import Record
@@ -51,7 +51,7 @@ class Difference(Record):
     def __str__(self) -> str:
         digits = _digits([self])
         return (
-            f"{visible(self.first)} − {visible(self.second)}: {self.difference:+.{digits}f}, "
+            f"{visible(self.first)} − {visible(self.second)}: {self.difference:+z.{digits}f}, "
             f"interval {_span(self.low, self.high, digits)}, {p_value(self.pvalue)}"
         )
 
@@ -149,12 +149,16 @@ class Comparison(Record):
         several, more = len(self.pairs) > 1, self.better == "more"
         if not self.better:
             differ = sum(pair.adjusted_pvalue <= round(1 - self.level, 12) for pair in self.pairs)
-            pairs = f"{differ} of {count(len(self.pairs), 'pair')}"
+            if not several and not differ:
+                return f"No winner: the difference in {name} may be chance ({p_value(pvalue)})."
+            pairs = f"{differ} of {len(self.pairs)} pairs" if several else "the models"
             return f"No winner: {pairs} differ in {name}, of which neither less nor more is better."
         degree = ("highest" if more else "lowest") if several else "higher" if more else "lower"
         p = ("adjusted " if several else "") + p_value(pvalue)
         if self.winner is not None:
             return f"{best!r} has the {degree} {name} ({p})."
+        if isclose(self.estimates[best], self.estimates[rival], rel_tol=1e-12, abs_tol=1e-12):
+            return f"No winner: {best!r} and {rival!r} have the same {name}."
         return f"No winner: {best!r} has the {degree} {name}, but it may be chance (against {rival!r}: {p})."
 
     def __str__(self) -> str:
@@ -162,7 +166,7 @@ class Comparison(Record):
         how += [] if self.clusters is None else [f"{self.clusters:,} clusters"]
         how += [self.bins] if self.bins else []
         digits = _digits(self.pairs)
-        models = [["model", "estimate"], *([name, f"{value:.{digits}f}"] for name, value in self.estimates.items())]
+        models = [["model", "estimate"], *([name, f"{value:z.{digits}f}"] for name, value in self.estimates.items())]
         lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", align(models, [False, True])]
         pairs = self._table(digits)
         table = align(pairs, [i > 0 for i in range(len(pairs[0]))])
@@ -178,7 +182,7 @@ class Comparison(Record):
         for pair in self.pairs:
             line = [
                 f"{pair.first} − {pair.second}",
-                f"{pair.difference:+.{digits}f}",
+                f"{pair.difference:+z.{digits}f}",
                 _span(pair.low, pair.high, digits),
             ]
             line.append(p_value(pair.pvalue, named=False))
@@ -198,4 +202,4 @@ def _digits(pairs: Iterable[Difference]) -> int:
 
 
 def _span(low: float, high: float, digits: int) -> str:
-    return f"{low:+.{digits}f} to {high:+.{digits}f}"
+    return f"{low:+z.{digits}f} to {high:+z.{digits}f}"

@@ -69,7 +69,8 @@ class Record:
                 importlib.import_module(name)
             except ImportError:
                 continue
-            return nw.from_dict(self.columns(), backend=name).to_native()
+            columns = {key: _one_type(values) for key, values in self.columns().items()}
+            return nw.from_dict(columns, backend=name).to_native()
         call, names = type(self).__name__, " or ".join(_FRAMES[:2] if library is None else (library,))
         text = f"`{call}.to_frame({'' if library is None else repr(library)})` needs {names}"
         raise MissingLibraryError(f"{text}: `pip install {library or _FRAMES[0]}`.")
@@ -94,6 +95,13 @@ class Record:
         notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
         notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
         return html_table(self._caption(), [name.replace("_", " ") for name in columns], lines, filter(None, notes))
+
+
+def _one_type(values: list[Any]) -> list[Any]:
+    """A column for frames whose columns have one type: whole numbers beside others as floats, else text."""
+    kinds = {type(one) for one in values if one is not None}
+    common = float if kinds <= {int, float} else str
+    return values if len(kinds) <= 1 else [None if one is None else common(one) for one in values]
 
 
 def _counts(name: str, values: Any) -> Any:

@@ -57,7 +57,7 @@ class Segments(Record):
     shrunk_gap: Floats
     """The gap, shrunk towards that of all rows."""
     shrunk_low: Floats
-    """Lower limit of the shrunk gap."""
+    """Lower limit of the shrunk gap, for this segment alone."""
     shrunk_high: Floats
     """Upper limit."""
     cost: Floats

@@ -353,8 +353,14 @@ def test_the_sentence_names_the_winner_or_says_that_there_is_none():
     assert close.sentence == "No winner: 'b' has the lower brier, but it may be chance (against 'a': p = 0.06)."
     assert found(two, pair("a", "b", 0.1, 0.01), better="more").winner == "a"
     assert found(two, pair("a", "b", 0.1, 0.01), better="").sentence == (
-        "No winner: 1 of 1 pair differ in brier, of which neither less nor more is better."
+        "No winner: the models differ in brier, of which neither less nor more is better."
     )
+    assert found(two, pair("a", "b", 0.1, 0.3), better="").sentence == (
+        "No winner: the difference in brier may be chance (p = 0.30)."
+    )
+    tied = found({"a": 0.2, "b": 0.2}, pair("a", "b", -1e-17, 1.0))
+    assert tied.sentence == "No winner: 'a' and 'b' have the same brier."
+    assert "-0.0000 " not in str(tied)
     three = {"a": 0.2, "b": 0.1, "c": 0.15}
     pairs = pair("a", "b", 0.1, 0.01), pair("a", "c", 0.05, 0.3), pair("b", "c", -0.05, 0.04)
     assert found(three, *pairs).sentence == "'b' has the lowest brier (adjusted p = 0.04)."
@@ -510,7 +516,7 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B[:-1]}, {}, "Model 'b': `y_true` and `y_prob` must have one entry per row"),
         ({"a": A, "b": np.where(A > 0.9, np.nan, A)}, {}, "Model 'b': `y_prob` must not have missing values"),
         ({"a": A, "b": np.column_stack([1 - B, B])}, {}, "'a' is a vector and 'b' is a matrix of 2 columns"),
-        ({"a": A, "b": B}, {"measure": "eceX"}, "`measure` must be a function of a Tally, .*; got 'eceX'. .* 'ece'"),
+        ({"a": A, "b": B}, {"measure": "eceX"}, "`measure` must be one of prevalence, .*; got 'eceX'. .* 'ece'"),
         ({"a": A, "b": B}, {"measure": 3}, "`measure` must be a function of a Tally, or one of prevalence, .*; got 3"),
         (
             {"a": A, "b": B},

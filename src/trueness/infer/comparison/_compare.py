@@ -281,7 +281,8 @@ def _asked(measure: Any, bins: BinsLike | None) -> Measure:
     else:
         key = ALIASES.get(measure, measure) if isinstance(measure, str) else ""
         if key not in MEASURES:
-            demand = f"must be a function of a Tally, or one of {', '.join(MEASURES)}"
+            own = "" if isinstance(measure, str) else "a function of a Tally, or "
+            demand = f"must be {own}one of {', '.join(MEASURES)}"
             raise InputError("measure", demand, f"got {measure!r}", remedy=did_you_mean(measure, tuple(MEASURES)))
         found = MEASURES[key]
     if bins is None or found.key in _IN_CELLS:

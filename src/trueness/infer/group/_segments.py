@@ -25,12 +25,12 @@ from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
 from trueness.infer.group._segment_tests import LEAST_VARIANCE, SegmentTests, joint_tests
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _LEAST_DRAWS = 999
 _ROUNDED = " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of `rounded_to`."
-_NAMED = 6
+_NAMED, _SMALL = 6, 5
 
 
 @partial(takes_rows, kind="confidence")
@@ -72,7 +72,7 @@ def segments(
     resamples : int, optional
         Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
     seed : int or numpy.random.Generator, optional
-        For redrawn labels and random signs.
+        For redrawn labels and random signs, from which p-values are estimated; the command's default is 0.
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores of exactly 0 and 1
         that labels contradict are moved by up to half of it for the test.
@@ -238,7 +238,9 @@ def describe_segments(
         level=level,
         draws=draws,
         assumptions=_assumptions(rows, draws, tests.pooled) + (_ROUNDED if moved is not rows else ""),
-        notes=tuple(filter(None, [*(one.note for one in rows.columns), _few_clusters(names, clusters)])),
+        notes=tuple(
+            filter(None, [*(one.note for one in rows.columns), _small(columns["n"]), _few_clusters(names, clusters)])
+        ),
     )
 
 
@@ -329,6 +331,13 @@ def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
         f"{text}, and {draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} clusters; the larger "
         "p-value counts. Clusters are independent, rows of one cluster need not be; the level needs many clusters."
     )
+
+
+def _small(n: Ints) -> str:
+    """Whether most segments are too small to say anything about."""
+    small = int((n < _SMALL).sum())
+    most = f"{small:,} of {n.size:,} segments have fewer than {_SMALL} rows, too few to be judged alone."
+    return most if 2 * small > n.size else ""
 
 
 def _few_clusters(names: list[tuple[str, str]], clusters: Floats | None) -> str:
