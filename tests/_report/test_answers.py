@@ -84,8 +84,8 @@ def test_an_error_that_is_left_has_its_limits():
     fixes, action = entry(found)["remedies"], answers(found)["action"]
     best = next(one for one in fixes["after"] if one["name"] == fixes["best"])
     error, left = (100 * one["ece_interval"]["estimate"] for one in (fixes["before"], best))
-    limits = f"{left:.1f} (95 % confidence: above 0 to {100 * best['ece_interval']['hull'][1]:.1f})"
-    assert best["name"] == "isotonic regression"  # clearly better than the automatic map, row by row
+    limits = "{:.1f} (95 % confidence: {:.1f} to {:.1f})".format(left, *(100 * np.array(best["ece_interval"]["hull"])))
+    assert best["name"] == "automatic calibration"  # isotonic regression is better, but has an infinite log loss
     assert f"the typical error goes from {error:.1f} percentage points to {limits}." in action["detail"]
 
 
@@ -321,8 +321,32 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     y = (rng.random(4_000) < np.where(region == 3, 1.5 * p, p).clip(0, 1)).astype(int)
     found = tn.report(y, p, by={"region": region}, intervals=False)
     assert not entry(found)["verdict"]["rejected"]
-    assert answers(found)["action"]["phrase"] == "Recalibrate region = 3 separately"
+    action = answers(found)["action"]
+    assert action["phrase"] == "Recalibrate region = 3 separately"
+    assert action["command"].startswith("# y_prob, y_true: the rows of this segment alone\ncalibrator = tn.Auto")
+    fix = " ".join(found.to_markdown().partition("## What would fix it")[2].split())
+    assert "Recalibrate region = 3 separately." in fix
+    assert "Leave the scores alone" not in fix
     assert re.search(r"percentage points \(0 to [\d.]+\)", answers(found)["how_far"]["phrase"])
+
+
+def test_labels_that_are_separated_by_timid_scores_may_be_those_of_the_training():
+    p = np.linspace(0.2, 0.8, 200)
+    asked = "Was the model trained on these rows?"
+    assert asked in answers(tn.report((p > 0.5).astype(int), p, intervals=False))["action"]["detail"]
+
+
+@pytest.mark.slow
+def test_classes_that_are_off_have_one_advice_although_the_top_label_is_within_chance():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.ones(4), 3_000)
+    y = (p.cumsum(axis=1) < rng.random((3_000, 1))).sum(axis=1)
+    q = p * [1, 1, 1.8, 1]
+    found = tn.report(y, q / q.sum(axis=1, keepdims=True), intervals=False)
+    assert answers(found)["action"]["phrase"] == "Recalibrate with structured vector scaling"
+    text = " ".join(found.to_markdown().split())
+    assert "| Structured vector scaling | **recommended** |" in text
+    assert "Nothing was found" not in text
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """What would fix it: numbers of rows that the calibrator has not seen."""
 
+import re
+
 import numpy as np
 import pytest
 from _report.conftest import answers, entry
@@ -47,8 +49,11 @@ def test_the_parts_of_the_automatic_map_are_named_and_shown(remedies, off, demo)
     parts = {one["name"]: one["share"] for one in remedies["after"][0]["parts"]}
     assert parts == pytest.approx(dict(zip(fitted.candidates_, fitted.weights_, strict=True)))
     assert list(parts.values()) == sorted(parts.values(), reverse=True)
-    assert {name for name, share in parts.items() if share >= 0.2} <= {one["name"] for one in remedies["after"]}
-    assert f"It averages {next(iter(parts))} {100 * max(parts.values()):.0f} %" in " ".join(str(off).split())
+    assert {name for name, share in parts.items() if share >= 0.1} <= {one["name"] for one in remedies["after"]}
+    text = " ".join(str(off).split())
+    assert f"Fitted on all rows, it averages {next(iter(parts))} {100 * max(parts.values()):.0f} %" in text
+    named = text.partition("it averages ")[2].partition("; it is chosen anew in every fold.")[0]
+    assert sum(map(int, re.findall(r"(\d+) %", named))) == 100
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_scores_that_are_true_are_left_alone(calibrated):
     report = calibrated[2]
     assert entry(report)["remedies"]["best"] is None
     text = " ".join(str(report).split())
-    assert "No calibrator is expected to gain more than noise on new rows." in text
+    assert "No calibrator of all rows is expected to gain more than noise on new rows." in text
     assert "Leave the scores alone" in text
     assert "AutoCalibration" not in text
 
@@ -188,14 +193,31 @@ def drawn(n, slope, seed):
     return tn.simulate.binary(n, distortion=tn.simulate.Logit(slope=slope), seed=seed)
 
 
-def test_a_map_is_recommended_though_its_gain_may_be_chance():
-    d = drawn(400, 0.7, 3)
-    model = entry(tn.report(d.y_true, d.y_prob, intervals=False))
+def test_a_map_is_recommended_though_its_gain_may_be_chance_but_none_with_an_infinite_log_loss():
+    d = drawn(400, 0.7, 0)
+    found = tn.report(d.y_true, d.y_prob, intervals=False)
+    model = entry(found)
     best = next(one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"])
     assert model["remedies"]["deals"] == 2
+    lowest = min(model["remedies"]["after"], key=lambda one: one["brier"])
+    assert (lowest["name"], lowest["log_loss"]) == ("isotonic regression", None)
+    assert "Maps with a log loss of ∞ are passed over." in " ".join(str(found).split())
     assert best["gain_low"] < 0 < best["gain"]
     assert model["answers"]["action"]["phrase"] == f"Recalibrate with {best['name']}"
     assert f"better in about {10 * best['chance']:.0f} of 10 new samples" in model["answers"]["action"]["detail"]
+
+
+def test_the_log_loss_decides_where_miscalibrated_scores_show_no_gain_in_the_brier_score():
+    d = drawn(400, 0.7, 4)
+    found = tn.report(d.y_true, d.y_prob, intervals=False)
+    model, text = entry(found), " ".join(found.to_markdown().split())
+    best = next(one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"])
+    assert best["gain"] < 0 < model["remedies"]["before"]["log_loss"] - best["log_loss"]
+    assert max(one["chance"] for one in model["remedies"]["after"]) <= 0.5 < best["log_loss_chance"]
+    assert model["answers"]["cost"]["phrase"] == "Too small to be measured with these rows"
+    assert f"have the lower log loss in about {10 * best['log_loss_chance']:.0f} of 10 new samples" in text
+    assert f"{best['name'].capitalize()} would lower the log loss from" in text
+    assert f"| {best['name'].capitalize()} | **recommended** |" in text
 
 
 @pytest.mark.slow

@@ -1,16 +1,15 @@
 """The first screen in words: the verdict, and how far off, where, what it costs, what to do."""
 
-import ast
 import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
+from trueness._report.commands import fit_command, segment_command
 from trueness._report.records import Answer, Conclusion, Model, Provenance, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
-from trueness._text.numbers import level_percent, number, percent, percents, points, span
+from trueness._text.numbers import changed, level_percent, number, percent, percents, points, span
 from trueness._text.strings import quoted, shorten
 from trueness.infer.group._classes import worst_class
 from trueness.results import PriorShift, Verdict
@@ -26,14 +25,13 @@ _CLAUSES: dict[Code, tuple[str, str]] = {
     "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
-_MAP = "map.json"
 _POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
-_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _LONGEST = 30  # letters of a name
 _LEAST_FOLD = 1.25
+_STEEP, _SEPARATED = 2, 0.95  # slope, and share of the variance explained, of rows that the model seems to know
 _SEGMENT = ("score", "rate", "ratio", "ratio_low", "ratio_high", "adjusted_pvalue", "finding")
-_OFF = ("miscalibrated", "slightly-miscalibrated")
+OFF = ("miscalibrated", "slightly-miscalibrated")
 _ADVICE = {
     "too-good": ("Evaluate the scores on new rows", "These rows cannot show how good the scores are."),
     "too-few-rows": ("Collect more rows", "Until then, leave the scores as they are."),
@@ -241,22 +239,26 @@ def _cost(model: Model) -> Answer:
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
     share = percent(min(1.0, best.gain / before))
     clear, held_out = best.gain_low > 0, f"({low} to {high}, on held-out rows)"
-    if clear and code in _OFF:
+    if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
         return Answer(question, f"{share} of the Brier score", detail, numbers)
-    if clear or (best.gain > 0 and code in _OFF):
+    if clear or (best.gain > 0 and code in OFF):
         detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
         phrase = "Too few rows to tell" if code == "too-few-rows" else f"Perhaps {share} of the Brier score"
         return Answer(question, phrase, detail, numbers)
-    phrase = "Too few rows to tell" if code == "too-few-rows" else "Nothing measurable"
+    phrase = "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
+    phrase = "Too few rows to tell" if code == "too-few-rows" else phrase
     if float(gain.replace("−", "-")) == 0:
-        detail = f"No map that was tried lowers the Brier score of {number(before)} (on held-out rows)."
+        detail = f"No map that was tried lowers the Brier score of {number(before)} beyond chance (on held-out rows)."
     elif best.gain > 0:
         detail = f"The best map lowers the Brier score of {number(before)} by {gain}, which may be chance {held_out}."
     else:
         worse, low, high = _decimals(-best.gain, -best.gain_high, -best.gain_low)
         raised = f"the best one raises it by {worse} ({low} to {high}, on held-out rows)"
         detail = f"No map that was tried lowers the Brier score of {number(before)}: {raised}."
+        if best.name == fixes.best:
+            raised = f"{best.name} raises it by {worse} ({low} to {high}, on held-out rows), but lowers the "
+            detail = f"The Brier score of {number(before)} shows no gain: {raised}{proper_score(fixes.before, best)}."
     return Answer(question, phrase, detail, numbers)
 
 
@@ -305,7 +307,7 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         more = max(0, power.rows_needed - model.summary.n)
         until = "leave the scores as they are"
         if model.remedies is not None and best is not None and best.name == model.remedies.best:
-            until = f"{best.name} would probably help: it is better in {in_ten(best.chance)} new samples of this size"
+            until = f"{best.name} would probably help: it would {better_in(best)}"
         detail = f"{_round(more)} more, to notice an error that matters. Until then, {until}."
         return Answer(question, f"Collect about {_round(power.rows_needed)} rows", detail, {"rows": power.rows_needed})
     if code in _ADVICE:
@@ -314,8 +316,9 @@ def _action(model: Model, provenance: Provenance) -> Answer:
     segment = _worst_segment(model)
     clear = model.verdict.rejected and model.remedies is not None and model.remedies.best is not None
     if segment is not None and not _as_all_rows(model) and not clear:
-        detail = "One map for all rows cannot fix a single segment: fit a map on its rows alone."
-        return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {})
+        detail = "One map for all rows cannot fix a single segment: select its rows and fit a map on them alone."
+        command = segment_command(provenance, model.name)
+        return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {}, command)
     shift = model.summary.prior_shift
     if model.remedies is None and shift is not None and shift.detected:
         advice, weight, one_line = _correction(shift)
@@ -336,11 +339,16 @@ def _action(model: Model, provenance: Provenance) -> Answer:
     if not clear and not corrected:
         detail = "No map is expected to gain more than noise on new rows."
         return Answer(question, "Leave the scores as they are", detail, {})
-    sure = f"The map would be better in {in_ten(best.chance)} new samples of this size."
+    sure = f"The map would {better_in(best)}."
     sure = sure if clear else "The gain is not clear yet: check it on new rows."
-    detail = f"On held-out rows the {_change(before, best)}. {sure}"
-    command = _command(best.calibrator, provenance, model.name)
-    numbers = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1], "chance": best.chance}
+    detail = f"On held-out rows the {_change(before, best)}. {sure}{_own_rows_question(model)}"
+    command = fit_command(best.calibrator, provenance, model.name)
+    numbers = {
+        "calibrator": best.calibrator,
+        "before": pair[0],
+        "after": pair[1],
+        "chance": best.chance if best.gain > 0 else best.log_loss_chance,
+    }
     phrase = f"Recalibrate with {best.name}"
     if shift is not None and best.name == PRIOR_CORRECTION:
         phrase, weight, one_line = _correction(shift)
@@ -350,9 +358,26 @@ def _action(model: Model, provenance: Provenance) -> Answer:
     return Answer(question, phrase, detail, numbers, command)
 
 
-def in_ten(chance: float) -> str:
-    """A chance in words: "more than 9 of 10", "about 7 of 10"."""
-    return "more than 9 of 10" if chance > 0.95 else f"about {10 * chance:.0f} of 10"
+def better_in(best: Remedy) -> str:
+    """How often a map is better, by the score that it gains in: "be better in about 7 of 10 new samples"."""
+    better, chance = ("be better", best.chance) if best.gain > 0 else ("have the lower log loss", best.log_loss_chance)
+    return (
+        f"{better} in {'more than 9' if chance > 0.95 else f'about {10 * chance:.0f}'} of 10 new samples of this size"
+    )
+
+
+def proper_score(before: Remedy, best: Remedy) -> str:
+    """The score that a map gains in, before and after: "Brier score from 0.2040 to 0.2031"."""
+    key = "brier" if best.gain > 0 else "log_loss"
+    return f"{'Brier score' if best.gain > 0 else 'log loss'} from {changed(getattr(before, key), getattr(best, key))}"
+
+
+def _own_rows_question(model: Model) -> str:
+    """Whether the model was trained on these rows: it separates them nearly perfectly, and is timid; empty if not."""
+    s, slope = model.summary, model.summary.estimates.get("slope")
+    if slope is None or not (slope.low > _STEEP and s.discrimination > _SEPARATED * s.uncertainty):
+        return ""
+    return " Was the model trained on these rows? Labels that it separates so well suggest it: then use new rows."
 
 
 def _doubt(model: Model, origin: Provenance) -> tuple[str, str, dict[str, Any], str]:
@@ -394,43 +419,14 @@ def _change(before: Remedy, after: Remedy) -> str:
         return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
     error, left, *limits = points(first.estimate, second.estimate, *second.hull)
     if second.estimate >= first.estimate:
-        score = f"Brier score goes from {number(before.brier)} to {number(after.brier)}"
+        score = proper_score(before, after).replace(" from", " goes from", 1)
         both = f"{error} percentage points before and {left} after"
-        return f"{score}; the typical error, {both}, is too small to be compared"
+        return f"{score}; the typical error, {both}, is too uncertain to be compared"
     level, ends = level_percent(second.level), f"0 to {limits[1]}" if second.includes_zero else _limits(*limits)
+    if not second.includes_zero and not second.hull[0] <= second.estimate > 0:
+        return f"typical error goes from {error} percentage points to at most {limits[1]} ({level} confidence)"
     left = "nothing that could be measured" if second.includes_zero and float(left) == 0 else left
     return f"typical error goes from {error} percentage points to {left} ({level} confidence: {ends})"
-
-
-def _command(calibrator: str, origin: Provenance, model: str) -> str:
-    """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
-    fit = origin.commands.get(model)
-    cluster = origin.cluster if calibrator.startswith("AutoCalibration(") else ""
-    if fit == "":
-        return ""
-    if fit is None:
-        arguments = ", ".join(filter(None, [origin.arguments, cluster]))
-        return f"calibrator = tn.{calibrator}.fit({arguments})\ncalibrated = calibrator.predict(new_scores)"
-    suffix = PurePath(origin.file or "").suffix
-    suffix = suffix if suffix in _SUFFIXES else ".csv"
-    apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
-    return f"{f'{fit} {cluster}'.rstrip()} {as_options(calibrator)} -o {_MAP}\n{apply}"
-
-
-def as_options(calibrator: str) -> str:
-    """A calibrator as options of ``trueness fit``."""
-    call = ast.parse(calibrator, mode="eval").body
-    assert isinstance(call, ast.Call)
-    assert isinstance(call.func, ast.Name)
-    name = "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(call.func.id))
-    options = ""
-    for keyword in call.keywords:
-        value = ast.literal_eval(keyword.value)
-        if keyword.arg != "seed":
-            options += f" --set {keyword.arg}={value}"
-        elif value:  # 0 is the default of the command
-            options += f" --seed {value}"
-    return f"--calibrator {name}{options}"
 
 
 def _round(n: int) -> str:

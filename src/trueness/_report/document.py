@@ -5,11 +5,12 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.answers import as_options, in_ten
+from trueness._report.answers import OFF, better_in, proper_score
+from trueness._report.commands import as_options
 from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
-from trueness._text.numbers import count, level_percent, number, percent, span
+from trueness._text.numbers import changed, count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
 from trueness._text.table import Table
 
@@ -213,43 +214,53 @@ def remedies_sentence(model: Model) -> str:
         return ""
     if model.verdict.doubt in ("inverted", "confidence"):
         return "Check first whether these are the scores that were meant: a map would only hide a mistake."
-    best = next((one for one in remedies.after if one.name == remedies.best), None)
+    best = model.advised or next((one for one in remedies.after if one.name == remedies.best), None)
     if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
         return "The table compares calibrators on held-out data."
+    action, code = model.answers["action"].phrase, model.verdict.code
     if best is None:
-        none = "No calibrator is expected to gain more than noise on new rows."
+        none = "No calibrator of all rows is expected to gain more than noise on new rows."
         corrected = any(one.name == PRIOR_CORRECTION for one in remedies.after)  # its factor speaks for itself
-        return none if corrected else f"{none} Leave the scores alone."
+        return none if corrected else f"{none} {action if code in OFF else 'Leave the scores alone'}."
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
         recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
         recipe += f"{as_options(best.calibrator)} -o map.json."
-    needed = model.verdict.rejected
-    which = "" if needed else "Nothing was found that needs a map of all rows. The best one, "
-    which += best.name if which else f"{best.name[0].upper()}{best.name[1:]}"
+    which = f"{best.name[0].upper()}{best.name[1:]}"
+    if best is not model.advised:
+        unknown = "These rows are too few to tell whether a map is needed."
+        which = unknown if code == "too-few-rows" else "Nothing was found that needs a map of all rows."
+        which = (
+            f"{action}. The most promising map of all rows, " if code in OFF else f"{which} The most promising one, "
+        )
+        which += f"{best.name},"
     return (
-        f"{which}{'' if needed else ','} would lower the Brier score from "
-        f"{_change(remedies.before.brier, best.brier)} and change the ECE from "
-        f"{_change(remedies.before.ece, best.ece)}, on held-out data, and be better in {in_ten(best.chance)} "
-        f"new samples of this size.{_parts_sentence(best)}{recipe}"
+        f"{which} would lower the {proper_score(remedies.before, best)} and change the ECE from "
+        f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {better_in(best)}."
+        f"{_reason(best, remedies)}{_parts_sentence(best)}{recipe}"
     )
+
+
+def _reason(best: Remedy, remedies: Remedies) -> str:
+    """Why a map is recommended although another one has a lower score; empty if none has."""
+    score = "brier" if best.gain > 0 else "log_loss"
+    lower = [one for one in remedies.after if getattr(one, score) < getattr(best, score)]
+    finite = [one for one in lower if math.isfinite(one.log_loss)]
+    passed = " Maps with a log loss of ∞ are passed over." if len(finite) < len(lower) else ""
+    return f" It is recommended since no other map is better beyond chance.{passed}" if finite else passed
 
 
 def _parts_sentence(best: Remedy) -> str:
     """What the automatic map averages; empty for other maps."""
-    parts = [f"{one['name']} {100 * one['share']:.0f} %" for one in best.parts if one["share"] >= 0.05]
-    if len(parts) == 1 and best.parts[0]["share"] > 0.995:
-        return f" It chose {best.parts[0]['name']}."
-    return f" It averages {', '.join(parts)}." if parts else ""
-
-
-def _change(first: float, second: float) -> str:
-    """From one number to another, with enough decimals to show the difference."""
-    for decimals in range(4, 10):
-        texts = f"{first:.{decimals}f}", f"{second:.{decimals}f}"
-        if texts[0] != texts[1]:
-            break
-    return f"{texts[0]} to {texts[1]}"
+    if not best.parts:
+        return ""
+    shares = {one["name"]: round(100 * one["share"]) for one in best.parts if one["share"] >= 0.05}
+    others = 100 - sum(shares.values())
+    parts = [f"{name} {share} %" for name, share in (shares | ({"others": others} if others > 0 else {})).items()]
+    anew = "; it is chosen anew in every fold."
+    if len(parts) == 1:
+        return f" Fitted on all rows, it is {best.parts[0]['name']}{anew}"
+    return f" Fitted on all rows, it averages {', '.join(parts)}{anew}"
 
 
 def guarantee_sentence(remedies: Remedies) -> str:

@@ -136,8 +136,7 @@ def segments_chart(model: Model) -> str:
 
 def remedy_charts(model: Model) -> dict[str, str]:
     """The rows before and after the recommended map and the gain of each map, on held-out rows; empty without a map."""
-    fixes, advised = model.remedies, model.answers["action"].numbers.get("calibrator")
-    best = next((one for one in fixes.after if one.calibrator == advised), None) if fixes else None
+    fixes, best = model.remedies, model.advised
     if fixes is None or best is None or fixes.before.course is None or best.course is None:
         return {}
     view, courses = model.explorers[0], [("before", fixes.before.course), (f"after {best.name}", best.course)]

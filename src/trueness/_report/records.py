@@ -237,6 +237,8 @@ class Remedy:
     gain_high: float = math.nan
     chance: float = math.nan
     """How probably the map is better than the scores as they are in a new sample of as many rows."""
+    log_loss_chance: float = math.nan
+    """The same by the log loss; nan where it is infinite."""
     parts: tuple[Mapping[str, Any], ...] = ()
     """The name and the share of each map that the automatic one averages, fitted on all rows; the largest first."""
 
@@ -373,6 +375,12 @@ class Model:
     """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""
     explorers: tuple[Explorer, ...]
     notes: tuple[str, ...]
+
+    @property
+    def advised(self) -> Remedy | None:
+        """The map that the answers recommend."""
+        name = self.answers["action"].numbers.get("calibrator") if self.answers else None
+        return next((one for one in self.remedies.after if one.calibrator == name), None) if self.remedies else None
 
 
 @dataclass(frozen=True)

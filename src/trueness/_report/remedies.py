@@ -51,7 +51,7 @@ _MAPS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 _VECTOR = (AUTOMATIC, "Platt scaling", "isotonic regression", "histogram binning")
 _MATRIX = (AUTOMATIC, "structured vector scaling", "temperature scaling")
-_LEAST_SHARE = 0.2  # of a part of the automatic map that is tried by itself
+_LEAST_SHARE = 0.1  # of a part of the automatic map that is tried by itself
 # Beyond, parameters per class, or the many fits of the automatic map, would take longer than everything else.
 _MANY_CLASSES, _MOST_AUTOMATIC = 50, 10_000
 
@@ -72,7 +72,7 @@ def remedies(
     """The scores before and after each suitable calibrator; None if there are too few rows to split.
 
     A prior shift that was detected adds the prior correction. Once the scores are known to be `miscalibrated`, a map
-    is recommended as soon as it is expected to gain.
+    is recommended as soon as it is expected to gain, in the Brier score or else in the log loss.
     """
     sample = data.matrix
     if sample.y.size < _LEAST_ROWS or data.units < _FOLDS:
@@ -98,7 +98,7 @@ def remedies(
         tried[AUTOMATIC] = replace(remedy, parts=parts), scores
     after = [remedy for remedy, _ in tried.values()]
     one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
-    best = None if one_class else _best(tried, task, 0.5 if miscalibrated else LEAST_CHANCE)
+    best = None if one_class else _best(tried, task, miscalibrated=miscalibrated)
     infinite = [
         f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
         for one in (before, *after)
@@ -116,18 +116,24 @@ def remedies(
     )
 
 
-def _best(tried: dict[str, tuple[Remedy, Evidence]], task: _Task, chance: float) -> str | None:
-    """The map with the lowest Brier score, if it is more probably better than that; or a preferred one as good as it.
+def _best(tried: dict[str, tuple[Remedy, Evidence]], task: _Task, *, miscalibrated: bool) -> str | None:
+    """The map with the lowest Brier score, if it is probably better; or a preferred one as good as it.
 
-    Preferred is the prior correction, since one factor on the odds leaves the order of the rows alone and its cause can
-    be named; then the automatic map, whose lead or lag among maps of equal merit is chance.
+    Where the scores are known to be miscalibrated and no map lowers the Brier score, the log loss decides. A map with
+    an infinite log loss is passed over if another one gains. Preferred is the prior correction, since one factor on
+    the odds leaves the order of the rows alone and its cause can be named; then the automatic map, whose lead or lag
+    among maps of equal merit is chance.
     """
+    chance, score = 0.5 if miscalibrated else LEAST_CHANCE, "brier"
     better = {name: one for name, one in tried.items() if one[0].chance > chance}
-    best = min(better, key=lambda name: better[name][0].brier, default=None)
+    if miscalibrated and not better:
+        better, score = {name: one for name, one in tried.items() if one[0].log_loss_chance > chance}, "log_loss"
+    better = {name: one for name, one in better.items() if math.isfinite(one[0].log_loss)} or better
+    best = min(better, key=lambda name: float(getattr(better[name][0], score)), default=None)
     if best is None:
         return None
     for name in (PRIOR_CORRECTION, AUTOMATIC):
-        if name in better and (name == best or not _gain(better[name][1], better[best][1], task)[1] > 0):
+        if name in better and (name == best or not _gain(better[name][1], better[best][1], task, score)[1] > 0):
             return name
     return best
 
@@ -230,13 +236,17 @@ def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
         gain, low, high = np.mean(gains, axis=0).tolist()
         chance = chance_of_gain(gain, low, high, task.options.level)
         found = replace(found, gain=gain, gain_low=low, gain_high=high, chance=chance)
+        if math.isfinite(found.log_loss) and math.isfinite(log_loss(task.data.classwise or task.data.sums)):
+            gains = [_gain(task.data, one, task, "log_loss") for one in deals]
+            gain, low, high = np.mean(gains, axis=0).tolist()
+            found = replace(found, log_loss_chance=chance_of_gain(gain, low, high, task.options.level))
     return found, deals[0]
 
 
-def _gain(before: Evidence, after: Evidence, task: _Task) -> tuple[float, float, float]:
-    """The reduction of the Brier score, compared row by row, with its interval."""
+def _gain(before: Evidence, after: Evidence, task: _Task, score: str = "brier") -> tuple[float, float, float]:
+    """The reduction of a proper score, compared row by row, with its interval."""
     models = {"before": before.every_class, "after": after.every_class}
-    (pair,) = compare_of(models, "brier", level=task.options.level, rng=generator(task.options.seed)).pairs
+    (pair,) = compare_of(models, score, level=task.options.level, rng=generator(task.options.seed)).pairs
     return pair.difference, pair.low, pair.high
 
 

@@ -62,7 +62,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "segments": None if model.segments is None else _segments(model.segments, model.summary.brier),
         "classes": None if model.classes is None else _classes(model.classes, level),
         "top_k": _top_k(model.top_k) if model.top_k else None,
-        "remedies": None if model.remedies is None else _remedies(model.remedies, level, _views(model)),
+        "remedies": None if model.remedies is None else _remedies(model.remedies, model.advised, level, _views(model)),
     }
     return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 
@@ -223,7 +223,7 @@ def _segments(segments: Segments, brier: float) -> Table:
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
 
 
-def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table:
+def _remedies(remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]) -> Table:
     confidence, all_classes = views
     columns = (
         Column("name", "Scores"),
@@ -235,7 +235,7 @@ def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table
         Column("chance", "Chance", "number"),
         Column("log_loss", "Log loss", "number"),
     )
-    rows = [_remedy_row(one, remedies.best) for one in (remedies.before, *remedies.after)]
+    rows = [_remedy_row(one, advised) for one in (remedies.before, *remedies.after)]
     note = (
         f"{count(remedies.n, 'row')}, {remedies.folds} folds{', dealt twice' * (remedies.deals > 1)}: each row is "
         "scored by a calibrator fitted without it. "
@@ -245,12 +245,12 @@ def _remedies(remedies: Remedies, level: float, views: tuple[str, str]) -> Table
     return Table(columns, rows, [note], "remedies", "Before and after, on held-out data")
 
 
-def _remedy_row(one: Remedy, best: str | None) -> dict[str, Any]:
+def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
     gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
     chance = "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
-        "note": Cell("best", None, "good") if one.name == best else "",
+        "note": Cell("recommended", None, "good") if one is advised else "",
         "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
         "set": confidence_set(one.ece_interval),
         "gain": Cell(one.gain, gain),

@@ -289,3 +289,12 @@ def _edges_in_words(rule: Any) -> str:
     n = len(edges) - 1
     which = f"the edges {', '.join(f'{edge:g}' for edge in edges)}" if n <= _FEW_EDGES else "given edges"
     return f"{n:,} bin{'' if n == 1 else 's'} between {which}"
+
+
+def changed(first: float, second: float) -> str:
+    """From one number to another, with enough decimals to show the difference."""
+    for decimals in range(4, 10):
+        texts = f"{first:.{decimals}f}", f"{second:.{decimals}f}"
+        if texts[0] != texts[1]:
+            break
+    return f"{texts[0]} to {texts[1]}"
