@@ -228,16 +228,13 @@ def remedies_sentence(model: Model) -> str:
         recipe += f"{as_options(best.calibrator)} -o map.json."
     which = f"{best.name[0].upper()}{best.name[1:]}"
     if best is not model.advised:
-        unknown = "These rows are too few to tell whether a map is needed."
-        which = unknown if code == "too-few-rows" else "Nothing was found that needs a map of all rows."
-        which = (
-            f"{action}. The most promising map of all rows, " if code in OFF else f"{which} The most promising one, "
-        )
-        which += f"{best.name},"
+        few = "These rows are too few to tell whether a map is needed"
+        found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
+        which = f"{action if code in OFF else found}. The most promising map of all rows, {best.name},"
     return (
         f"{which} would lower the {proper_score(remedies.before, best)} and change the ECE from "
         f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {better_in(best)}."
-        f"{_reason(best, remedies)}{_parts_sentence(best)}{recipe}"
+        f"{_reason(best, remedies) if best is model.advised else ''}{_parts_sentence(best)}{recipe}"
     )
 
 
