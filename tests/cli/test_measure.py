@@ -382,3 +382,9 @@ def test_numbers_are_written_so_that_models_compare(call, tmp_path):
     assert r"\[bold\]" in markdown
     assert len(re.findall(r"(?<!\\)\|", markdown)) == 6
     assert [model["name"] for model in json.loads(call(*asked, "--format", "json").stdout)["models"]] == names
+
+
+def test_a_negative_slope_is_not_called_too_extreme(call, tmp_path):
+    pl.DataFrame({"y": [0, 1, 0, 1, 0, 1], "p": [0.7, 0.3, 0.8, 0.4, 0.5, 0.6]}).write_csv(tmp_path / "x.csv")
+    text = call("measure", str(tmp_path / "x.csv"), "--no-intervals").stdout
+    assert re.search(r"^slope.*$", text, re.MULTILINE)[0].endswith("< 0: inverted")

@@ -93,7 +93,9 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
 def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool) -> Iterator[dict[str, Any]]:
     single = len(models) == 1
     texts = _texts(q, [model.values[q.key] for model in models])
-    row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name, "meaning": q.meaning}
+    inverted = q.key == "slope" and any(model.values[q.key] < 0 for model in models)
+    row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name}
+    row["meaning"] = "< 0: inverted" if inverted else q.meaning
     intervals: dict[str, Any] = {}
     floors: dict[str, Any] = {}
     for i, model in enumerate(models):

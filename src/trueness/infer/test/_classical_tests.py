@@ -54,8 +54,7 @@ def cox(cells: Cells, options: Options) -> Outcome:
     score = _Score(cells)
     statistic, freedom = float(score(observed_events(cells))[0]), score.freedom
     detail = (
-        f"Chi-squared with {freedom} degrees of freedom: detects only departures in the slope and intercept of "
-        "the log-odds."
+        f"Chi-squared with {_degrees(freedom)}: detects only departures in the slope and intercept of the log-odds."
     )
     # An infinite score is impossible, whatever could be drawn.
     few = pool_cells(cells)
@@ -66,6 +65,10 @@ def cox(cells: Cells, options: Options) -> Outcome:
     pvalue = float(chdtrc(max(freedom, 1), statistic))  # without any freedom the statistic is 0 or infinite
     limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
     return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}")
+
+
+def _degrees(freedom: int) -> str:
+    return f"{freedom} degree{'' if freedom == 1 else 's'} of freedom"
 
 
 class _Score:
@@ -158,7 +161,7 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     few = int((~enough).sum())
     several = f"{few} of {used} groups have few" if few else "Every group that counts has several"
     assumptions = (
-        f"Rows are independent and {fitted}: {freedom} degrees of freedom. {several} expected events and non-events. "
+        f"Rows are independent and {fitted}: {_degrees(freedom)}. {several} expected events and non-events. "
         f"{groups}{caveat(accurate=accurate)}"
     )
     return Outcome(float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions)
