@@ -145,15 +145,44 @@ def test_a_segment_that_is_off_is_named_with_its_factor():
     south = rng.random(p.size) < 0.1
     y = (rng.random(p.size) < np.where(south, p / 2.5, p)).astype(int)
     found = answers(tn.report(y, p, by={"region": np.where(south, "south", "north")}, intervals=False))
-    assert re.search(r"region = south: over-predicted 2\.\d-fold \(", found["where"]["detail"])
+    assert re.search(r"1 of 2 segments is off: region = south, over-predicted 2\.\d-fold \(", found["where"]["detail"])
     assert found["where"]["numbers"]["segment"]["value"] == "south"
+
+
+def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
+    """The same rows with and without segments; only one with segments is off."""
+    p = np.tile(np.linspace(0.05, 0.95, 19), 60)
+    bad = np.repeat(np.arange(60) % 15 == 0, 19)
+    y = (np.random.default_rng(3).random(p.size) < np.where(bad, p / 3, p)).astype(int)
+    alone = tn.report(y, p, intervals=False)
+    found = tn.report(y, p, by={"g": np.where(bad, "b", "a")}, intervals=False)
+    code = alone.verdicts["scores"]
+    assert found.verdicts["scores"] == "miscalibrated" != code
+    assert entry(found)["verdict"]["all_rows"] == code
+    assert answers(found)["cost"] == answers(alone)["cost"]
+    assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_an_error_too_small_to_be_estimated_is_not_said_to_be_zero():
+    """Rejected, with a debiased estimate of 0: no zero in the headline, the advice or the printed limits."""
+    rng = np.random.default_rng(2)
+    p = rng.random(900)
+    y = (rng.random(900) < p**0.8 / (p**0.8 + (1 - p) ** 0.8)).astype(int)
+    found = answers(tn.report(y, p, intervals=False))
+    assert found["how_far"]["numbers"]["l2"] == 0
+    assert found["how_far"]["phrase"].startswith("Too small to be estimated, but above 0 (at most ")
+    assert "0.0 percentage points before" not in found["action"]["detail"]
+    one = tn.estimate("l2", y, p)
+    assert one.low_open
+    assert 0 not in one
+    assert " above 0 to " in str(one)
 
 
 def test_certainty_that_was_contradicted_is_advised_against():
     found = answers(tn.report([0] + [1] * 90, [1.0] * 91, intervals=False))
     assert found["action"]["phrase"] == "Predict no exact 0 or 1"
     assert found["action"]["detail"].startswith("91 rows have a score of exactly 0 or 1, 1 with the other label: ")
-    assert found["how_far"]["phrase"].startswith("Above 0, at most ")
+    assert found["how_far"]["phrase"].startswith("Too small to be estimated, but above 0 (at most ")
 
 
 @pytest.mark.slow

@@ -50,6 +50,19 @@ def test_text_has_no_control_characters_and_no_long_names(hostile):
     assert "\\u202e" in text
 
 
+def test_the_worst_of_several_models_is_named(two):
+    assert re.search(r"\n\nThe worst of the 2 models: “\w+”\.\n\n", two.to_markdown())
+
+
+def test_one_score_for_all_rows_is_told_once():
+    """No share of an ECE of 0, and a page neither returns nan nor sets a slope."""
+    text = tn.report([0, 0, 1, 0, 1] * 12, [0.4] * 60).to_markdown()
+    assert "Most of the ECE comes from" not in text
+    assert "returning nan" not in text
+    assert "set to 1" not in text
+    assert "All scores are equal: a map only shifts them." in text
+
+
 def test_columns_of_text_line_up(binary):
     lines = binary.to_text().splitlines()
     head = next(i for i, line in enumerate(lines) if line.lstrip().startswith("Bin "))

@@ -203,7 +203,7 @@ def test_a_map_is_recommended_though_its_gain_may_be_chance_but_none_with_an_inf
     assert (lowest["name"], lowest["log_loss"]) == ("isotonic regression", None)
     assert "Maps with a log loss of ∞ are passed over." in " ".join(str(found).split())
     assert best["gain_low"] < 0 < best["gain"]
-    assert model["answers"]["action"]["phrase"] == f"Recalibrate with {best['name']}"
+    assert model["answers"]["action"]["phrase"] == f"Recalibrate with {'a ' * (best['name'] == 'spline')}{best['name']}"
     assert f"better in about {10 * best['chance']:.0f} of 10 new samples" in model["answers"]["action"]["detail"]
 
 

@@ -29,6 +29,7 @@ _POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _LONGEST = 30  # letters of a name
 _LEAST_FOLD = 1.25
+_COUNTABLE = ("spline", PRIOR_CORRECTION)
 _STEEP, _SEPARATED = 2, 0.95  # slope, and share of the variance explained, of rows that the model seems to know
 _SEGMENT = ("score", "rate", "ratio", "ratio_low", "ratio_high", "adjusted_pvalue", "finding")
 OFF = ("miscalibrated", "slightly-miscalibrated")
@@ -97,7 +98,7 @@ def _how_far(model: Model) -> Answer:
         return Answer(question, phrase, f"A {by_chance}." if known else "", numbers)
     other = f"the plain average over ranges (ECE), not corrected for chance, is {error}"
     other += f", where a {by_chance}" if known else ""
-    if model.verdict.code == "too-good":
+    if model.verdict.all_rows == "too-good":
         return Answer(question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers)
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
@@ -107,7 +108,8 @@ def _how_far(model: Model) -> Answer:
     limits, level = _limits(*ends) if shown else f"0 to {ends[1]}", f"{level_percent(found.level)} confidence"
     typical, sure = f"{estimate} percentage points ({limits})", f"{level} in brackets"
     if float(estimate) == 0 and shown:
-        typical, sure = f"above 0, at most {ends[1]} percentage points", f"At {level}"
+        what = "" if found.estimate else "too small to be estimated, but "
+        typical, sure = f"{what}above 0 (at most {ends[1]} percentage points)", f"At {level}"
     if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
         phrase = f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
         return Answer(question, phrase, f"{sure}. It is a root mean square; {other}.", numbers)
@@ -159,7 +161,7 @@ def _where(model: Model, top_label: bool) -> Answer:
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
     where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
-    if model.verdict.code in ("no-evidence", "too-few-rows"):
+    if model.verdict.all_rows in ("no-evidence", "too-few-rows"):
         phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
     else:
         phrase = f"{'Mostly' if share > 0.5 else 'Most of all'} {where}"
@@ -170,9 +172,9 @@ def _where(model: Model, top_label: bool) -> Answer:
 def _range_in_words(low: float, high: float) -> str:
     """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
     if low == 0 and high < 1:
-        return f"below {percents(high)[0]} %"
+        return f"below {percents(high)[0]} %" if float(percents(high)[0]) > 0 else "near 0 %"
     if low > 0 and high == 1:
-        return f"above {percents(low)[0]} %"
+        return f"above {percents(low)[0]} %" if float(percents(low)[0]) < 100 else "near 100 %"
     return f"between {' and '.join(percents(low, high))} %"
 
 
@@ -184,7 +186,7 @@ def _group_sentence(model: Model) -> str:
         off = f"{flagged:,} of {total:,} segments {'is' if flagged == 1 else 'are'} off"
         if _as_all_rows(model):
             return f"{off}, as all rows are."
-        return f"{off}, most of all {_segment_name(one)}: {_finding(one)}."
+        return f"{off}{', most of all' if flagged > 1 else ':'} {_segment_name(one)}, {_finding(one)}."
     bad = worst_class(model.classes)
     if bad is None:
         return ""
@@ -224,10 +226,10 @@ def _cost(model: Model) -> Answer:
     question, fixes = "What does it cost?", model.remedies
     best = _best(fixes)
     if fixes is None or best is None:
-        return _cost_of_sums(model.summary, model.verdict.code)
+        return _cost_of_sums(model.summary, model.verdict.all_rows)
     if model.verdict.doubt in ("inverted", "confidence"):
         return Answer(question, "Not known before the scores are checked", "", {})
-    before, code = fixes.before.brier, model.verdict.code
+    before, code = fixes.before.brier, model.verdict.all_rows
     numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
     numbers |= {"brier": before}
     if before == 0:
@@ -237,11 +239,12 @@ def _cost(model: Model) -> Answer:
     if model.summary.rate in (0, 1):
         return Answer(question, "Too few rows to tell", "All labels are equal: a map cannot be tried.", numbers)
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
-    share = percent(min(1.0, best.gain / before))
+    part = min(1.0, best.gain / before)
+    share = "nearly all" if 0.999 < part < 1 else "less than 0.01 %" if 0 < part < 1e-4 else percent(part)
     clear, held_out = best.gain_low > 0, f"({low} to {high}, on held-out rows)"
     if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
-        return Answer(question, f"{share} of the Brier score", detail, numbers)
+        return Answer(question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers)
     if clear or (best.gain > 0 and code in OFF):
         detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
         phrase = "Too few rows to tell" if code == "too-few-rows" else f"Perhaps {share} of the Brier score"
@@ -307,7 +310,7 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         more = max(0, power.rows_needed - model.summary.n)
         until = "leave the scores as they are"
         if model.remedies is not None and best is not None and best.name == model.remedies.best:
-            until = f"{best.name} would probably help: it would {better_in(best)}"
+            until = f"{with_article(best.name)} would probably help: it would {better_in(best)}"
         detail = f"{_round(more)} more, to notice an error that matters. Until then, {until}."
         return Answer(question, f"Collect about {_round(power.rows_needed)} rows", detail, {"rows": power.rows_needed})
     if code in _ADVICE:
@@ -349,13 +352,18 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         "after": pair[1],
         "chance": best.chance if best.gain > 0 else best.log_loss_chance,
     }
-    phrase = f"Recalibrate with {best.name}"
+    phrase = f"Recalibrate with {with_article(best.name)}"
     if shift is not None and best.name == PRIOR_CORRECTION:
         phrase, weight, one_line = _correction(shift)
         numbers |= weight
         command = one_line if model.name not in provenance.commands else command
         detail = f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
     return Answer(question, phrase, detail, numbers, command)
+
+
+def with_article(name: str) -> str:
+    """The name of a map in a sentence: "a spline", but "isotonic regression"."""
+    return f"a {name}" if name in _COUNTABLE else name
 
 
 def better_in(best: Remedy) -> str:
@@ -392,8 +400,9 @@ def _doubt(model: Model, origin: Provenance) -> tuple[str, str, dict[str, Any], 
         detail += "that class was right; otherwise pass the column of the event's class."
         command = "" if fit is not None else f"tn.report(y_true == y_predicted, {scores})"
         return "Are these confidences of the predicted class?", detail, {}, command
-    slope = model.summary.estimates["slope"].value
-    detail = f"Higher scores go with fewer events (slope {number(slope, 2)}), as if they predicted the other label. "
+    slope, ranks = model.summary.estimates["slope"].value, model.summary.estimates.get("auc")
+    shown = f" (slope {number(slope, 2)})" if slope < 0 else "" if ranks is None else f" (AUC {number(ranks.value, 2)})"
+    detail = f"Higher scores go with fewer events{shown}, as if they predicted the other label. "
     detail += "With the labels swapped, the report judges the scores again; a map would only hide the mistake."
     swapped = f"tn.report(y_true, {scores}, pos_label={origin.other!r})" if fit is None else fit
     if fit:
@@ -420,6 +429,9 @@ def _change(before: Remedy, after: Remedy) -> str:
     error, left, *limits = points(first.estimate, second.estimate, *second.hull)
     if second.estimate >= first.estimate:
         score = proper_score(before, after).replace(" from", " goes from", 1)
+        if float(error) == 0:
+            both = "{} to {} percentage points".format(*points(before.ece, after.ece))
+            return f"{score}, the ECE from {both}; the typical error is too small to be estimated"
         both = f"{error} percentage points before and {left} after"
         return f"{score}; the typical error, {both}, is too uncertain to be compared"
     level, ends = level_percent(second.level), f"0 to {limits[1]}" if second.includes_zero else _limits(*limits)
@@ -443,7 +455,8 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     headline, certainty = verdict.headline, verdict.certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
     sentence = f"{opening} {certainty}".rstrip()
-    return Conclusion(verdict.code, headline, certainty, sentence, verdict.rejected, verdict.rare, verdict.doubt)
+    grounds = verdict.rejected, verdict.rare, verdict.doubt, verdict.all_rows
+    return Conclusion(verdict.code, headline, certainty, sentence, *grounds)
 
 
 def overall_conclusion(models: Sequence[Model]) -> Conclusion:

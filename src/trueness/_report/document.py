@@ -5,13 +5,13 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.answers import OFF, better_in, proper_score
+from trueness._report.answers import OFF, better_in, proper_score, with_article
 from trueness._report.commands import as_options
 from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import changed, count, level_percent, number, percent, span
-from trueness._text.strings import display_width, markdown_text, shorten, visible, wrap
+from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap
 from trueness._text.table import Table
 
 _WIDTH = 100
@@ -98,6 +98,9 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     yield " · ".join(what_was_judged(contents))
     yield contents.verdict.sentence
     yield "" if contents.series is None else contents.series.headline
+    if len(contents.models) > 1:
+        worst = quoted(contents.models[worst_model(contents)].name)
+        yield f"The worst of the {len(contents.models)} {plural(contents)}: {worst}."
     if len(contents.models) == 1:
         yield from _answers(contents.models[0])
     yield contents.omitted
@@ -118,6 +121,17 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     yield Heading(2, "How it was computed")
     yield Items(tuple(circumstances(contents)))
     yield Items(tuple(contents.definitions.items()))
+
+
+def worst_model(contents: Contents) -> int:
+    """The place of the worst model: of those with the worst verdict the one with the largest error."""
+
+    def badness(model: Model) -> tuple[bool, float]:
+        numbers = model.answers["how_far"].numbers
+        error = numbers["l2"] if math.isfinite(numbers["l2"]) else numbers["ece"]
+        return model.verdict.code == contents.verdict.code, error
+
+    return max(range(len(contents.models)), key=lambda i: badness(contents.models[i]))
 
 
 def _answers(model: Model) -> Iterator[Piece]:
@@ -180,7 +194,7 @@ def plural(contents: Contents) -> str:
 
 def worst_sentence(model: Model, table: Table) -> str:
     """Which bins contribute most to the ECE."""
-    if not model.worst:
+    if not model.worst or number(model.summary.ece) == number(0.0):
         return "No bin has a gap between its rate and its mean score."
     found = model.picture.bins
     at = {b: i for i, b in enumerate(i for i, n in enumerate(found.n) if n > 0)}
@@ -226,11 +240,12 @@ def remedies_sentence(model: Model) -> str:
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
         recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
         recipe += f"{as_options(best.calibrator)} -o map.json."
-    which = f"{best.name[0].upper()}{best.name[1:]}"
+    name = with_article(best.name)
+    which = f"{name[0].upper()}{name[1:]}"
     if best is not model.advised:
         few = "These rows are too few to tell whether a map is needed"
         found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
-        which = f"{action if code in OFF else found}. The most promising map of all rows, {best.name},"
+        which = f"{action if code in OFF else found}. The most promising map of all rows, {name},"
     return (
         f"{which} would lower the {proper_score(remedies.before, best)} and change the ECE from "
         f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {better_in(best)}."

@@ -125,7 +125,11 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     if found is not None:
         whole = found.is_interval and found.low_closed
         interval = span(found.low, found.high) if whole else confidence_set(found)
-    yield _Line("ece_interval", l2, value, interval, "0" if interval else "", "root mean squared gap, debiased")
+    unknown = (
+        ": too small to be estimated" if found is not None and found.estimate == 0 and not found.includes_zero else ""
+    )
+    meaning = f"root mean squared gap, debiased{unknown}"
+    yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
     test = "" if s.test is None else f"{s.test.method} test: "
     p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
@@ -169,7 +173,7 @@ _TESTS = {
 def _curve_measures(model: Model) -> Iterator[_Line]:
     """The distances from the calibration curve, and the tests of the panel."""
     yield from _listed(model.summary, "curve")
-    if not math.isnan(model.summary.within) and model.verdict.code in ("no-evidence", "too-few-rows"):
+    if not math.isnan(model.summary.within) and model.verdict.all_rows in ("no-evidence", "too-few-rows"):
         held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
         yield _Line("within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held)
     for test in () if model.panel is None else model.panel.tests:

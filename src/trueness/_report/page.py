@@ -32,7 +32,7 @@ def page(contents: Contents) -> str:
     text: str = _template().render(
         contents=contents,
         several=several,
-        chosen=_opened(contents),
+        chosen=document.worst_model(contents),
         models_charts=list(map(Markup, models_charts(contents.models))) if several else [],
         judged=list(document.what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
@@ -47,17 +47,6 @@ def page(contents: Contents) -> str:
         data=Markup(_data(contents)),
     )
     return text
-
-
-def _opened(contents: Contents) -> int:
-    """The model that the page opens with: of those with the worst verdict the one with the largest error."""
-
-    def badness(model: Model) -> tuple[bool, float]:
-        numbers = model.answers["how_far"].numbers
-        error = numbers["l2"] if math.isfinite(numbers["l2"]) else numbers["ece"]
-        return model.verdict.code == contents.verdict.code, error
-
-    return max(range(len(contents.models)), key=lambda i: badness(contents.models[i]))
 
 
 def framed(contents: Contents) -> str:

@@ -109,6 +109,7 @@ class Conclusion:
     rejected: bool = False
     rare: bool = False
     doubt: str = ""
+    all_rows: Code = "undetermined"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from trueness._report.records import Course, Guarantee, Remedies, Remedy
 from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import EqualMass
-from trueness.errors import MovedScoresWarning
+from trueness.errors import MovedScoresWarning, SeparableWarning
 from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import bin_table, brier, ece, log_loss
@@ -80,6 +80,8 @@ def remedies(
     maps, ends = ("All maps but histogram binning", "0 or 1") if sample.p.ndim == 1 else ("These maps", "0")
     moved = f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
     notes = Notes({MovedScoresWarning: moved})
+    if sample.p.ndim == 1 and np.ptp(sample.p) == 0:
+        notes = Notes({MovedScoresWarning: moved, SeparableWarning: "All scores are equal: a map only shifts them."})
     place, cluster = _order_of_content(sample, data.cluster)
     task = _task(replace(data.at(place), cluster=cluster), options, notes)
     names = _map_names(sample)

@@ -77,7 +77,8 @@ def collect_warnings(notes: Notes) -> Iterator[None]:
         yield
     for warning in caught:
         if issubclass(warning.category, TruenessWarning):
-            notes.add(notes.wording.get(warning.category, str(warning.message)))
+            message = str(warning.message).replace("; returning nan.", ".")  # a page returns nothing
+            notes.add(notes.wording.get(warning.category, message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 

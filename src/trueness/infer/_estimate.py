@@ -296,4 +296,5 @@ def _estimate(
         kind=evidence.view,
         bins=question.bins,
         where=limits.where,
+        low_open=limits.low_open and value >= limits.low,
     )

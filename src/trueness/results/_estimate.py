@@ -56,6 +56,8 @@ class Estimate(Record):
     """The rule of the bins, if it can be chosen."""
     where: str = ""
     """The rows that decide the value, if it is that of a single bin."""
+    low_open: bool = False
+    """Whether a lower limit of 0 is excluded: the error is above 0, but may be as small as one likes."""
 
     @property
     def bounded(self) -> bool:
@@ -63,7 +65,7 @@ class Estimate(Record):
         return not (math.isnan(self.low) and math.isnan(self.high))
 
     def __contains__(self, value: float) -> bool:
-        return self.low <= value <= self.high
+        return self.low <= value <= self.high and not (self.low_open and value == self.low)
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, with `bounded`."""
@@ -75,7 +77,8 @@ class Estimate(Record):
         name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
         level, rows = level_percent(self.level), f"n = {self.n:,}"
         if self.bounded:
-            return f"{name}, {level} {span(self.low, self.high)} ({self.method}, {rows})"
+            limits = f"above 0 to {number(self.high)}" if self.low_open else span(self.low, self.high)
+            return f"{name}, {level} {limits} ({self.method}, {rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
         more = "" if math.isnan(self.floor) else f"; a calibrated model would show {floor}"
         return f"{name}, no interval{more} ({rows})"

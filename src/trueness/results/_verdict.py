@@ -106,7 +106,7 @@ class Flags(Record):
         which = f"{self.share} {'are' if self.flagged > 1 else 'is'} flagged ({p_value(self.pvalue)}, {self.by})"
         if self.own == 0:
             return f"{which}, {'none' if self.flagged > 1 else 'but not'} with an error other than that of all rows"
-        return f"{which}, above all {self.worst_in_words}"
+        return f"{which}{', above all ' if self.flagged > 1 else ': '}{self.worst_in_words}"
 
     def __str__(self) -> str:
         return f"{self.sentence}."
@@ -160,6 +160,10 @@ class Verdict(Record):
     """Whether the scores are the largest of several classes."""
     clustered: bool = False
     """Whether rows of one cluster may depend on each other."""
+    auc: Estimate | None = None
+    """The AUC of all rows if they were rejected: whether scores that look inverted rank the wrong way round."""
+    all_rows: Code = "undetermined"
+    """The decision on all rows together, whatever segments and classes show."""
 
     @property
     def rare(self) -> bool:
@@ -170,18 +174,19 @@ class Verdict(Record):
     def doubt(self) -> Literal["", "inverted", "confidence", "constant"]:
         """Why these may not be the scores that were meant, if something looks like it.
 
-        'inverted': higher scores go with fewer events; 'confidence': no score is below 1/2, and events do not follow
-        the scores or are the rarer label; 'constant': all rows have the same score, and nothing else is wrong.
+        'inverted': higher scores go with fewer events, also by the AUC of all rows; 'confidence': no score is below
+        1/2, and events do not follow the scores or are the rarer label; 'constant': all rows have the same score, and
+        nothing else is wrong.
         """
         least, most = self.scores[0], self.scores[-1]
         if self.top_label or self.n < 2:
             return ""
         if not self.rejected:
             return "constant" if least == most and self.code == "no-evidence" else ""
-        low, high = (math.nan, math.nan) if self.slope is None else (self.slope.low, self.slope.high)
+        low = math.nan if self.slope is None else self.slope.low
         if 0.5 <= least < most and self.rate > 0 and (self.rate < 0.5 or low <= 0):
             return "confidence"
-        return "inverted" if high < 0 else ""
+        return "inverted" if _inverted(self) else ""
 
     @property
     def headline(self) -> str:
@@ -242,6 +247,12 @@ def _headline(v: Verdict) -> str:
     }.get(v.code, v.code)
 
 
+def _inverted(v: Verdict) -> bool:
+    """Whether scores rank the wrong way round: the slope ignores scores of exactly 0 and 1, the AUC does not."""
+    below = v.slope is not None and v.slope.high < 0
+    return below if v.auc is None else (below and v.auc.value < 0.5) or v.auc.high < 0.5
+
+
 def _impossible(v: Verdict) -> bool:
     """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain: no other statistic counts."""
     return v.test is not None and v.test.contradicted > 0 and not v.test.alone
@@ -268,11 +279,13 @@ def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
     or events are rare.
     """
     found, slope, ratio = [], v.slope, v.observed_expected
-    if slope is not None and not math.isnan(slope.low) and not slope.low <= 1 <= slope.high:
+    if v.auc is not None and _inverted(v) and not (slope is not None and slope.high < 0):
+        found.append(("the wrong way round", f"AUC {number(v.auc.value, 2)} ({span(v.auc.low, v.auc.high)})"))
+    elif slope is not None and not math.isnan(slope.low) and not slope.low <= 1 <= slope.high:
         limits = _with_limits(slope)
         limits = f"below {number(slope.high, 2)}" if slope.low == -math.inf else limits
         limits = f"above {number(slope.low, 2)}" if slope.high == math.inf else limits
-        found.append((_slope_in_words(slope.low, slope.high, v.top_label), f"slope {limits}"))
+        found.append((_slope_in_words(slope, v), f"slope {limits}"))
     if ratio is not None and math.isfinite(ratio.value) and not ratio.low <= 1 <= ratio.high:
         side = "too high on average" if ratio.value < 1 else "too low on average"
         if v.top_label:
@@ -296,13 +309,14 @@ def _with_limits(found: Estimate) -> str:
     return f"{one} ({' to '.join(limits)})"
 
 
-def _slope_in_words(low: float, high: float, top_label: bool) -> str:
+def _slope_in_words(slope: Estimate, v: Verdict) -> str:
     """The spread of the scores; of a top label the mean, not the spread, is what overconfident means."""
+    low, high, top_label = slope.low, slope.high, v.top_label
     if low > 1:
         return "too timid" if top_label else "underconfident (too timid)"
-    if high < 0:
+    if _inverted(v):
         return "the wrong way round"
-    if low <= 0 and high < _UNRELATED:
+    if low <= 0 and high < _UNRELATED and not (v.auc is not None and v.auc.low > 0.5):
         return "unrelated to the labels" if low > -_UNRELATED else "unrelated to the labels or the wrong way round"
     return "too extreme" if top_label else "overconfident (too extreme)"
 
@@ -362,7 +376,7 @@ def _power_in_words(power: DetectionPower, rarer: str) -> str:
     kinds = [f"{name} {_outside(*ends)}" for name, ends in ranges if not all(map(math.isnan, ends))]
     error = "" if math.isnan(power.noticed_error) else f"an error of {points(power.noticed_error)[0]} percentage points"
     often = f"with probability {percent(NOTICED)}"
-    noticed = f"{' or '.join(kinds)} would have been noticed {often}{f', {error}' if error else ''}"
+    noticed = f"{' or '.join(kinds)} would have been noticed {often}{f', and so would {error}' if error else ''}"
     if not kinds:
         noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
     if power.rows_needed is None:
@@ -388,6 +402,8 @@ def _interval_in_words(found: Interval, *, shown: bool) -> str:
     if not shown:
         limit = f"the typical error is at most {high} percentage points ({level} confidence)"
         # With few distinct scores each has a cell of its own, and nothing is presumed of its neighbours.
-        return f"whatever its shape, {limit}" + ("" if found.bins.startswith("Distinct") else f", {SMOOTH}")
+        return limit + ("" if found.bins.startswith("Distinct") else f", {SMOOTH}")
     limits = f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
+    limits = f"is {low}" if low == high else limits
+    limits = f"is too small to be estimated, but above 0 and at most {high}" if found.estimate == 0 else limits
     return f"the typical error {limits} percentage points ({level} confidence)"

@@ -228,7 +228,10 @@ def test_a_verdict_says_what_its_rows_would_have_noticed():
     few, many = (found[n].power for n in found)
     (low, high), slope, error = few.noticed_ratio, few.noticed_slope, 100 * few.noticed_error
     words = f"observed/expected outside {low:.2f} to {high:.2f} or a slope outside {slope[0]:.2f} to {slope[1]:.2f} "
-    assert f"{words}would have been noticed with probability 90 %, an error of {error:.1f} p" in found[500].certainty
+    assert (
+        f"{words}would have been noticed with probability 90 %, and so would an error of {error:.1f} p"
+        in found[500].certainty
+    )
     assert low < many.noticed_ratio[0] < 1 < many.noticed_ratio[1] < high
     assert slope[0] < many.noticed_slope[0] < 1 < many.noticed_slope[1] < slope[1]
     assert many.noticed_error < few.noticed_error / 2.5
@@ -243,7 +246,10 @@ def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
         ((0.5, np.nan), "below 0.50"),
     ):
         one = replace(base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends))
-        assert f"; observed/expected {words} would have been noticed with probability 90 %, an error" in one.certainty
+        assert (
+            f"; observed/expected {words} would have been noticed with probability 90 %, and so would an error"
+            in one.certainty
+        )
 
 
 def test_many_rows_are_too_few_if_events_are_rare():
@@ -276,7 +282,8 @@ def test_two_clusters_cannot_tell(scores):
     found = tn.verdict(y, scores, cluster=np.arange(scores.size) % 2)
     assert found.code == "too-few-rows"
     assert (
-        "hardly any miscalibration would have been noticed with probability 90 %; whatever its shape" in found.sentence
+        "hardly any miscalibration would have been noticed with probability 90 %; the typical error is at most"
+        in found.sentence
     )
 
 
@@ -337,7 +344,7 @@ def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
 )
 def test_the_slope_is_put_into_words(base, low, high, words):
     slope = limits(base.slope, (low + high) / 2, low, high)
-    assert words in replace(base, slope=slope, observed_expected=None).headline
+    assert words in replace(base, slope=slope, auc=None, observed_expected=None).headline
 
 
 def test_the_mean_of_a_top_label_is_over_or_underconfident(base):
@@ -371,6 +378,34 @@ def test_scores_that_may_not_be_meant_are_doubted(base, scores):
     assert base.doubt == ""
 
 
+def test_certain_scores_count_when_scores_look_inverted():
+    """The slope leaves out scores of exactly 0 and 1, of which the AUC knows."""
+    y, p = np.repeat([0, 1, 0, 1], [80, 20, 20, 80]), np.repeat([0.0, 1.0], 100)
+    y, p = np.r_[y, np.repeat([0, 1, 0, 1], [1, 9, 9, 1])], np.r_[p, np.repeat([0.3, 0.7], 10)]
+    found = tn.verdict(y, p)
+    assert found.slope.high < 0 < found.auc.value - 0.5
+    assert found.doubt == ""
+    assert "wrong way round" not in found.headline
+    assert found.headline.endswith("overconfident (too extreme).")
+    found = tn.verdict(y[:200], 1.0 - y[:200])
+    assert found.doubt == "inverted"
+    assert found.auc.value == 0
+    assert found.headline.endswith("the wrong way round.")
+    assert "; AUC 0.00 (0.0000 to " in found.certainty
+
+
+def test_a_flagged_segment_leaves_the_decision_on_all_rows():
+    p = np.random.default_rng(1).beta(2, 2, 2_000)
+    bad = np.arange(p.size) % 20 == 0
+    y = drawn(np.where(bad, p / 3, p), p)
+    alone, found = tn.verdict(y, p), tn.verdict(y, p, by={"g": np.where(bad, "b", "a")})
+    assert (found.code, found.all_rows) == ("miscalibrated", alone.code)
+    assert alone.all_rows == alone.code != "miscalibrated"
+    one = replace(found.flags[0], flagged=1, own=1)
+    assert "jointly): g = b, over-predicted" in one.sentence
+    assert "jointly), above all g = b, over-predicted" in replace(one, flagged=2).sentence
+
+
 def test_ratios_lead_if_events_are_rare(base):
     slope, ratio = limits(base.slope, 0.5, 0.4, 0.6), limits(base.slope, 0.9, 0.8, 0.95)
     for rate, first in ((0.049, "observed/expected"), (0.05, "slope")):
@@ -383,6 +418,11 @@ def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
     for low, words in ((0.0, "is above 0 and at most 20.0 per"), (0.01, "lies between 1.0 and 20.0 per")):
         interval = replace(base.interval, low=low, high=0.2, includes_zero=False)
         assert words in replace(base, interval=interval).certainty
+    interval = replace(base.interval, estimate=0.0, low=0.0, high=0.2, low_closed=False, includes_zero=False)
+    words = "is too small to be estimated, but above 0 and at most 20.0 percentage points"
+    assert words in replace(base, interval=interval).certainty
+    interval = replace(base.interval, estimate=1.0, low=1.0, high=1.0)
+    assert "the typical error is 100.0 percentage points" in replace(base, interval=interval).certainty
 
 
 def test_the_verdict_of_the_report_is_that_of_the_function(base):

@@ -187,7 +187,10 @@ def judge(
         top_label=top_label,
         clustered=evidence.dependent,
     )
-    return replace(found, code=_code(found))
+    if rejected and part is not None and not top_label:
+        asked = quietly(estimates_of, {"auc": "auc"}, evidence, level=level, floor=False, rng=generator(0))
+        found = replace(found, auc=asked["auc"])
+    return replace(found, code=_code(found), all_rows=_code(replace(found, flags=())))
 
 
 def _code(v: Verdict) -> Code:

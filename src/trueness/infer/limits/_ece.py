@@ -379,4 +379,5 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothn
     settings: Any = {"smoothness": smoothness, "level": asked.level, "squared": squared, "rng": asked.rng}
     found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull
-    return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note)
+    above = not found.includes_zero and low == 0
+    return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note, low_open=above)

@@ -36,6 +36,8 @@ class Limits(NamedTuple):
     """Whether the measure itself need not be asked for its value."""
     where: str = ""
     """The rows that decide the value, if it is that of a single bin."""
+    low_open: bool = False
+    """Whether `low` itself is excluded."""
 
 
 @dataclass(frozen=True)
