@@ -236,6 +236,7 @@ def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch)
     assert tn.report(tn.tally(y[:50], p[:50]), intervals=False).to_dict()["provenance"]["date"] == "1970-01-02"
 
 
+@pytest.mark.slow
 def test_the_event_is_named_on_the_page_and_in_the_lines_to_copy(demo):
     y, p, w = np.where(demo.y_true == 1, "yes", "no")[:1_100], demo.y_prob[:1_100], np.ones(1_100) * 2
     given = {"tn": tn, "y_true": y, "y_prob": p, "sample_weight": w, "new_scores": p[:3]}

@@ -139,6 +139,7 @@ def test_the_page_opens_with_the_worst_model_and_the_lines_choose_another(opened
     assert one(page, "article:not([hidden]) .answer:last-child .phrase").text == "Nothing"
 
 
+@pytest.mark.slow
 def test_the_slider_shows_what_the_library_computes_for_every_number_of_bins(opened, binary, edges):
     page = opened(binary)
     assert tuple(binary.to_dict()["settings"]["offered"]) == OFFERED
@@ -454,6 +455,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser, binary, edges,
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.slow
 def test_a_page_about_clusters_shows_which_numbers_allow_for_them(opened):
     rng = np.random.default_rng(0)
     p = np.repeat(rng.random(80), 3)

@@ -44,6 +44,7 @@ def test_the_comparison_is_that_of_the_library_with_clusters(rows, clustered):
     assert clustered.to_dict()["comparison"] == expected.to_dict()
 
 
+@pytest.mark.slow
 def test_no_calibrator_is_measured_on_a_cluster_that_it_was_fitted_on():
     """Labels that the scores do not predict, but that a map learns from the other copies of a row."""
     y, p, c = np.random.default_rng(1).integers(0, 2, 40), np.linspace(0.3, 0.7, 40), np.arange(40)

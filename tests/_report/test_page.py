@@ -70,6 +70,7 @@ def test_the_frame_of_a_notebook_is_apart(binary):
     assert "<script" not in frame
 
 
+@pytest.mark.slow
 def test_the_page_opens_with_the_worst_model_also_if_events_are_rare():
     p = np.random.default_rng(0).beta(1, 50, 3_000)
     y = (np.random.default_rng(1).random(p.size) < p).astype(int)

@@ -53,6 +53,7 @@ def test_every_offered_number_of_bins_is_exact_and_has_its_own_band(binary, edge
             assert found["outside"] == np.flatnonzero(wanted.outside).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_what_is_asked_for_is_offered(edges):
     y, p = [0, 1, 1], [0.1, 0.5, 0.9]
@@ -106,6 +107,7 @@ def test_rare_events_have_logarithmic_axes_that_end_where_less_than_a_tenth_of_a
     assert np.count_nonzero(axes["histogram"]) == 50
 
 
+@pytest.mark.slow
 def test_confidences_near_one_are_looked_at_closely():
     axes = axes_of(1 - np.random.default_rng(0).random(2_000) * 0.1)
     assert (axes["scale"], axes["low"], axes["high"]) == ("linear", pytest.approx(0.85), 1)
@@ -216,6 +218,7 @@ def test_a_forest_plot_shows_the_segments_with_their_limits(off):
         assert kind == ("bin flagged" if wanted[name][2] else "bin flagged hollow")
 
 
+@pytest.mark.slow
 def test_segments_of_rare_events_are_compared_by_ratios():
     p = np.repeat([0.01, 0.02], 2_000)
     y = np.zeros(4_000, dtype=int)

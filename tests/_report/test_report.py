@@ -154,6 +154,7 @@ def test_weights_of_one_change_nothing(edges, binary):
     assert found["models"] == binary.to_dict()["models"]
 
 
+@pytest.mark.slow
 def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     d = tn.simulate.demo(200)
     w = np.random.default_rng(0).random(200)

@@ -72,6 +72,7 @@ def test_the_page_shows_forty_segments_and_says_how_many_it_leaves_out():
     assert "segment" not in answers(report)["where"]["numbers"]  # none is flagged
 
 
+@pytest.mark.slow
 def test_columns_may_come_as_a_dict_or_a_frame_and_be_crossed(rows):
     pandas = pytest.importorskip("pandas")
     y, p, segment = (values[:200].copy() for values in rows)

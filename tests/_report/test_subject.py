@@ -22,6 +22,7 @@ def summed(rows, bins, **options):
     return found
 
 
+@pytest.mark.slow
 def test_a_tally_gives_the_numbers_of_the_rows(rows):
     of_rows, of_sums = entry(tn.report(*rows)), entry(tn.report(tn.tally(*rows)))
     for key in ("verdict", "summary", "bins", "worst", "blocks"):

@@ -98,6 +98,7 @@ def test_the_format_is_seen_or_said_and_a_wrong_one_is_refused(call, fails, tabl
         assert message.startswith(f"`--input-format` says {kind}, but ")
 
 
+@pytest.mark.slow
 def test_scores_of_several_classes_go_through_every_command(call, multiclass, tmp_path):
     y, P = (column[:150] for column in multiclass)
     np.savez(tmp_path / "x.npz", y=y, P=P, Q=P[:, ::-1])

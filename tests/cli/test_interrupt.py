@@ -113,6 +113,7 @@ def test_a_disk_without_room_for_standard_input_is_a_paragraph(fails, monkeypatc
     assert fails("measure", "-", stdin=ROWS) == "No space left on device."
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
 def test_a_pipe_is_written_to_by_the_name_of_its_device(process):
     done = process("measure", "-", "--no-intervals", "-o", "/dev/stdout", input=ROWS)

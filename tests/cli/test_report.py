@@ -103,6 +103,7 @@ def test_the_report_names_the_data_and_the_command_that_helps(call, tmp_path, mo
     assert "15 November 2026" in page
 
 
+@pytest.mark.slow
 def test_several_columns_are_crossed(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped | {"day": np.where(np.arange(grouped["y"].size) % 2, "u", "v")})
     asked = ["--prob", "p", "--by", "region", "--by", "day", "--crossed", "2", "--format", "json", "--no-intervals"]
@@ -158,6 +159,7 @@ def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
     assert "`--over` must hold dates" in fails("report", "all.csv", "--over", "p", "--every", "day", *words)
 
 
+@pytest.mark.slow
 def test_scores_of_the_other_label_get_the_command_that_swaps_the_labels(call, tmp_path):
     p = (np.arange(300) % 20 + 0.5) / 20
     y = np.where((np.arange(300) // 20 + 0.5) / 15 < p, "no", "yes please")

@@ -119,6 +119,7 @@ def test_a_kill_at_any_moment_loses_nothing(days, tmp_path):
     assert state.evidence == pytest.approx(expected(days).evidence, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_the_page_says_since_when_where_and_what_to_do(call, days, tmp_path):
     assert call("watch", "s.json", "day01.csv", *COLUMNS, "--by", "region", "--page", "w.html").exit_code == 0
     assert "Still true, as far as these rows tell: no alarm." in (tmp_path / "w.html").read_text(encoding="utf-8")

@@ -150,7 +150,5 @@ def test_observed_over_expected_in_every_view():
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.NoEstimateWarning")
 def test_a_single_certain_score_is_counted():
-    with pytest.warns(
-        tn.CertainScoresWarning, match="1 of 1 scores are exactly 0.*1 of them contradicts its label"
-    ):
+    with pytest.warns(tn.CertainScoresWarning, match="1 of 1 scores are exactly 0.*1 of them contradicts its label"):
         assert np.isnan(tn.calibration_slope([1], [0.0]))

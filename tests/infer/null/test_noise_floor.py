@@ -25,6 +25,7 @@ def events(tally):
     return float(sum(part.events.sum() for part in tally.parts))
 
 
+@pytest.mark.slow
 def test_the_floor_of_one_score_is_that_of_a_binomial_number():
     n, p = 20, 0.3
     error = np.abs(np.arange(n + 1) / n - p)
