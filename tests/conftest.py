@@ -20,7 +20,7 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=60
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
-FAST_CASES, SMALL_GRID = 3, 4
+FAST_CASES, SMALL_GRID = 2, 3
 # Cases of each slow simulation, and a twelfth of those of each large grid; 0 is all of them. `.ci/run` takes a few.
 SLOW_CASES = int(os.environ.get("TRUENESS_SLOW_CASES", "0"))
 GOLDEN = (5**0.5 - 1) / 2
@@ -41,7 +41,7 @@ def pytest_collect_file():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the fast run fast: it takes three cases of a grid of more than four; the others are marked slow.
+    """Keep the fast run fast: it takes two cases of a grid of more than three; the others are marked slow.
 
     `TRUENESS_SLOW_CASES` thins these, and the simulations that are slow themselves, in the same way.
     """

@@ -328,7 +328,7 @@ def test_extreme_rows_have_ordered_limits_or_none(y, p):
     ("arguments", "match"),
     [
         ({"measure": "nonsense"}, "`measure` must be one of"),
-        ({"measure": 3}, "`measure` must be a function"),
+        ({"measure": 3}, "`measure` must be a measure, its name, or a function of a Tally"),
         ({"measure": tn.corp}, "Name its part"),
         ({"measure": "ece", "level": 0.3}, "`level` must lie"),
         ({"measure": "ece", "method": "bootstrap"}, "`method` must be 'auto'"),

@@ -42,7 +42,7 @@ def ask(source=ROWS, **options):
         ({"prob": ["p", "w"], "sum_tolerance": 2}, "`sum_tolerance` must be a number between 0 and 1"),
         ({"prob": ["p", "w"], "pos_label": 1}, "`pos_label` is only for one column of scores"),
         ({"labels": "ab"}, "`labels` must be a list of the classes"),
-        ({"labels": [0, 1, 2]}, "`labels` must name two classes, the positive one last"),
+        ({"labels": [0, 1, 2]}, "`labels` must name two classes for a vector of scores, the positive one last"),
         ({"labels": [0, 0]}, "`labels` must name each class once; got 0, 0"),
         ({"labels": [0, 1], "pos_label": 0}, "One of the two is enough"),
         ({"labels": ["a", "b"]}, "`labels` must be values of `label` column 'y', which holds numbers; got 'a'"),
