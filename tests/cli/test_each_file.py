@@ -106,7 +106,7 @@ def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
     assert "Calibration changed on day-10.tally" in text.replace("\\", "").replace("\n", " ")
     if form == "html":
         check_chart(text, days=12, marked=3)
-        assert text.index("Calibration changed on day-10.tally") < text.index('class="screen"')
+        assert text.index("Calibration changed on day-10.tally") < text.index('class="screen')
         assert text.count(">miscalibrated<") == 3
 
 

@@ -126,7 +126,7 @@ def segments(
     References
     ----------
     Z. Šidák, Rectangular confidence regions for the means of multivariate normal distributions, Journal of the American
-    Statistical Association 62 (1967), 626-633. :doi:`10.1080/01621459.1967.10482935`
+    Statistical Association 62 (1967), 626-633.
 
     Examples
     --------
