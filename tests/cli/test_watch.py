@@ -149,3 +149,10 @@ def test_a_file_that_was_cut_short_may_come_again_and_one_of_the_same_name_is_ne
     assert tn.Watch.load(tmp_path / "t.json").history[""].n.tolist() == [300] * 2
     (tmp_path / "none.csv").write_text("y,p,region,day\n")
     assert "none.csv has no new rows" in call("watch", "t.json", "none.csv").stderr
+
+
+def test_a_day_that_was_counted_is_refused_unless_its_file_was_cut_short(fails, call, days, tmp_path):
+    pl.concat(days[:3]).write_csv(tmp_path / "early.csv")
+    pl.concat(days[2:5]).write_csv(tmp_path / "late.csv")
+    assert call("watch", "s.json", "early.csv", *COLUMNS, "--time", "day").exit_code == 0
+    assert "must be later than the last look, '2025-01-03'; got '2025-01-03'" in fails("watch", "s.json", "late.csv")

@@ -151,7 +151,7 @@ class Rows:
         numbers, request = self.columns.numbers, self.request
         scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
         described = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
-        rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]
+        rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
         if not self.is_matrix(model):

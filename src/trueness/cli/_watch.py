@@ -178,10 +178,13 @@ def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> bool:
         return True
     looks = _by_period(groups, about["time"], about["every"])
     before = None if options["before"] is None else period(options["before"], "--before", about["every"])
-    began = set(watch.history[""].position)
-    after = watch.position if any(key[0] in began for key in looks) else None  # a file that --before cut short
-    watch.update(looks, time=about["time"], before=before, after=after, largest_cluster=cluster)
-    return before is None or all(key[0] < before for key in looks)
+    here, cut = Path(name).stat().st_size, about.setdefault("cut", {})
+    known = [at for digest, (size, at) in cut.items() if size <= here and _digest(name, size) == digest]
+    watch.update(looks, time=about["time"], before=before, after=max(known, default=None), largest_cluster=cluster)
+    whole = before is None or all(key[0] < before for key in looks)
+    if not whole:  # it may come again, for what was left out
+        cut[_digest(name, here)] = here, watch.position
+    return whole
 
 
 def _by_period(groups: Any, time: str, every: str) -> Any:
