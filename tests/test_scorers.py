@@ -62,3 +62,12 @@ def test_weights_are_routed_when_requested():
 def test_an_estimator_without_probabilities_is_refused():
     with pytest.raises(tn.InputError, match="`estimator` must have the method `predict_proba`; LinearSVC has none"):
         tn.scorers.ece(LinearSVC().fit(X, Y), X, Y)
+
+
+@pytest.mark.parametrize("bad", [[0, 1], [0, 2], [0.0, float("nan")], ["no", None], ["No", "Yes"], [True, False]])
+def test_labels_that_the_estimator_does_not_know_are_refused(bad):
+    model = LogisticRegression().fit(X, WORDS)
+    with pytest.raises(tn.InputError, match="`y_true` must"):
+        tn.scorers.brier(model, X, np.array(bad, dtype=object)[Y])
+    coded = LogisticRegression().fit(X, Y)
+    assert tn.scorers.brier(coded, X, Y == 1) == tn.scorers.brier(coded, X, Y.astype(float)) < 0

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from trueness import measure as measures
+from trueness._input.sample import read_sample
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.infer._catalogue import MEASURES
@@ -61,7 +62,8 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         classes, scores = list(estimator.classes_), np.asarray(estimator.predict_proba(X))
         options: dict[str, Any] = {"sample_weight": sample_weight, **(self.options or {})}
         if len(classes) == 2:
-            value = self.measure(np.asarray(y_true) == classes[1], scores[:, 1], **options)
+            events = read_sample(y_true, scores[:, 1], labels=classes).y
+            value = self.measure(events, scores[:, 1], **options)
         else:
             value = self.measure(y_true, scores, labels=classes, **options)
         return float(value) if self.greater_is_better else -float(value)

@@ -78,6 +78,19 @@ def test_scores_that_predict_refuses_are_null(calibrator, dialect):
     assert np.isnan(found[:, 0]).tolist() == [True] * 4 + [False]
 
 
+@pytest.mark.parametrize("calibrator", [tn.PlattScaling(), tn.HistogramBinning()])
+def test_text_is_read_as_numbers_in_sqlite_and_other_text_is_null(calibrator):
+    """`.import --csv` makes columns of text."""
+    made = fitted(calibrator)
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE scores (p TEXT)")
+        texts = ["0.502", "2e-1", "1", "0", "", "nan", "0.5x", "2"]
+        connection.executemany("INSERT INTO scores VALUES (?)", [(text,) for text in texts])
+        found = [value for (value,) in connection.execute(f"SELECT {made.to_sql('sqlite')} FROM scores")]
+    assert found[:4] == pytest.approx(made.predict([0.502, 0.2, 1, 0]).tolist(), abs=1e-12)
+    assert found[4:] == [None] * 4
+
+
 def test_null_stays_null():
     with duckdb.connect() as connection:
         expression = fitted(tn.PlattScaling()).to_sql()
@@ -97,7 +110,8 @@ def test_identifiers_and_numbers_are_written_as_each_dialect_reads_them():
     guard = "CASE WHEN {0} >= {1} AND {0} <= {2} THEN {0} / ({0} + {3} * ({2} - {0})) END"
     plain = ("0.0e0", "1.0e0", "2.0e0")
     assert made.to_sql("duckdb", column='a"b') == guard.format('"a""b"', *plain)
-    assert made.to_sql("sqlite", column="a`b") == guard.format('"a`b"', *plain)
+    real = guard.replace("WHEN ", "WHEN {0} = {4} AND ").format('CAST("a`b" AS REAL)', *plain, '"a`b"')
+    assert made.to_sql("sqlite", column="a`b") == real
     cast = f"CAST({guard} AS double precision)"
     assert made.to_sql("postgresql", column="p") == cast.format('"p"', *plain)
     assert made.to_sql("spark", column="a`b") == guard.format("`a``b`", "0.0D", "1.0D", "2.0D")
@@ -157,7 +171,7 @@ def test_steps_of_a_scaled_score_are_where_its_scaler_reaches_an_edge(scaler, tu
     y = (rng.random(200) < p**0.5).astype(int)
     made = tn.ScalingBinning(5, split="none", scaler=scaler).fit(p, 1 - y if turned else y)
     text = made.to_sql("sqlite")
-    edges = np.array([float(one) for one in re.findall(r'"p" < ([-+.e\d]+)', text)])
+    edges = np.array([float(one) for one in re.findall(r' < ([-+.e\d]+)', text)])
     scores = np.concatenate([rng.random(50), [0, 1, 5e-324], edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
     assert edges.size or (turned and len(set(made.predict(scores))) == 1)
     assert in_sqlite([text], {"p": scores})[:, 0].tolist() == made.predict(scores).tolist()

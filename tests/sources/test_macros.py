@@ -41,3 +41,9 @@ def test_bins_hold_the_rows_that_the_library_puts_there(connection, bins):
     np.testing.assert_allclose(found["rate"], table.rate[filled], rtol=1e-15)
     query = f"SELECT sum(n * abs(rate - score)) / sum(n) FROM calibration_bins('predictions', y, p, {bins})"
     assert connection.sql(query).fetchall()[0][0] == pytest.approx(tn.ece(Y, P, bins=bins), abs=1e-14)
+
+
+def test_other_columns_of_the_table_change_nothing(connection):
+    connection.execute("CREATE TABLE crowded AS SELECT y, p AS q, 1 - p AS p, 7 AS nearest, 3 AS bin FROM predictions")
+    found = connection.sql("FROM calibration_bins('crowded', y, q, 10)").fetchall()
+    assert found == connection.sql("FROM calibration_bins('predictions', y, p, 10)").fetchall()

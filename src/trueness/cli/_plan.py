@@ -6,7 +6,6 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._text.numbers import level_percent
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, choose_scores
 from trueness.cli._dataset import open_source, print_guesses, require_rows
@@ -154,10 +153,7 @@ def validation(**how: Any) -> None:
         Column("events", "events", "count"),
     ]
     lines = zip(plan.criterion, plan.target, plan.size, plan.events, strict=True)
-    met = "all criteria" if None not in plan.size else "the other criteria"
-    rate = level_percent(float(f"{plan.prevalence:.3g}"))
-    notes = [f"{plan.n:,} rows meet {met}, if {rate} of them are events."] if plan.n else []
-    notes += map(wording(options=_OPTIONS).spell, plan.notes)
+    notes = [plan.in_words(), *map(wording(options=_OPTIONS).spell, plan.notes)]
     target.deliver(Output(Table.from_lines(columns, lines, notes=notes), {"plan": plan.to_dict()}))
 
 

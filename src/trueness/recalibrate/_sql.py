@@ -29,6 +29,10 @@ class _Writer(NamedTuple):
     suffix: str = ""
     """Makes a number one of double precision; without one, an exponent does."""
     cast: str = "{}"
+    read: str = "{}"
+    """The number in a column."""
+    is_number: str = ""
+    """Whether a column holds one, where the database does not know."""
 
     def name(self, column: str) -> str:
         text = column.replace("\\", "\\\\") if self.escape == "\\" else column
@@ -50,7 +54,8 @@ class _Writer(NamedTuple):
 
 _WRITERS: dict[str, _Writer] = {
     "duckdb": _Writer(),
-    "sqlite": _Writer(least="min", greatest="max"),
+    # A column of text would be compared as text; and text that is no number would be read as 0.
+    "sqlite": _Writer(least="min", greatest="max", read="CAST({} AS REAL)", is_number="CAST({0} AS REAL) = {0} AND "),
     "postgresql": _Writer(cast="CAST({} AS double precision)"),
     "spark": _Writer("`", "`", suffix="D"),
     "bigquery": _Writer("`", "\\"),
@@ -60,10 +65,12 @@ _WRITERS: dict[str, _Writer] = {
 def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
     """One expression for a formula of one score, else one for each class."""
     writer = _WRITERS[checked_word(dialect, "dialect", tuple(_WRITERS))]
-    names = [writer.name(column) for column in columns]
+    columns = [writer.name(column) for column in columns]
+    names = [writer.read.format(column) for column in columns]
     low, high = map(writer.number, formulas.domain(formula))
     # False for NaN, unknown for NULL: both give NULL.
-    valid = " AND ".join(f"{name} >= {low} AND {name} <= {high}" for name in names)
+    valid = "".join(map(writer.is_number.format, columns))
+    valid += " AND ".join(f"{name} >= {low} AND {name} <= {high}" for name in names)
     if isinstance(formula, formulas.PerClass):
         texts = _per_class(writer, formula, names)
     elif isinstance(formula, formulas.Softmax):

@@ -135,8 +135,8 @@ class ValidationSize(Record):
 
     _columns = ("criterion", "target", "size", "events")
 
-    n: int
-    """Rows that meet all criteria."""
+    n: int | None
+    """Rows that meet all criteria; None if no number that was tried does."""
     criterion: tuple[str, ...]
     """What is estimated, tested or accepted."""
     target: tuple[str, ...]
@@ -165,7 +165,13 @@ class ValidationSize(Record):
         counts = [["–" if n is None else f"{n:,}" for n in column] for column in (self.size, self.events)]
         rows = zip(self.criterion, self.target, *counts, strict=True)
         text = align([("criterion", "target", "rows", "events"), *rows], (False, False, True, True))
-        met = "all criteria" if None not in self.size else "the other criteria"
+        return "\n".join([text, "", self.in_words(), *self.notes])
+
+    def in_words(self) -> str:
+        """The rows that meet all criteria, or that none do, as a sentence."""
         rate = level_percent(float(f"{self.prevalence:.3g}"))
-        sentence = f"{self.n:,} rows meet {met}, if {rate} of them are events." if self.n else ""
-        return "\n".join([text, *([""] if sentence or self.notes else []), *filter(None, [sentence, *self.notes])])
+        if self.n is not None:
+            return f"{self.n:,} rows meet all criteria, if {rate} of them are events."
+        others = max((size for size in self.size if size is not None), default=None)
+        rest = "" if others is None else f"; {others:,} rows meet the others, if {rate} of them are events"
+        return f"No number of rows that was tried meets all criteria{rest}."

@@ -234,7 +234,8 @@ ORDER BY ALL;
 
 CREATE OR REPLACE MACRO calibration_bins(rows, label, prob, bins) AS TABLE
 WITH cells AS (
-    SELECT CAST(prob AS DOUBLE) AS p, CAST(label AS INTEGER) AS y, floor(p * bins + 0.5) AS nearest
+    -- Not an alias, before which a column of that name would be taken.
+    SELECT CAST(prob AS DOUBLE) AS p, CAST(label AS INTEGER) AS y, floor(CAST(prob AS DOUBLE) * bins + 0.5) AS nearest
     FROM query_table(rows)
 )
 SELECT CAST(least(nearest - CAST(p < nearest / bins AS INTEGER), bins - 1) AS INTEGER) AS bin,

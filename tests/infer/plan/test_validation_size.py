@@ -292,8 +292,12 @@ def test_the_record_holds_what_was_asked_and_what_follows():
 
 def test_ten_million_rows_are_the_most_that_are_planned():
     found = tn.validation_size(scores=[0.5] * 4, detect_oe=1.0001, seed=0)
-    assert (found.n, found.size, found.events) == (0, (None,), (None,))
+    assert (found.n, found.size, found.events) == (None, (None,), (None,))
     assert found.notes == ("–: more than 10,000,000 rows; the test has hardly any power.",)
+    assert "No number of rows that was tried meets all criteria." in str(found)
+    both = tn.validation_size(scores=[0.5] * 4, detect_oe=1.0001, oe_width=0.2, seed=0)
+    assert both.n is None
+    assert f"No number of rows that was tried meets all criteria; {both.size[0]:,} rows meet the others" in str(both)
 
 
 @pytest.mark.parametrize(("given", "ratio", "slope"), [("detect_oe", 1.3, 1.0), ("detect_slope", 1.0, 0.6)])
@@ -349,7 +353,7 @@ def test_acceptance_by_simulation_is_rounded_up_to_two_digits(monkeypatch, rows,
     assert found.criterion == ("l2 error", "ECE", "monotone band")
     assert found.target == tuple(f"accepted within {m:g} with probability 0.7" for m in margins.values())
     assert found.size == (size,) * 3
-    assert found.n == (size or 0)
+    assert found.n == size
     assert seen == sorted(seen)
     assert (len(seen), seen[1], seen[-1]) == (6, pytest.approx(1 / 3), 1)
 

@@ -292,7 +292,7 @@ class _Plan(NamedTuple):
         if None in sizes:
             notes.append(f"–: more than {MOST_ROWS:,} rows; the test has hardly any power.")
         return ValidationSize(
-            max((size for size in sizes if size is not None), default=0),
+            None if None in sizes else max(size for size in sizes if size is not None),
             tuple(one.title for one in found),
             tuple(one.target for one in found),
             sizes,
