@@ -16,6 +16,7 @@ import numpy as np
 from stable_calls import CALLS, result_of
 
 import trueness as tn
+from trueness.results._record import Record
 
 FILE = Path(__file__).with_name("stable_numbers.json")
 SEEDS = (0, 1, 2)
@@ -71,8 +72,8 @@ def answer(name, sample, options, seed=0):
 
 def numbers(value):
     """The numbers of a result, ready for JSON: long arrays by their size, ends and two means."""
-    if hasattr(value, "to_dict"):
-        value = value.to_dict()
+    if hasattr(value, "to_dict"):  # of records what JSON would leave out, too
+        value = value._entries() if isinstance(value, Record) else value.to_dict()
     if isinstance(value, dict):
         found = {str(name): numbers(one) for name, one in value.items()}
         return {name: one for name, one in found.items() if one not in ({}, [], None, "nan")}

@@ -171,7 +171,7 @@ def test_steps_of_a_scaled_score_are_where_its_scaler_reaches_an_edge(scaler, tu
     y = (rng.random(200) < p**0.5).astype(int)
     made = tn.ScalingBinning(5, split="none", scaler=scaler).fit(p, 1 - y if turned else y)
     text = made.to_sql("sqlite")
-    edges = np.array([float(one) for one in re.findall(r' < ([-+.e\d]+)', text)])
+    edges = np.array([float(one) for one in re.findall(r" < ([-+.e\d]+)", text)])
     scores = np.concatenate([rng.random(50), [0, 1, 5e-324], edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
     assert edges.size or (turned and len(set(made.predict(scores))) == 1)
     assert in_sqlite([text], {"p": scores})[:, 0].tolist() == made.predict(scores).tolist()

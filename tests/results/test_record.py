@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import pickle
 import re
 import sys
 import textwrap
@@ -48,7 +49,29 @@ def test_every_record_is_a_frozen_dataclass_with_a_text_of_its_own(name):
 def test_records_print_a_text_and_become_json(ask):
     record = ask(Y, P)
     assert f"{type(record).__name__}(" not in str(record)
-    assert json.dumps(record.to_dict())
+    assert json.dumps(record.to_dict(), allow_nan=False)
+
+
+def test_undefined_numbers_are_null_in_json_and_nan_in_a_frame():
+    table = tn.bin_table(Y, P, bins=4)
+    assert table.to_dict()["rate"] == [0.0, None, None, 1.0]
+    assert table.to_frame()["rate"].isna().tolist() == [False, True, True, False]
+    assert tn.estimate("auc", Y, P).to_dict()["floor"] is None
+
+
+def test_every_record_equals_itself_made_again_and_its_arrays_cannot_be_written():
+    for name in results.__all__:
+        record, again = example(name), example(name)
+        assert record == again == pickle.loads(pickle.dumps(record)), name
+        assert hash(record) == hash(again), name
+        assert record != "a text", name
+        arrays = [v for one in (record, pickle.loads(pickle.dumps(record))) for v in vars(one).values()]
+        assert not any(v.flags.writeable for v in arrays if isinstance(v, np.ndarray)), name
+        assert "NaN" not in json.dumps(record.to_dict()), name
+    table = tn.bin_table(Y, P, bins=4)
+    assert table == tn.bin_table(Y, P, bins=4)  # with nan
+    assert table != tn.bin_table(Y, [0.1, 0.2, 0.8, 0.9, 0.91], bins=4)
+    assert tn.bin_table(Y, P, bins=5) != table
 
 
 def test_a_record_within_a_record_becomes_a_dict():

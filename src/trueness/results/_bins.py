@@ -104,7 +104,7 @@ class BinTable(Record):
             # Without expected events all three are 0/0 or all are infinite, whatever the limits of the rate.
             return np.asarray(np.where(self.score == 0, self.rate, rates) / self.score)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Columns as lists, then kind, level and interval."""
         return self.columns() | {"kind": self.kind, "level": self.level, "interval": self.interval}
 
@@ -152,9 +152,9 @@ class Bands(BinTable):
         """The columns of a table of bins, and whether each bin lies outside the band."""
         return super().columns() | {"outside": self.outside.tolist()}
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""
-        return super().to_dict() | {"band": self.band, "level_each": self.level_each}
+        return super()._entries() | {"band": self.band, "level_each": self.level_each}
 
 
 @dataclass(frozen=True)

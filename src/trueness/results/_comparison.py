@@ -123,9 +123,9 @@ class Comparison(Record):
                 return -pair
         raise InputError("", f"There is no pair {names!r}", f"the models are {', '.join(map(repr, self.models))}")
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """The pairs as columns, then the fields that describe the whole comparison, and its sentence."""
-        rest = {name: value for name, value in super().to_dict().items() if name not in ("pairs", "estimates")}
+        rest = {name: value for name, value in super()._entries().items() if name not in ("pairs", "estimates")}
         return self.columns() | {"estimates": dict(self.estimates)} | rest | {"sentence": self.sentence}
 
     @property

@@ -68,9 +68,9 @@ class Curve(Record):
             knots = None if self.knots is None else (self.knots[i],)
             yield name, replace(self, **columns, label=None, bandwidth=width, knots=knots)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole curve."""
-        plain = super().to_dict()
+        plain = super()._entries()
         return plain if self.label is not None else {k: v for k, v in plain.items() if k != "label"}
 
     def __str__(self) -> str:

@@ -67,9 +67,9 @@ class Estimate(Record):
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high and not (self.low_open and value == self.low)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name, with `bounded`."""
-        return super().to_dict() | {"bounded": self.bounded}
+        return super()._entries() | {"bounded": self.bounded}
 
     def __str__(self) -> str:
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)

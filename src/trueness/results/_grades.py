@@ -130,9 +130,9 @@ class GradeTable(Record):
                 return grade
         raise KeyError(f"{name!r}; there are {', '.join(str(grade.grade) for grade in (*self.grades, self.total))}")
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""
-        rest = {name: value for name, value in super().to_dict().items() if name != "grades"}
+        rest = {name: value for name, value in super()._entries().items() if name != "grades"}
         rest["inversions"] = [list(pair) for pair in self.inversions]
         return self.columns() | rest | {"rule": self.rule}
 

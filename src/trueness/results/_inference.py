@@ -72,9 +72,9 @@ class Interval(Record):
         finer = None if self.finer is None else max(0.0, self.finer) ** 0.5
         return replace(self, estimate=estimate, low=low, high=high, finer=finer, squared=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name, with `is_interval` and `hull`."""
-        return super().to_dict() | {"is_interval": self.is_interval, "hull": list(self.hull)}
+        return super()._entries() | {"is_interval": self.is_interval, "hull": list(self.hull)}
 
     def __str__(self) -> str:
         what = "squared l2 calibration error" if self.squared else "l2 calibration error"
@@ -119,9 +119,9 @@ class NoiseFloor(Record):
     draws: Floats = field(repr=False, compare=False)
     """The simulated values in the order drawn; not part of :meth:`to_dict`."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name, without the draws."""
-        return {name: value for name, value in super().to_dict().items() if name != "draws"}
+        return {name: value for name, value in super()._entries().items() if name != "draws"}
 
     def __str__(self) -> str:
         floor = f"{self.mean:.4f} ± {self.std:.4f}"

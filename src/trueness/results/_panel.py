@@ -115,10 +115,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     def __len__(self) -> int:
         return len(self.names) + len(self.tests)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name; estimates and tests by their keys."""
-        found = {name: value for name, value in super().to_dict().items() if name != "names"}
-        entries = {key: self[key].to_dict() for key in self}
+        found = {name: value for name, value in super()._entries().items() if name != "names"}
+        entries = {key: self[key]._entries() for key in self}
         tests = {test.method: entries.pop(test.method) for test in self.tests}
         return found | {"estimates": entries, "tests": tests}
 

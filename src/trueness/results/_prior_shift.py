@@ -83,9 +83,9 @@ class PriorShift(Record):
             return f"Perhaps a prior shift: {unknown}; to tell, its limits must lie between {_LEAST} and {1 / _LEAST}."
         return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name, with `detected` and `sentence`."""
-        return super().to_dict() | {"detected": self.detected, "sentence": self.sentence}
+        return super()._entries() | {"detected": self.detected, "sentence": self.sentence}
 
     def __str__(self) -> str:
         return self.sentence

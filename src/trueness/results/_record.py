@@ -7,8 +7,10 @@ from functools import wraps
 from html import escape
 from typing import Any, ClassVar, Literal, TypeAlias
 
+import numpy as np
+
 from trueness._text.numbers import MISSING, level_percent, number, p_value
-from trueness._text.strings import shorten, visible, visible_lines
+from trueness._text.strings import json_ready, shorten, visible, visible_lines
 from trueness.errors import InputError, MissingLibraryError
 
 FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -26,13 +28,40 @@ class Record:
     """The fields that are the columns of a table, all of one length; or one field, a tuple of records, its rows."""
 
     def __init_subclass__(cls) -> None:
-        """Names of models and groups come from anywhere: no record prints a control character."""
+        """Names of models and groups come from anywhere: no record prints a control character.
+
+        Equality is ours: that of dataclasses fails for arrays, and nan would differ from itself.
+        """
+        cls.__eq__, cls.__hash__ = Record._equals, Record._hash  # type: ignore[assignment, method-assign]
         if "__str__" in cls.__dict__:
             own = cls.__str__
             cls.__str__ = wraps(own)(lambda self: visible_lines(own(self)))  # type: ignore[method-assign]  # the same signature
 
+    def __post_init__(self) -> None:
+        """Arrays of a frozen record cannot be written to."""
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                value = value.view()
+                value.flags.writeable = False
+                object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
+
+    def _equals(self, other: object) -> bool:
+        return type(self) is type(other) and _same(vars(self), vars(other))
+
+    def _hash(self) -> int:
+        return hash((type(self), *(value for value in vars(self).values() if isinstance(value, str))))
+
     def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined numbers as nan."""
+        """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined and infinite numbers as None."""
+        found: dict[str, Any] = json_ready(self._entries())
+        return found
+
+    def _entries(self) -> dict[str, Any]:
+        """What `to_dict` holds, as plain Python; undefined numbers are nan."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # subclasses are dataclasses
 
     def columns(self) -> dict[str, list[Any]]:
@@ -40,10 +69,10 @@ class Record:
         own = {name: getattr(self, name) for name in self._columns}
         match list(own.values()):
             case []:
-                plain = self.to_dict()
+                plain = self._entries()
                 return {name: [value] for name, value in plain.items() if not isinstance(value, list | dict)}
             case [tuple(records)]:
-                lines = [record.to_dict() for record in records]
+                lines = [record._entries() for record in records]
                 return {name: [line[name] for line in lines] for name in (lines[0] if lines else {})}
         return {name: list(_plain(values)) for name, values in own.items() if values is not None}
 
@@ -159,7 +188,18 @@ def _is_number(text: str) -> bool:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Record):
-        return value.to_dict()
+        return value._entries()
     if hasattr(value, "tolist"):
         return value.tolist()
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equality of plain values, arrays and records; nan equals nan."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.shape == other.shape and _same(one.tolist(), other.tolist())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+    return bool(one == other) or (one != one and other != other)  # nan

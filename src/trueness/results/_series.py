@@ -151,9 +151,9 @@ class Series(Record):
     def __len__(self) -> int:
         return len(self.name)
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name, with the headline."""
-        return {"headline": self.headline} | super().to_dict()
+        return {"headline": self.headline} | super()._entries()
 
     def _caption(self) -> str:
         return self.headline

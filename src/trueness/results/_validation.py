@@ -48,9 +48,9 @@ class Validation(Record):
         """Confidence level of all limits."""
         return self.corrected.level
 
-    def to_dict(self) -> dict[str, Any]:
+    def _entries(self) -> dict[str, Any]:
         """Fields by name."""
-        return super().to_dict() | {"optimism": dict(self.optimism)}
+        return super()._entries() | {"optimism": dict(self.optimism)}
 
     def text(self, style: PanelStyle = "tripod") -> str:
         """The internal validation in sentences for a paper, as :meth:`Panel.text` writes them."""
