@@ -43,6 +43,8 @@ def test_every_record_is_a_frozen_dataclass_with_a_text_of_its_own(name):
         lambda y, p: tn.noise_floor(tn.ece, p, y_true=y, resamples=19, seed=1),
         lambda y, p: tn.calibration_test(y, p, seed=1),
         lambda y, p: tn.compare(y, {"a": p, "b": [0.5] * len(p)}, measure="brier"),
+        lambda y, p: tn.net_benefit(y, {"a": p, "b": [0.5] * len(p)}, thresholds=[0.2]),
+        lambda y, p: tn.risk_coverage(y, {"a": p, "b": [0.5] * len(p)}),
     ],
 )
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -127,6 +129,8 @@ def _value(field):
     kind = re.sub(r"NDArray\[([\w.]+)\]", array, str(field.type))
     if field.name in SPECIAL and "dict[" not in kind:
         return SPECIAL[field.name]
+    if field.name == "differences" and "dict[" in kind:
+        return {("a<b", "c"): np.array([0.25, 0.5, 1.0])}
     if field.name in ("places", "density") or (field.name == "epsilon" and "ndarray" in kind):
         return np.ones((3, 3))
     for word, value in (

@@ -149,6 +149,21 @@ class Evidence:
             for name, one in samples.items()
         }
 
+    @classmethod
+    def models_for_decisions(
+        cls, y_true: Any, y_prob: Any, rows: RowOptions, what: str, cluster: ArrayLike | None
+    ) -> "dict[str, Evidence]":
+        """One score per row, and weights that count rows: of one model, whose name is empty, or of each of a dict."""
+        if not isinstance(y_prob, Mapping):
+            found = {"": cls.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
+        elif y_prob:
+            found = cls.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
+        else:
+            raise InputError("y_prob", "must hold at least one model", "the dict is empty")
+        for one in found.values():
+            one.require_one(what, counted=True)
+        return found
+
     # ---- what is known
 
     @property
@@ -362,8 +377,10 @@ class Evidence:
     def note(self) -> str:
         return " ".join(self.notes)
 
-    def require_one(self, what: str) -> None:
-        """Raise unless there is one score per row: a binary problem, or the largest scores of a matrix."""
+    def require_one(self, what: str, *, counted: bool = False) -> None:
+        """Raise unless there is one score per row, binary or the largest of a matrix; `counted`: weights count rows."""
+        if counted and not self.whole:
+            raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
         if self.view not in ("binary", "confidence"):
             raise InputError(
                 "kind",

@@ -1,9 +1,9 @@
 """What follows for decisions: a certified threshold, risk against coverage."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from trueness._text.numbers import count, level_percent, number, percentage
+from trueness._text.numbers import count, level_percent, number, percentage, span
 from trueness.results._estimate import Estimate
 from trueness.results._record import Record
 from trueness.typing import Floats
@@ -50,29 +50,57 @@ class AcceptThreshold(Record):
         return f"{start}, {goal}, certified at {level}."
 
 
+def _by_model(one: Any) -> dict[str, Any]:
+    """What a field holds for each model; a single one has no name."""
+    return one if isinstance(one, dict) else {"": one}
+
+
+class _Curves(Record):
+    """Arrays, or arrays by model: a line of the table per threshold, and per model if there are several."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table by column."""
+        lines = {name: len(values) for name, values in _by_model(getattr(self, self._columns[1])).items()}
+        found: dict[str, list[Any]] = {} if "" in lines else {"model": [m for m, n in lines.items() for _ in range(n)]}
+        for name in self._columns:
+            values = getattr(self, name)
+            each = values.values() if isinstance(values, dict) else [values] * len(lines)
+            found[name] = [v for one in each for v in one.tolist()]
+        return found
+
+
 @dataclass(frozen=True)
-class RiskCoverage(Record):
-    """The share of errors among the most confident rows, against their share of all rows."""
+class RiskCoverage(_Curves):
+    """The share of errors among the most confident rows, against their share of all rows; or each of them by model."""
 
     _columns = ("threshold", "coverage", "risk")
 
-    threshold: Floats
+    threshold: Floats | dict[str, Floats]
     """Accept confidences of at least this, from the highest down."""
-    coverage: Floats
+    coverage: Floats | dict[str, Floats]
     """Share of the rows that are accepted."""
-    risk: Floats
+    risk: Floats | dict[str, Floats]
     """Share of errors among them."""
-    aurc: Estimate
+    aurc: Estimate | dict[str, Estimate]
     """The mean of the risk over all coverages."""
-    excess: float
+    excess: float | dict[str, float]
     """`aurc` beyond that of the ideal order, with all errors at the lowest confidences."""
+    differences: dict[tuple[str, str], Floats] = field(default_factory=dict)
+    """For two models: `aurc` of the first less that of the second, with its lower and its upper limit."""
 
     def __str__(self) -> str:
-        return f"{self.aurc}; {number(self.excess)} above the ideal order"
+        excess = _by_model(self.excess)
+        lines = [
+            f"{name + ': ' if name else ''}{area}; {number(excess[name])} above the ideal order"
+            for name, area in _by_model(self.aurc).items()
+        ]
+        for (a, b), (value, low, high) in self.differences.items():
+            lines.append(f"{a} less {b}: {number(value)} ({span(low, high)})")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
-class NetBenefit(Record):
+class NetBenefit(_Curves):
     """The net benefit of decisions at each threshold: arrays, or arrays by model."""
 
     _columns = (
@@ -113,27 +141,18 @@ class NetBenefit(Record):
     def avoided(self) -> Floats | dict[str, Floats]:
         """Interventions avoided per row without a missed event more: the gain, divided by the odds of the threshold."""
         factor = (1 - self.threshold) / self.threshold
-        if isinstance(self.gain, dict):
-            return {name: gain * factor for name, gain in self.gain.items()}
-        return self.gain * factor
+        found = {name: gain * factor for name, gain in _by_model(self.gain).items()}
+        return found if isinstance(self.gain, dict) else found[""]
 
-    def columns(self) -> dict[str, list[Any]]:
-        """A line per threshold, and per model if there are several."""
-        models = list(self.value) if isinstance(self.value, dict) else [""]
-        found: dict[str, list[Any]] = {"model": [m for m in models for _ in self.threshold]} if models != [""] else {}
-        found["threshold"] = self.threshold.tolist() * len(models)
-        for name in self._columns[1:-1]:
-            values = getattr(self, name)
-            found[name] = [v for m in models for v in (values[m] if isinstance(values, dict) else values).tolist()]
-        return found | {"treat_all": self.treat_all.tolist() * len(models)}
+    def useful(self, name: str = "") -> Floats:
+        """The thresholds at which decisions by a model are better than treating all and treating none."""
+        gain, low = (_by_model(one)[name] for one in (self.gain_low, self.low))
+        return self.threshold[(gain > 0) & (low > 0)]
 
     def __str__(self) -> str:
-        values = self.value if isinstance(self.value, dict) else {"": self.value}
-        gains = self.gain_low if isinstance(self.gain_low, dict) else {"": self.gain_low}
-        lows = self.low if isinstance(self.low, dict) else {"": self.low}
         lines = []
-        for name in values:
-            useful = self.threshold[(gains[name] > 0) & (lows[name] > 0)]
+        for name in _by_model(self.value):
+            useful = self.useful(name)
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
         return "; ".join(lines) + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
@@ -171,13 +190,14 @@ class Decision(Record):
     """Rows."""
 
     def __str__(self) -> str:
+        best = f"at the best threshold ({number(self.best_threshold)})" if self.best_threshold <= 1 else "acting never"
         worth = min(self.always.value, self.never.value)
         plain = "always" if self.always.value <= self.never.value else "never"
         lines = [
             f"Act from {number(self.threshold)} on: mean cost {number(self.cost.value)} "
             f"({number(self.cost.low)} to {number(self.cost.high)}), {number(worth)} if one acts {plain}.",
-            f"After recalibration {number(self.recalibrated_cost.value)}, at the best threshold "
-            f"({number(self.best_threshold)}) {number(self.best_cost.value)}, both on held-out rows.",
+            f"After recalibration {number(self.recalibrated_cost.value)}, {best} {number(self.best_cost.value)}, "
+            "both on held-out rows.",
             f"Miscalibration costs {number(self.miscalibration.value)} here; calibrated scores would show "
             f"{number(self.miscalibration.floor)} by chance.",
             f"No increasing map saves more than {number(self.most_to_save)} ({level_percent(self.level)} confidence).",

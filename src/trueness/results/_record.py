@@ -191,6 +191,8 @@ def _plain(value: Any) -> Any:
         return value._entries()
     if hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, dict):  # of models, or of pairs of them
+        return {" − ".join(key) if isinstance(key, tuple) else key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 

@@ -99,11 +99,15 @@ def test_clusters_count_as_if_all_were_as_large_as_the_largest():
         ({"criterion": "recal"}, "`criterion` must be"),
         ({"level": 1}, "`level` must lie strictly between"),
         ({"sample_weight": [0.5, 1.0]}, "`sample_weight` must be whole numbers"),
+        ({"correct": [0, 2]}, "`correct` must be 0 or 1; 1 of 2 labels is not"),
+        ({"confidence": [0.5, 1.5]}, "`confidence` must lie in"),
+        ({"confidence": [0.5]}, "`correct` and `confidence` must have one entry per row"),
+        ({"confidence": None}, "`confidence` is missing"),
     ],
 )
 def test_bad_input(options, message):
     with pytest.raises(tn.InputError, match=message):
-        tn.accept_threshold([0, 1], [0.4, 0.6], **options)
+        tn.accept_threshold(**{"correct": [0, 1], "confidence": [0.4, 0.6], **options})
 
 
 @pytest.mark.slow

@@ -32,6 +32,12 @@ def slow_high(y, p, level):
     return best
 
 
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_fewer_rows_than_few_events_have_the_limits_of_so_few_rows(n):
+    y, p = np.ones(n, dtype=int), np.linspace(0.3, 0.6, n)
+    assert tn.decision_certificate(y, p).high == pytest.approx(slow_high(y, p, 0.95), abs=1e-12)
+
+
 @pytest.mark.parametrize("digits", [1, 9])
 def test_value_and_limit_by_brute_force(digits):
     rng = np.random.default_rng(digits)

@@ -62,6 +62,7 @@ def test_weights_repeat_rows_clusters_stay_together_and_a_seed_repeats():
 def test_one_class_and_one_score_have_an_answer():
     none = tn.decide([0, 0, 0], [0.2, 0.6, 0.9], cost_fp=1, cost_fn=1)
     assert (none.never.value, none.best_threshold > 1) == (0, True)
+    assert "acting never 0.0000" in str(none)
     same = tn.decide([0, 1, 0, 1], [0.5] * 4, cost_fp=1, cost_fn=1)
     assert same.cost.value == 0.5
 

@@ -88,6 +88,43 @@ def test_models_are_compared_on_the_same_rows():
     assert tn.net_benefit(y, p).threshold.size == 99
 
 
+def test_values_are_those_of_dcurves_on_its_own_patients():
+    """Of 750 patients 105 have cancer; 24 of these, and 91 others, a family history. Values of R's dcurves."""
+    rows = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], [24, 81, 91, 554], axis=0)
+    thresholds = [0.01, 0.05, 0.1, 0.21, 0.4, 0.65]
+    found = tn.net_benefit(rows[:, 0], rows[:, 1].astype(float), thresholds=thresholds)
+    published = [0.030774410774410774, 0.025614035087719297, 0.018518518518518517]
+    published += [-2.531645569620253e-4, -0.04888888888888891, -0.19333333333333338]
+    assert found.value == pytest.approx(published, abs=1e-12)
+    all_treated = [0.13131313131313133, 0.09473684210526317, 0.04444444444444445]
+    all_treated += [-0.08860759493670883, -0.43333333333333335, -1.4571428571428573]
+    assert found.treat_all == pytest.approx(all_treated, abs=1e-12)
+    avoided = [-995.3333333333334, -131.33333333333337, -23.333333333333353, 33.238095238095234, 57.66666666666667]
+    assert 100 * found.avoided[:5] == pytest.approx(avoided, abs=1e-10)
+
+
+def test_values_are_those_of_dcurves_for_its_model_of_age():
+    """Events and other rows at or above each threshold, and the net benefit that dcurves gives for them."""
+    published = {
+        0.01: (105, 633, 0.1314747474747475),
+        0.05: (98, 454, 0.09880701754385966),
+        0.1: (84, 289, 0.0691851851851852),
+        0.2: (59, 110, 0.04200000000000001),
+        0.3: (35, 46, 0.02038095238095238),
+        0.4: (21, 23, 0.007555555555555558),
+        0.5: (14, 7, 0.009333333333333336),
+        0.6: (6, 2, 0.004000000000000001),
+        0.72: (1, 0, 0.0013333333333333335),
+    }
+    edges = np.array([0.0, *published])
+    accepted = np.array([(105, 645), *(v[:2] for v in published.values()), (0, 0)])
+    count = -np.diff(accepted, axis=0)
+    y = np.repeat(np.tile([1, 0], edges.size), count.ravel())
+    p = np.repeat(np.repeat(edges, 2), count.ravel())
+    found = tn.net_benefit(y, p, thresholds=list(published))
+    assert found.value == pytest.approx([v[2] for v in published.values()], abs=1e-12)
+
+
 @pytest.mark.parametrize("thresholds", [[0, 0.5], [1], [], ["a"], [math.nan]])
 def test_thresholds_lie_inside(thresholds):
     with pytest.raises(tn.InputError, match="`thresholds` must"):

@@ -8,13 +8,9 @@ import trueness as tn
 
 def slow_aurc(loss, confidence):
     """The mean over all coverages of the risk, over all orders of tied rows."""
-    n, total = loss.size, 0.0
-    for k in range(1, n + 1):
-        cut = np.sort(confidence)[::-1][k - 1]
-        above, tied = confidence > cut, confidence == cut
-        room = k - above.sum()
-        total += (loss[above].sum() + room * loss[tied].mean()) / k
-    return total / n
+    _, group = np.unique(-confidence, return_inverse=True)
+    shared = (np.bincount(group, loss) / np.bincount(group))[np.sort(group)]
+    return (np.cumsum(shared) / np.arange(1, loss.size + 1)).mean()
 
 
 @pytest.mark.parametrize("digits", [1, 2, 9])
@@ -62,6 +58,61 @@ def test_weights_repeat_rows_and_order_does_not_matter():
     assert weighted.aurc.value == pytest.approx(repeated.aurc.value)
     order = rng.permutation(50)
     assert tn.risk_coverage(y[order], p[order]).aurc.high == pytest.approx(tn.risk_coverage(y, p).aurc.high)
+
+
+def test_a_tally_is_enough_and_bins_are_not():
+    rng = np.random.default_rng(8)
+    p = rng.uniform(size=80).round(2)
+    y = rng.uniform(size=80) < p
+    for options in ({}, {"kind": "correct"}):
+        rows, found = tn.risk_coverage(y, p, **options), tn.risk_coverage(tn.tally(y, p), **options)
+        assert found.aurc == rows.aurc
+        assert found.risk.tolist() == rows.risk.tolist()
+    with pytest.raises(tn.InputError, match="needs every distinct score; bins do not keep them"):
+        tn.risk_coverage(tn.binned(y, p))
+    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers, which count rows"):
+        tn.risk_coverage(y, p, sample_weight=p + 0.5)
+
+
+def test_clusters_of_one_row_are_rows_and_pairs_count_once():
+    rng = np.random.default_rng(9)
+    p = rng.uniform(size=200).round(2)
+    y = rng.uniform(size=200) < p
+    plain = tn.risk_coverage(y, p).aurc
+    single = tn.risk_coverage(y, p, cluster=np.arange(200)).aurc
+    assert (single.low, single.high) == pytest.approx((plain.low, plain.high))
+    twice = tn.risk_coverage(np.repeat(y, 2), np.repeat(p, 2), cluster=np.repeat(np.arange(200), 2)).aurc
+    assert twice.standard_error == pytest.approx(plain.standard_error, rel=0.02)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_differences_between_models_are_paired(clustered):
+    rng = np.random.default_rng(10)
+    p = rng.uniform(size=160)
+    y = rng.uniform(size=160) < p
+    models = {"a": p, "b": np.clip(p + rng.normal(0, 0.2, 160), 0, 1).round(1), "same": p}
+    cluster = np.arange(160) // 2 if clustered else None
+    found = tn.risk_coverage(y, models, cluster=cluster)
+    alone = tn.risk_coverage(y, p, cluster=cluster)
+    assert found.aurc["a"] == alone.aurc
+    assert found.coverage["a"].tolist() == alone.coverage.tolist()
+    value, low, high = found.differences["a", "b"]
+    assert value == pytest.approx(found.aurc["a"].value - found.aurc["b"].value)
+    assert low < value < high
+    # Leaving out one row, or one cluster, at a time.
+    units = np.arange(160) if cluster is None else cluster
+    left = []
+    answers = {name: (np.where(q >= 0.5, 1 - y, y), np.maximum(q, 1 - q)) for name, q in models.items()}
+    for i in range(units.max() + 1):
+        a, b = (slow_aurc(loss[units != i], c[units != i]) for loss, c in (answers["a"], answers["b"]))
+        left.append(a - b)
+    jackknife = np.sqrt(((np.array(left) - np.mean(left)) ** 2).sum())
+    assert (high - low) / 2 == pytest.approx(1.97 * jackknife, rel=0.2)
+    assert found.differences["a", "same"].tolist() == [0, 0, 0]
+    assert str(found).count("\n") == 5
+    assert "a less b: −" in str(found)
+    with pytest.raises(tn.InputError, match="`y_prob` must hold at least one model"):
+        tn.risk_coverage(y, {})
 
 
 def test_equal_confidences_have_the_error_rate():

@@ -1,9 +1,8 @@
 """`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
 
 import math
-from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 from scipy.special import bdtr
@@ -16,7 +15,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.results import AcceptThreshold
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 
 Criterion: TypeAlias = Literal["accuracy", "precision", "recall"]
 _STARTS = 5
@@ -79,85 +78,69 @@ def accept_threshold(
     Accept from 0.8601 on: 28.1 % of rows (26.2 to 30.2 %), accuracy at least 90 %, certified at 95 %.
     """
     goal = checked_number(accuracy, "accuracy", "above 0 and at most 1", low=0, high=math.nextafter(1, 2))
-    level, word = (
-        checked_fraction(level, "level"),
-        checked_word(criterion, "criterion", ("accuracy", "precision", "recall")),
-    )
-    evidence = Evidence.of(correct, confidence, rows, kind="confidence", cluster=cluster)
-    evidence.require_one("a threshold")
-    evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
-    return threshold_of(evidence, goal, level, word)
+    level = checked_fraction(level, "level")
+    word = checked_word(criterion, "criterion", ("accuracy", "precision", "recall"))
+    try:
+        evidence = Evidence.of(correct, confidence, rows, kind="confidence", cluster=cluster)
+        evidence.require_one("a threshold", counted=True)
+        evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+        return threshold_of(evidence, goal, level, word)
+    except InputError as error:
+        raise error.renamed({"y_true": "correct", "y_prob": "confidence"}) from None
 
 
 def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """The certified threshold of evidence that holds one score per row."""
-    if not evidence.whole:
-        raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+    """The certified threshold of evidence that holds one score per row, and weights that count rows."""
     (part,) = evidence.cells_at_means
     some = part.weight > 0
     score, n, events = (np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events))
+    asked = _Asked(goal, level, criterion, float(n.sum()))
     if criterion == "recall":
-        return _recall(score, n, events, goal, level)
-    score, n, wrong = score[::-1], n[::-1], (n - events)[::-1]
-    accepted, errors = np.cumsum(n), np.cumsum(wrong)
-    alpha = (1 - level) / _STARTS
+        return _recall(score, n, events, asked)
+    accepted, errors = np.cumsum(n[::-1]), np.cumsum((n - events)[::-1])
     size = 1 if evidence.cluster is None else int(np.bincount(evidence.cluster).max())
     # As if rows came in clusters of the largest size, each all right or all wrong: the fewest independent answers.
-    units = np.floor(accepted / size)
-    pvalue = np.where(goal < 1, bdtr(np.minimum(np.ceil(errors / size), units), units.astype(np.int64), 1 - goal), 1.0)
-    found = _lowest(pvalue <= alpha, units, goal, alpha)
+    units, wrong, alpha = np.floor(accepted / size), np.ceil(errors / size), (1 - level) / _STARTS
+    found, needed = None, None
+    if goal < 1:
+        fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error that many rows are enough
+        passes = bdtr(np.minimum(wrong, units), units.astype(np.int64), 1 - goal) <= alpha
+        found = _lowest(passes, units, fewest)
+        needed = _rows_needed(units, wrong, goal, alpha, fewest) if found is None else None
     if found is None:
-        needed = _rows_needed(units, np.ceil(errors / size), goal, alpha)
-        return _none(accepted[-1], goal, level, criterion, needed and max(needed * size, round(1.1 * accepted[-1]) + 1))
-    rate = float(1 - errors[found] / accepted[found])
-    return _record(float(score[found]), accepted[found], rate, accepted[-1], goal, level, criterion)
+        return asked.answer(needed=needed and max(needed * size, round(1.1 * accepted[-1]) + 1))
+    return asked.answer(float(score[::-1][found]), accepted[found], float(1 - errors[found] / accepted[found]))
 
 
-def _record(
-    threshold: float, accepted: float, observed: float, n: float, goal: float, level: float, criterion: str
-) -> AcceptThreshold:
-    low, high = clopper_pearson(accepted, n, level)
-    return AcceptThreshold(
-        threshold=threshold,
-        coverage=float(accepted / n),
-        coverage_low=float(low),
-        coverage_high=float(high),
-        certified=not math.isnan(threshold),
-        observed=observed,
-        accepted=round(accepted),
-        n=round(n),
-        accuracy=goal,
-        level=level,
-        criterion=criterion,
-    )
+class _Asked(NamedTuple):
+    """The question, and the number of rows."""
+
+    goal: float
+    level: float
+    criterion: str
+    n: float
+
+    def answer(
+        self, threshold: float = math.nan, accepted: float = 0.0, observed: float = math.nan, needed: int | None = None
+    ) -> AcceptThreshold:
+        low, high = clopper_pearson(accepted, self.n, self.level)
+        share, certified = (float(accepted / self.n), float(low), float(high)), not math.isnan(threshold)
+        asked = (round(accepted), round(self.n), self.goal, self.level, self.criterion)
+        return AcceptThreshold(threshold, *share, certified, observed, *asked, needed)
 
 
-def _none(n: float, goal: float, level: float, criterion: str, needed: int | None) -> AcceptThreshold:
-    return replace(_record(math.nan, 0.0, math.nan, n, goal, level, criterion), rows_needed=needed)
-
-
-def _lowest(passes: Any, accepted: Floats, goal: float, alpha: float) -> int | None:
+def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
     """The last candidate of any sequence before its first failure."""
-    if not 0 < goal < 1:
-        return None
-    fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error that many rows are enough
     if accepted[-1] < fewest:
         return None
-    starts = np.unique(np.searchsorted(accepted, np.geomspace(fewest, accepted[-1], _STARTS + 1)[:-1]))
-    best = None
-    for start in starts:
-        failed = np.flatnonzero(~passes[start:])
-        end = int(start + failed[0]) if failed.size else passes.size
-        if end > start:
-            best = end - 1 if best is None else max(best, end - 1)
-    return best
+    starts = np.searchsorted(accepted, np.geomspace(fewest, accepted[-1], _STARTS + 1)[:-1])
+    failed = np.append(np.flatnonzero(~passes), passes.size)
+    ends = failed[np.searchsorted(failed, starts)]
+    return int(ends[ends > starts].max()) - 1 if (ends > starts).any() else None
 
 
-def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float) -> int | None:
+def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float, fewest: int) -> int | None:
     """Rows with which the most promising share would be certified, if its observed error rate is the true one."""
-    if not 0 < goal < 1:
-        return None
-    fewest = math.ceil(math.log(alpha) / math.log(goal))
     needed, some = [], np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
     for m, k in zip(accepted[some].tolist(), errors[some].tolist(), strict=True):
         rate = (k + 0.5) / (m + 1) if errors[-1] else 0.0
@@ -169,17 +152,15 @@ def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float) ->
     return math.ceil(min(needed)) if needed else None
 
 
-def _recall(score: Floats, n: Floats, events: Floats, goal: float, level: float) -> AcceptThreshold:
+def _recall(score: Floats, n: Floats, events: Floats, asked: _Asked) -> AcceptThreshold:
     """The highest threshold that keeps the events: candidates go up from the lowest score."""
-    positives, total = float(events.sum()), float(n.sum())
+    positives, goal = float(events.sum()), asked.goal
     if positives == 0:
-        raise InputError("correct", "must have an event for the recall", "there is none")
-    missed = np.concatenate([[0.0], np.cumsum(events)[:-1]])
-    passes = np.where(goal < 1, bdtr(missed, round(positives), 1 - goal), 1.0) <= 1 - level
-    failed = np.flatnonzero(~passes)
-    last = int(failed[0]) - 1 if failed.size else passes.size - 1
+        raise InputError("y_true", "must have an event for the recall", "there is none")
+    missed, below = np.cumsum(events) - events, np.cumsum(n) - n
+    passes = bdtr(missed, round(positives), 1 - goal) <= 1 - asked.level if goal < 1 else missed < 0
+    last = int(np.append(np.flatnonzero(~passes), passes.size)[0]) - 1
     if last < 0:
-        needed = math.ceil(math.log(1 - level) / math.log(goal) * total / positives) if 0 < goal < 1 else None
-        return _none(total, goal, level, "recall", needed)
-    kept = float(total - (np.cumsum(n)[last] - n[last]))
-    return _record(float(score[last]), kept, 1 - float(missed[last]) / positives, total, goal, level, "recall")
+        rate = positives / asked.n
+        return asked.answer(needed=math.ceil(math.log(1 - asked.level) / math.log(goal) / rate) if goal < 1 else None)
+    return asked.answer(float(score[last]), asked.n - below[last], 1 - float(missed[last]) / positives)

@@ -1,7 +1,8 @@
 """`decision_certificate`: how much no monotone recalibration can gain, at any threshold."""
 
 import math
-from functools import partial
+from bisect import bisect_left
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
@@ -122,7 +123,7 @@ def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> 
 
 
 def _residuals(evidence: Evidence) -> _Residuals:
-    if evidence.rows is None:
+    if evidence.rows is None or (evidence.cluster is None and evidence.whole):
         (part,) = evidence.cells_at_means
         if not part.whole:
             raise InputError("y_true", "must have weights that count rows", "got sums with fractional weights")
@@ -167,10 +168,10 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
     else:
         z, more = float(ndtri(level)), 0.0
     if sums.size > _EVERY_INTERVAL:
-        # √V ≤ λV + 1/(4λ): for each λ the largest run of a sum.
-        widest = math.sqrt(float(square.sum()))
-        found = (_largest_run(sums + z * rate * square) + z / (4 * rate) for rate in np.geomspace(0.5, 50, 25) / widest)
-        return float(min(found)) + more
+        # √V ≤ λV + 1/(4λ): for each λ the largest run of a sum, which is a convex function of λ.
+        rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
+        bound = cache(lambda i: _largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
+        return float(bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))) + more
     exact = None if method == "bernstein" else _exact_ends(cells, sign, level)
     reached = [np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square)]
     best = 0.0
@@ -189,9 +190,8 @@ def _exact_ends(cells: _Residuals, sign: int, level: float) -> Any:
     rare, expected = (cells.events, cells.score) if sign > 0 else (cells.others, cells.share - cells.score)
     counts, means = (np.concatenate([[0.0], np.cumsum(v)]) for v in (rare, expected))
     # The upper limit of a rate of k events in n rows, for each small k.
-    limit = clopper_pearson(np.arange(_FEW), np.full(_FEW, max(cells.n, _FEW)), 2 * level - 1 if level > 0.5 else 0.5)[
-        1
-    ]
+    few = np.minimum(np.arange(_FEW), cells.n)
+    limit = clopper_pearson(few, np.full(_FEW, cells.n), 2 * level - 1 if level > 0.5 else 0.5)[1]
 
     def ends(start: int) -> Floats:
         k = counts[start + 1 :] - counts[start]

@@ -2,19 +2,17 @@
 
 import math
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from trueness._input.arguments import Seed, checked_fraction, checked_number, generator
-from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness.errors import InputError
 from trueness.infer.decision._certificate import certificate_of
-from trueness.infer.limits._row_means import mean_row_limits
+from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits
 from trueness.results import Decision, Estimate
 from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
@@ -38,7 +36,7 @@ def decide(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`; one score per row.
+        As for :func:`ece`; one score per row. Sums are refused: cross-fitting needs the rows.
     cost_fp, cost_fn : float
         What it costs to act on a row without the event, and not to act on one with it; both above 0, in any unit.
     level : float, default 0.95
@@ -62,7 +60,8 @@ def decide(
     -----
     Acting is right if the event is likelier than :math:`c_{FP} / (c_{FP} + c_{FN})`: for calibrated scores no other
     threshold is cheaper. The miscalibration is the cost by these scores less that by their isotonic regression on the
-    same rows, never below 0; its noise floor is the mean of that for labels drawn from the scores.
+    same rows, which is that of the cheapest threshold, never below 0; its noise floor is the mean of that for labels
+    drawn from the scores.
 
     Examples
     --------
@@ -81,78 +80,109 @@ def decide(
         raise InputError("cost_fp", "must be finite, and `cost_fn` too", f"got {cost_fp!r} and {cost_fn!r}")
     level = checked_fraction(level, "level")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
-    evidence.require_one("a decision")
-    if not evidence.whole:
-        raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+    evidence.require_one("a decision", counted=True)
     evidence.need_rows("A decision needs the rows")
     _ = evidence.sums  # checks every value, and warns
     return decision_of(evidence, fp, fn, level, generator(seed))
 
 
 class _Costs(NamedTuple):
-    """Rows and the two costs."""
+    """Rows by distinct score and fold, and the two costs."""
 
-    y: Floats
-    p: Floats
+    score: Floats
+    n: Floats
+    """Rows of each score in each fold."""
+    events: Floats
     fp: float
     fn: float
-    cluster: Ints | None
     level: float
-    n: int
+    rows: tuple[Floats, Ints, Ints, Ints] | None
+    """Labels, places among the scores, folds and clusters of the rows; None if rows are independent."""
 
     @property
     def threshold(self) -> float:
         return self.fp / (self.fp + self.fn)
 
-    def each(self, act: Bools) -> Floats:
-        """The cost of every row."""
-        return np.where(act, self.fp * (1 - self.y), self.fn * self.y)
-
     def estimate(self, name: str, act: Bools) -> Estimate:
-        """The mean cost with limits."""
-        losses = self.each(act)
-        surprise = float(np.where(act, self.fp, self.fn).mean())
-        limits = mean_row_limits(losses, surprise, self.level, None, self.cluster)
-        value, most = float(losses.mean()), max(self.fp, self.fn)
-        low, high = min(limits.low, value), max(min(limits.high, most), value)
-        how = (limits.method, self.n, "Mean cost per row.", limits.standard_error)
+        """The mean cost with limits of acting on some scores, or on some in each fold."""
+        n, acted = float(self.n.sum()), float(self.n[act].sum())
+        surprise = (acted * self.fp + (n - acted) * self.fn) / n
+        if self.rows is None:
+            found = float(self.events[act].sum())
+            wrong = [acted - found, float(self.events.sum()) - found]
+            counts, values = np.array([*wrong, n - sum(wrong)]), np.array([self.fp, self.fn, 0.0])
+            limits, value = mean_value_limits(values, counts, surprise, self.level), float(counts @ values / n)
+        else:
+            y, place, fold, cluster = self.rows
+            losses = np.where(act[place] if act.ndim == 1 else act[place, fold], self.fp * (1 - y), self.fn * y)
+            limits, value = mean_row_limits(losses, surprise, self.level, None, cluster), float(losses.mean())
+        low, high = min(limits.low, value), max(min(limits.high, max(self.fp, self.fn)), value)
+        how = (limits.method, round(n), "Mean cost per row.", limits.standard_error)
         return Estimate(name, value, low, high, self.level, *how)
+
+    def walk(self, n: Floats, events: Floats) -> Floats:
+        """The cost of acting from each score on, and of acting never, less that of acting always."""
+        return np.concatenate([[0.0], np.cumsum((self.fp + self.fn) * events - self.fp * n)])
+
+    def best_cut(self, score: Floats, n: Floats, events: Floats) -> float:
+        """The cheapest threshold: a score, or more than 1 to act never; the one nearest to that of the costs."""
+        cost, cuts = self.walk(n, events), np.append(score, math.nextafter(1, 2))
+        cheapest = np.flatnonzero(cost <= cost.min() + 1e-12 * (self.fp + self.fn) * n.sum())
+        return float(cuts[cheapest[np.argmin(np.abs(cuts[cheapest] - self.threshold))]])
+
+    def cross_fitted(self) -> tuple[Bools, Bools]:
+        """Decisions on each score in each fold by the best threshold, and by the isotonic map, of other folds."""
+        best, mapped = np.zeros(self.n.shape, dtype=bool), np.zeros(self.n.shape, dtype=bool)
+        for k in range(_FOLDS):
+            n, events = (v.sum(axis=1) - v[:, k] for v in (self.n, self.events))
+            some = n > 0
+            if some.any():
+                score, n, events = self.score[some], n[some], events[some]
+                best[:, k] = self.score >= self.best_cut(score, n, events)
+                rate = isotonic_regression(events / n, weights=n).x
+                mapped[:, k] = np.interp(self.score, score, rate) >= self.threshold
+        return best, mapped
 
 
 def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.random.Generator) -> Decision:
     """The decision of evidence that holds rows."""
     known = evidence.expanded
     y, p = (np.asarray(v, dtype=np.float64) for v in (known.sample.y, known.sample.p))
-    costs = _Costs(y, p, fp, fn, known.cluster, level, evidence.n)
-    cells = cells_of_rows(known.sample)
-    t = costs.threshold
-    best, recalibrated, cut = _cross_fitted(costs, rng)
-    value = _miscalibration(cells, np.asarray(cells.events, np.float64), fp, fn)
-    count, draws = cells.weight.astype(np.int64), _DRAWS if cells.size < _MANY else _DRAWS // 10
-    drawn = [_miscalibration(cells, rng.binomial(count, cells.score).astype(float), fp, fn) for _ in range(draws)]
-    nan = math.nan
+    score, place = np.unique(p, return_inverse=True)
+    units = np.arange(y.size) if known.cluster is None else known.cluster
+    fold = rng.permutation(int(units.max()) + 1)[units] % _FOLDS
+    cell = place.reshape(-1) * _FOLDS + fold
+    n, events = (np.bincount(cell, v, score.size * _FOLDS).reshape(-1, _FOLDS) for v in (None, y))
+    rows = None if known.cluster is None else (y, place.reshape(-1), fold, known.cluster)
+    costs = _Costs(score, n.astype(np.float64), events, fp, fn, level, rows)
+    best, recalibrated = costs.cross_fitted()
+    count, t = n.sum(axis=1), costs.threshold
+    at = int(np.searchsorted(score, t))
+
+    def lost(labels: Floats) -> float:
+        walk = costs.walk(count, labels)
+        return float(walk[at] - walk.min()) / y.size
+
+    def draw() -> Floats:
+        drawn = rng.random(score.size) < score if count.max() == 1 else rng.binomial(count, score)
+        return drawn.astype(np.float64)
+
+    drawn = [lost(draw()) for _ in range(_DRAWS if score.size < _MANY else _DRAWS // 10)]
+    what = "Mean cost less that after isotonic regression."
+    total = events.sum(axis=1)
     miscalibration = Estimate(
-        *(
-            "cost of miscalibration",
-            value,
-            nan,
-            nan,
-            level,
-            "",
-            evidence.n,
-            "Mean cost less that after isotonic regression.",
-        ),
+        *("cost of miscalibration", lost(total), math.nan, math.nan, level, "", evidence.n, what),
         floor=float(np.mean(drawn)),
         floor_high=float(np.quantile(drawn, level)),
     )
     return Decision(
         threshold=t,
-        cost=costs.estimate("cost", p >= t),
-        best_threshold=cut,
+        cost=costs.estimate("cost", score >= t),
+        best_threshold=costs.best_cut(score, count, total),
         best_cost=costs.estimate("cost at the best threshold", best),
         recalibrated_cost=costs.estimate("cost after recalibration", recalibrated),
-        always=costs.estimate("cost of acting always", np.ones(y.size, dtype=bool)),
-        never=costs.estimate("cost of acting never", np.zeros(y.size, dtype=bool)),
+        always=costs.estimate("cost of acting always", np.ones(score.size, dtype=bool)),
+        never=costs.estimate("cost of acting never", np.zeros(score.size, dtype=bool)),
         miscalibration=miscalibration,
         most_to_save=certificate_of(evidence, level).high * (fp + fn),
         cost_fp=fp,
@@ -160,45 +190,3 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
         level=level,
         n=evidence.n,
     )
-
-
-def _cross_fitted(costs: _Costs, rng: np.random.Generator) -> tuple[Bools, Bools, float]:
-    """Decisions of each row by the best threshold and by the isotonic map of other folds; the best of all rows."""
-    units = np.arange(costs.y.size) if costs.cluster is None else costs.cluster
-    fold = rng.permutation(int(units.max()) + 1)[units] % _FOLDS
-    best, mapped = np.zeros(costs.y.size, dtype=bool), np.zeros(costs.y.size, dtype=bool)
-    for k in range(_FOLDS):
-        train, test = fold != k, fold == k
-        if train.any() and test.any():
-            score, n, events = _cells(costs.y[train], costs.p[train])
-            best[test] = costs.p[test] >= _best_cut(score, n, events, costs)
-            rate = isotonic_regression(events / n, weights=n).x
-            mapped[test] = np.interp(costs.p[test], score, rate) >= costs.threshold
-    return best, mapped, _best_cut(*_cells(costs.y, costs.p), costs)
-
-
-def _cells(y: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-    score, code = np.unique(p, return_inverse=True)
-    code = code.reshape(-1)
-    return score, np.bincount(code).astype(np.float64), np.asarray(np.bincount(code, y), dtype=np.float64)
-
-
-def _best_cut(score: Floats, n: Floats, events: Floats, costs: _Costs) -> float:
-    """The cheapest threshold: a score, or more than 1 to act never; of several the one nearest to that of the costs."""
-    missed = np.concatenate([[0.0], np.cumsum(events)])
-    acted = np.concatenate([np.cumsum((n - events)[::-1])[::-1], [0.0]])
-    cost = costs.fp * acted + costs.fn * missed
-    cuts = np.append(score, math.nextafter(1, 2))
-    cheapest = np.flatnonzero(cost <= cost.min() + 1e-12 * (1 + cost.min()))
-    return float(cuts[cheapest[np.argmin(np.abs(cuts[cheapest] - costs.threshold))]])
-
-
-def _miscalibration(cells: Cells, events: Floats, fp: float, fn: float) -> float:
-    """The mean cost by the scores less that by their isotonic regression."""
-    n, t = np.asarray(cells.weight, dtype=np.float64), fp / (fp + fn)
-    rate = isotonic_regression(events / n, weights=n).x
-
-    def cost(act: Any) -> float:
-        return float(np.where(act, fp * (n - events), fn * events).sum() / n.sum())
-
-    return max(cost(cells.score >= t) - cost(rate >= t), 0.0)

@@ -16,8 +16,9 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
+from trueness.infer.limits._row_means import paired_limits
 from trueness.results import NetBenefit
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, RowOptions
 
 _FEW = 10
 """With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band ends."""
@@ -82,16 +83,7 @@ def net_benefit(
     level = checked_fraction(level, "level")
     rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
     t = _checked_thresholds(thresholds)
-    if isinstance(y_prob, Mapping):
-        if not y_prob:
-            raise InputError("y_prob", "must hold at least one model", "the dict is empty")
-        models = Evidence.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
-    else:
-        models = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
-    for evidence in models.values():
-        evidence.require_one("net benefit")
-        if not evidence.whole:
-            raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+    models = Evidence.models_for_decisions(y_true, y_prob, rows, "net benefit", cluster)
     found = {name: _curve(evidence, t, level, rate) for name, evidence in models.items()}
     first = next(iter(models.values()))
     several = "" not in found
@@ -247,20 +239,15 @@ def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
     return float(np.quantile(draws, level) * stdtrit(max(units - 1, 1), tail) / stdtrit(1e9, tail))
 
 
-def _difference(one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None) -> Any:
+def _difference(one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None) -> Floats:
     """Value and limits of the first less the second, from the rows on which their decisions differ."""
     first, second = one.expanded, two.expanded
-    y = np.asarray(first.sample.y, np.float64)
-    p, q = np.asarray(first.sample.p, np.float64), np.asarray(second.sample.p, np.float64)
-    a, b = _scales(np.array([y.sum(), (1 - y).sum()]), prevalence)
-    cluster: Ints = np.arange(y.size) if first.cluster is None else first.cluster
-    units = int(cluster.max()) + 1
-    value, error = np.empty(t.size), np.empty(t.size)
-    for i, threshold in enumerate(t):
+    y, p, q = (np.asarray(v, np.float64) for v in (first.sample.y, first.sample.p, second.sample.p))
+    a, b = y.size * np.array(_scales(np.array([y.sum(), (1 - y).sum()]), prevalence))
+    found = []
+    for threshold in t:
         change = (p >= threshold).astype(np.int8) - (q >= threshold)
-        rows = change * (a * y - b * (1 - y) * threshold / (1 - threshold))
-        sums = rows if first.cluster is None else np.bincount(cluster, rows, units)
-        value[i] = rows.sum()
-        error[i] = math.sqrt(float(((sums - sums.mean()) ** 2).sum()) * units / max(units - 1, 1))
-    reach = float(stdtrit(max(units - 1, 1), (1 + level) / 2)) * error
-    return np.stack([value, value - reach, value + reach])
+        each = change * (a * y - b * (1 - y) * threshold / (1 - threshold))
+        limits = paired_limits(each, level, first.cluster)
+        found.append((each.mean(), limits.low, limits.high))
+    return np.array(found).T

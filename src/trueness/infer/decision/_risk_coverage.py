@@ -1,6 +1,8 @@
 """`risk_coverage`: errors among the most confident rows, against their share."""
 
+from collections.abc import Mapping
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -8,9 +10,11 @@ import numpy as np
 from trueness._input.arguments import checked_fraction
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
-from trueness.infer.limits._row_means import mean_row_limits
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Tally
+from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits, paired_limits
 from trueness.results import Estimate, RiskCoverage
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, RowOptions
 
 _SURPRISE = 3.0
 """The weight of a wrong row among the most confident eighth; half a row is added, since none may have come yet."""
@@ -19,8 +23,8 @@ _DEFINITION = "Mean over all coverages of the share of errors among the most con
 
 @partial(takes_rows, kind="confidence")
 def risk_coverage(
-    y_true: ArrayLike,
-    y_prob: ArrayLike | None = None,
+    y_true: ArrayLike | Tally | Sketch,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
@@ -31,8 +35,9 @@ def risk_coverage(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`. The answer to a vector of scores is the likelier label, with confidence max(p, 1 − p); that
-        of a matrix its largest score.
+        As for :func:`ece`, or a dict of the scores of several models. The answer to a vector of scores is the likelier
+        label, with confidence max(p, 1 − p); that of a matrix its largest score. A :class:`Tally` replaces both; sums
+        of bins are refused. Clusters and several models need the rows.
     level : float, default 0.95
         Confidence level of the limits.
     cluster : array-like, optional
@@ -45,13 +50,14 @@ def risk_coverage(
     -------
     RiskCoverage
         Thresholds from the highest down, with coverage and risk; the area below the curve (AURC) with limits, and its
-        excess over the ideal order.
+        excess over the ideal order. For several models each of them by model, and the differences between their areas.
 
     Notes
     -----
     AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
     :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
-    of a mean of rows, the influences of the rows, corrected for skewness and for few errors.
+    of a mean of rows, the influences of the rows, corrected for skewness and for few errors. A difference between
+    models is the mean of differences of influences, with Student's t.
 
     References
     ----------
@@ -71,72 +77,100 @@ def risk_coverage(
     pairs = options.get("kind") == "correct"
     if pairs:
         del options["kind"]
-    evidence = Evidence.of(y_true, y_prob, options, kind="confidence", cluster=cluster)
-    evidence.require_one("risk and coverage")
-    evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
-    evidence.need_rows("Risk and coverage need the rows")
-    _ = evidence.sums  # checks every value, and warns
-    known = evidence.expanded
-    sample = known.sample
-    y, p = np.asarray(sample.y, dtype=np.float64), np.asarray(sample.p, dtype=np.float64)
-    loss, confidence = 1 - y, p
-    if evidence.view == "binary" and not pairs:
-        loss, confidence = np.where(p >= 0.5, 1 - y, y), np.maximum(p, 1 - p)
-    return curve_of(loss, confidence, level, known.cluster, evidence)
+    models = Evidence.models_for_decisions(y_true, y_prob, options, "risk and coverage", cluster)
+    curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
+    each = {name: _record(curves[name], evidence, pairs, level) for name, evidence in models.items()}
+    if "" in each:
+        return each[""]
+    effects = {name: one.value + one.of_rows(models[name], pairs) for name, one in curves.items()}
+    differences = {}
+    for a, b in combinations(models, 2):
+        change = effects[a] - effects[b]
+        value = curves[a].value - curves[b].value
+        found = paired_limits(change - change.mean() + value, level, models[a].expanded.cluster)
+        differences[a, b] = np.array([value, found.low, found.high])
+    fields = ("threshold", "coverage", "risk", "aurc", "excess")
+    return RiskCoverage(*({name: getattr(one, field) for name, one in each.items()} for field in fields), differences)
 
 
-def curve_of(loss: Floats, confidence: Floats, level: float, cluster: Ints | None, evidence: Evidence) -> RiskCoverage:
-    """The curve and its area."""
-    order = np.argsort(-confidence, kind="stable")
-    loss, confidence = loss[order], confidence[order]
-    ends = np.flatnonzero(np.append(np.diff(confidence) != 0, True))
-    n, errors = ends + 1, np.cumsum(loss)[ends]
-    groups = _Groups(np.diff(n, prepend=0), np.diff(errors, prepend=0.0), n)
-    weight = groups.weights()
-    rows = np.repeat(np.arange(n.size), groups.size)
-    value = float((weight[rows] * loss).mean())
-    influence = np.empty(loss.size)
-    influence[order] = loss * weight[rows] - value - groups.below()[rows] + loss.mean()
-    limits, wide = (mean_row_limits(value + influence, one, level, None, cluster) for one in (1.0, _SURPRISE))
-    ideal = float((_weights(loss.size) * np.sort(loss)).mean())
+def _record(curve: "_Curve", evidence: Evidence, pairs: bool, level: float) -> RiskCoverage:
+    """The curve of one model, and its area with limits."""
+    value, n = curve.value, curve.reached[-1]
+    if evidence.cluster is None:
+        values = value + np.concatenate([curve.if_wrong, curve.if_right])
+        counts = np.concatenate([curve.errors, curve.size - curve.errors])
+        limits, wide = (mean_value_limits(values, counts, one, level) for one in (1.0, _SURPRISE))
+    else:
+        effect = value + curve.of_rows(evidence, pairs)
+        own = evidence.expanded.cluster
+        limits, wide = (mean_row_limits(effect, one, level, None, own) for one in (1.0, _SURPRISE))
     low, high = min(limits.low, value), min(max(wide.high, value), 1.0)
     area = Estimate(
         *("AURC", value, low, high, level, limits.method, evidence.n, _DEFINITION, limits.standard_error),
         note=evidence.note,
         kind=evidence.view,
     )
-    return RiskCoverage(confidence[ends], n / loss.size, errors / n, area, value - ideal)
+    return RiskCoverage(curve.threshold, curve.reached / n, np.cumsum(curve.errors) / curve.reached, area, curve.excess)
 
 
-def _weights(n: int) -> Floats:
-    """H_n − H_{j−1} of the j-th of n rows."""
-    return np.asarray(np.cumsum((1 / np.arange(1, n + 1))[::-1])[::-1])
-
-
-class _Groups(NamedTuple):
+class _Curve(NamedTuple):
     """Rows of equal confidence, from the highest down."""
 
-    size: Ints
+    threshold: Floats
+    size: Floats
     errors: Floats
-    reached: Ints
+    reached: Floats
     """Rows at least as confident."""
+    value: float
+    """The area."""
+    excess: float
+    if_wrong: Floats
+    """What a wrong row of the group adds to the area, less the mean."""
+    if_right: Floats
 
-    def weights(self) -> Floats:
-        """The mean of the weights of the rows of each group."""
-        sums = np.add.reduceat(_weights(int(self.reached[-1])), self.reached - self.size)
-        return np.asarray(sums / self.size)
+    @classmethod
+    def of(cls, evidence: Evidence, pairs: bool) -> "_Curve":
+        evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+        (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
+        some = cells.weight > 0
+        score, n, wrong = (np.asarray(v[some], np.float64) for v in (cells.score, cells.weight, cells.events))
+        likely = np.ones(score.size, dtype=bool) if pairs or evidence.view != "binary" else score >= 0.5
+        wrong, score = np.where(likely, n - wrong, wrong), np.where(likely, score, 1 - score)
+        order = np.argsort(-score, kind="stable")  # two ascending runs: merged, not sorted
+        score, n, wrong = score[order], n[order], wrong[order]
+        first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+        if first.size < score.size:
+            score, n, wrong = score[first], np.add.reduceat(n, first), np.add.reduceat(wrong, first)
+        return cls._with_effects(score, n, wrong)
 
-    def below(self) -> Any:
-        """What a row of the group adds to the risk of the rows below it: A of its influence.
+    @classmethod
+    def _with_effects(cls, score: Floats, n: Floats, wrong: Floats) -> "_Curve":
+        """The area, and how each row moves it.
 
         A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows above it, and
         e·(1 − a·log(b/a)/(b − a)) to its own.
         """
-        n = self.reached[-1]
-        b, rate = self.reached / n, self.errors / self.size
-        a = (self.reached - self.size) / n
-        inside = a > 0
-        log = np.log(np.divide(b, a, out=np.ones(b.size), where=inside))
-        own = np.where(inside, rate * (1 - a * log / (b - a)), rate)
-        lower = rate * np.where(inside, log, 0.0)
-        return own + (lower[::-1].cumsum()[::-1] - lower)
+        reached, rate = np.cumsum(n), wrong / n
+        total, above, errors = reached[-1], reached - n, float(wrong.sum())
+        harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))])
+        upto, before = (harmonic[v.astype(np.int64)] for v in (reached, above))
+        # The risk at each number j of rows from a + 1 to b is (errors above + e·(j − a)) / j.
+        value = float((wrong + (np.cumsum(wrong) - wrong - rate * above) * (upto - before)).sum() / total)
+        right = total - errors
+        ideal = errors - right * (harmonic[-1] - harmonic[int(right)])
+        log = np.log(reached / np.maximum(above, 1))
+        log[0] = 0.0
+        lower = rate * log
+        below = rate - lower * above / n + (lower[::-1].cumsum()[::-1] - lower)
+        if_right = errors / total - value - below
+        weight = harmonic[-1] - before - reached * (upto - before) / n + 1
+        return cls(score, n, wrong, reached, value, value - ideal / total, if_right + weight, if_right)
+
+    def of_rows(self, evidence: Evidence, pairs: bool) -> Floats:
+        """What each row adds to the area, less the mean."""
+        sample = evidence.expanded.sample
+        y, p = np.asarray(sample.y, np.float64), np.asarray(sample.p, np.float64)
+        if evidence.view == "binary" and not pairs:
+            y, p = np.where(p >= 0.5, y, 1 - y), np.where(p >= 0.5, p, 1 - p)
+        group = np.searchsorted(-self.threshold, -p)
+        return np.where(y == 0, self.if_wrong[group], self.if_right[group])

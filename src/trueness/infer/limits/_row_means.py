@@ -123,6 +123,23 @@ def mean_row_limits(
     return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
 
 
+def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: float) -> Limits:
+    """The mean of independent rows with few values, or of values of cells, from how often each occurred."""
+    n = float(counts.sum())
+    mean = float(values @ counts) / n
+    deviation = values - mean
+    weighted = counts * deviation**2
+    return _mean_limits(mean, _Moments(n, float(weighted.sum()), float(weighted @ deviation), n, 1.0), surprise, level)
+
+
+def paired_limits(each: Floats, level: float, cluster: Ints | None = None) -> Limits:
+    """The mean of differences of rows, of either sign: Student's t of rows, or of clusters."""
+    mean = float(each.mean())
+    moments = _row_moments(each - mean, np.ones(each.size), cluster)
+    reach = float(stdtrit(max(moments.units - 1, 1), (1 + level) / 2)) * moments.error
+    return Limits(mean - reach, mean + reach, "t", moments.error)
+
+
 def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
     """The loss of each row of a matrix of scores, and the mean loss of a label other than the top one."""
     P = np.asarray(sample.p, np.float64)
