@@ -96,6 +96,7 @@ class Remedy(NamedTuple):
     ``clip``             scores leave [0, 1] by so little that it may be rounding              tolerance, e.g. "3e-16"
     ``sum-tolerance``    rows miss the sum 1 by so little that it may be rounding              tolerance, e.g. "2e-05"
     ``divide-rows``      rows look like counts or shares that do not sum to 1                  None
+    ``multilabel``       columns may be labels of their own: rows do not sum to 1              None
     ``from-logits``      scores look like logits                                               None
     ``percent``          scores look like percentages                                          None
     ``swapped``          labels and scores were passed in the wrong order                      None

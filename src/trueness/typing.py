@@ -28,7 +28,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 
 Norm: TypeAlias = Literal["l1", "l2", "max"] | float
-Kind: TypeAlias = Literal["classwise", "confidence", "top-label"]
+Kind: TypeAlias = Literal["classwise", "confidence", "top-label", "multilabel"]
 Missing: TypeAlias = Literal["raise", "drop"]
 IntervalMethod: TypeAlias = Literal["exact", "wilson", "jeffreys"]
 
@@ -45,3 +45,4 @@ class RowOptions(TypedDict, total=False):
     sum_tolerance: float | None
     from_logits: bool
     percent: bool
+    ignore_index: int | None

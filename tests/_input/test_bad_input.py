@@ -121,9 +121,12 @@ SCORES = [
     refused("a string for scores", "`y_prob` must be an array, a list, a Series, a frame or a tensor; got a str.", Y, "0.5"),
     refused("a tally for scores", "got a Tally.", Y, tn.tally(Y, P)),
     refused("a lazy frame", "`y_prob` must be in memory; got a lazy frame. Collect it first.", Y, pl.LazyFrame({"p": P})),
-    refused("an array without dimensions", "`y_prob` must have one or two dimensions; got 0 (shape ()).", Y, np.array(0.5)),
-    refused("scores of three dimensions", "got 3 (shape (4, 1, 1)).", Y, np.zeros((4, 1, 1))),
-    refused("a column of scores", "`y_prob` must have a column per class, at least 2; got shape (4, 1). A single column of P(positive) is a vector: use `np.ravel(y_prob)`.", Y, np.array(P)[:, None]),
+    refused("an array without dimensions", "`y_prob` must have one or two dimensions, or dense ones (B, C, …); got a single number.", Y, np.array(0.5)),
+    refused("scores of three dimensions", "`y_true` must have the shape of `y_prob` without its class axis, the second: (4, 1); got (4,) for scores of shape (4, 1, 1).", Y, np.zeros((4, 1, 1))),
+    refused("classes in the last of four dimensions", "If classes stand last, `np.moveaxis(y_prob, -1, 1)` puts them second.", np.zeros((2, 3, 4), int), np.full((2, 3, 4, 2), 0.5)),
+    refused("scores of pixels without a class axis", "For P(positive) of each pixel, `y_prob[:, None]` adds the class axis.", np.zeros((2, 3, 4), int), np.full((2, 3, 4), 0.5)),
+    refused("masked pixels", "Give pixels without a label a code of their own, `ignore_index`.", np.zeros((1, 2, 2), int), masked(np.full((1, 2, 2, 2), 0.5), np.arange(8).reshape(1, 2, 2, 2) == 3)),
+    refused("no column of scores", "`y_prob` must have a column per class, at least 2; got shape (4, 0).", Y, np.zeros((4, 0))),
     refused("a row of scores", "got 4 labels and 1 rows of scores. Transpose `y_prob`", Y, np.array([P])),
     refused("a frame without columns", "`y_prob` must have at least one column", Y, pd.DataFrame(index=range(4))),
     refused("fewer scores than labels", "`y_true` and `y_prob` must have one entry per row; got 4 labels and 3 scores.", Y, P[:3]),
@@ -154,6 +157,8 @@ LABELS = [
     refused("complex labels", "`y_true` must hold 0/1, bool, integers or strings; got dtype complex128.", np.array(Y) + 0j, P),
     refused("lists as labels", "got entries of type list.", pd.Series([[0], [1], [1], [0]]), P),
     refused("one-hot labels", "`y_true` must have one dimension; got 2 (shape (4, 2)). `np.argmax(y_true, axis=1)` turns one-hot rows into labels.", np.eye(2)[Y], P),
+    refused("labels of several columns", "`y_true` must have one dimension; got 2 (shape (4, 3)). `kind='multilabel'` reads each column as a label of its own.", np.ones((4, 3), int), P3),
+    refused("one-hot labels beside a matrix", "turns one-hot rows into labels. `kind='multilabel'` reads", np.eye(3)[[0, 1, 2, 0]], P3),
     refused("a column of labels", "got 2 (shape (4, 1)). `np.ravel(y_true)` makes a vector of it.", [[0], [1], [1], [0]], P),
     refused("one label without dimensions", "`y_true` must have one dimension; got 0 (shape ()).", np.array(1), [0.5]),
     refused("pandas rows in another order", "`y_true` and `y_prob` have the same index in a different order; rows are paired by position. Align them (`y_prob.loc[y_true.index]`) or pass `.to_numpy()`.", pd.Series(Y), pd.Series(P, index=[3, 2, 1, 0])),
@@ -206,15 +211,25 @@ ROW_OPTIONS = [
     refused("a word for a clip tolerance", "got 'small'.", Y, P, clip_tolerance="small"),
     refused("a negative sum tolerance", "`sum_tolerance` must be a number between 0 and 1; got -1.", Y, P, sum_tolerance=-1),
     refused("a word for a sum tolerance", "got 'small'.", Y, P, sum_tolerance="small"),
-    refused("an unknown kind", "`kind` must be 'classwise', 'confidence' or 'top-label'; got 'top'.", Y, P, kind="top"),
+    refused("an unknown kind", "`kind` must be 'classwise', 'confidence', 'top-label' or 'multilabel'; got 'top'.", Y, P, kind="top"),
     refused("confidence of a vector", "`kind='confidence'` needs a matrix of scores, one column per class; `y_prob` is a vector. It is P(positive) of one binary problem, where there is no top label to choose;", Y, P, kind="confidence"),
+    refused("one label per row for several", "must have a column per label and one shape if `kind='multilabel'`; got (4,) and (4, 3). Class labels, one per row, need no `kind`.", [0, 1, 2, 0], P3, kind="multilabel"),
+    refused("a label of 2 in a column", "Label 'b': `y_true` must be 0 or 1; 1 of 4 labels is not, the first is 2 at row 3.", pd.DataFrame({"a": Y, "b": [0, 1, 0, 2]}), P3[:, :2], kind="multilabel"),
+    refused("a score of 2 in a column", "Label 1: `y_prob` must lie in [0, 1]", np.ones((4, 3), int), np.where(np.arange(12).reshape(4, 3) == 4, 2, P3), kind="multilabel"),
+    refused("a column without a label", "`y_true` must not have missing values; 1 of 4 rows has one, the first at row 0.", [[nan, 1], [0, 1], [1, 1], [0, 0]], P3[:, :2], kind="multilabel"),
+    refused("names of labels in another order", "must have their labels in the same order; they are named 'a', 'b' and 'b', 'a'.", pd.DataFrame({"a": Y, "b": Y}), pd.DataFrame({"b": P, "a": P}), kind="multilabel"),
+    refused("two names for three labels", "`labels` must name the 3 labels in column order; got 2 names.", np.ones((4, 3), int), P3, kind="multilabel", labels=["a", "b"]),
+    refused("an event for labels of 0 and 1", "`pos_label` does not go with `kind='multilabel'`", np.ones((4, 3), int), P3, kind="multilabel", pos_label=1),
+    refused("a word for the label to ignore", "`ignore_index` must be a whole number or None; got 'void'.", Y, P, ignore_index="void"),
+    refused("all rows ignored", "all 4 have a missing value or are ignored.", [255] * 4, P, ignore_index=255),
+    refused("a label to ignore that is not named", "`ignore_index=255` leaves rows without a class out.", [0, 0, 255, 255], P3),
     refused("all rows dropped", "`y_true` and `y_prob` must have at least one complete row; all 4 have a missing value.", [0, 1, nan, nan], [nan, nan, 0.1, 0.2], missing="drop"),
 ]  # fmt: skip
 
 OFF = np.where(P3 == 0.7, 0.70001, P3)
 MATRICES = [
     refused("rows that sum to 1.00001", "Rows of `y_prob` must sum to 1 within 1e-06; 1 of 4 does not, the first sums to 1.00001 at row 0. The largest difference is 1e-05; `sum_tolerance=2e-05` allows it.", Y3, OFF),
-    refused("rows that do not sum to one", "4 of 4 do not, the first sums to 0.75 at row 0. Divide each row by its sum if its entries are shares of the whole.", Y3, np.full((4, 3), 0.25)),
+    refused("rows that do not sum to one", "4 of 4 do not, the first sums to 0.75 at row 0. Divide each row by its sum if its entries are shares of the whole; use `kind='multilabel'` if each column is a label of its own.", Y3, np.full((4, 3), 0.25)),
     refused("rows that sum to one only in float16", "Rows of `y_prob` must sum to 1 within 0.002", Y3, (P3 * 0.99).astype(np.float16)),
     refused("entries above one", "`y_prob` must lie in [0, 1]; 1 of 12 values does not, the first is 1.1 at row 2, column 0.", Y3, np.where(np.arange(12).reshape(4, 3) == 6, 1.1, P3)),
     refused("an entry that is nan", "1 of 12 is nan, the first at row 1, column 1.", Y3, np.where(P3 == 0.8, nan, P3)),
@@ -277,7 +292,7 @@ def error_of(measure, y, p, options):
     return str(caught.value)
 
 
-NAMED = r"`(y_true|y_prob|labels|pos_label|sample_weight|missing|kind(=.*)?|\w+_tolerance|from_logits)`"
+NAMED = r"`(y_true|y_prob|labels|pos_label|ignore_index|sample_weight|missing|kind(=.*)?|\w+_tolerance|from_logits)`"
 
 
 def test_an_error_says_what_came_and_where():

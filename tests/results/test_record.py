@@ -99,6 +99,7 @@ SPECIAL = {
     "names": ("slope", "ece"),
     "estimates": (results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>"),) * 2,
     "tests": (results.Significance(1.5, 0.2, "cox", 9, "<i>"),),
+    "each": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
     "conditional": None,
     "quantity": "l2",
     "code": "miscalibrated",

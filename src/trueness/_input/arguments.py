@@ -104,9 +104,9 @@ def _is_whole(value: Any) -> bool:
 Documented = TypeVar("Documented", bound=Any)
 
 _TYPES = {
-    "y_true": "array-like of shape (n,)",
-    "y_prob": "array-like of shape (n,) or (n, K)",
-    "kind": "{'classwise', 'confidence', 'top-label'}, default ",
+    "y_true": "array-like of shape (n,), (n, L) or (B, …)",
+    "y_prob": "array-like of shape (n,), (n, K), (n, L) or (B, K, …)",
+    "kind": "{'classwise', 'confidence', 'top-label', 'multilabel'}, default ",
     "labels": "sequence, optional",
     "pos_label": "optional",
     "sample_weight": "array-like of shape (n,), optional",
@@ -115,11 +115,12 @@ _TYPES = {
     "sum_tolerance": "float, optional",
     "from_logits": "bool, default False",
     "percent": "bool, default False",
+    "ignore_index": "int, optional",
     "by": "array-like of shape (n,), optional",
 }
 _TEXTS = {
-    "y_true": "Labels: 0/1, bool, or classes.",
-    "y_prob": "Predicted probabilities: P(positive), or one column per class.",
+    "y_true": "Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B images.",
+    "y_prob": "Predicted probabilities: P(positive), one column per class or label, or dense, with classes second.",
     "bins": "An int means that many bins of equal width on [0, 1].",
     "norm": (
         "How distances are averaged over bins: the weighted mean, the root mean square, the maximum, or the power mean "
@@ -128,7 +129,8 @@ _TEXTS = {
     "kind": (
         "How a matrix is compared with the labels. 'classwise': each column against the rest, averaged over classes. "
         "'confidence': the largest probability of each row (the first, if tied) against whether that class is the "
-        "label. 'top-label': the same for each predicted class, weighted by how often it is predicted."
+        "label. 'top-label': the same for each predicted class, weighted by how often it is predicted. 'multilabel': "
+        "each column is a binary problem of its own, averaged over labels; never guessed."
     ),
     "labels": (
         "The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes with the positive "
@@ -143,6 +145,7 @@ _TEXTS = {
     "sum_tolerance": "How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.",
     "from_logits": "Whether the scores are logits; the logistic function (softmax for a matrix) is applied first.",
     "percent": "Whether the scores are percentages, from 0 to 100.",
+    "ignore_index": "The label of rows that are left out, such as 255 for pixels without a class.",
     "by": "A column of segments: the result is a dict with the value in each of them. :func:`segments` tests them.",
 }
 _OPTIONS = tuple(_TYPES)[2:-1]

@@ -132,6 +132,23 @@ def class_labels(
     return _positions(values, found, rows), tuple(found)
 
 
+def multilabel_names(
+    n_labels: int, labels: Sequence[Any] | None, of_scores: tuple[Any, ...] | None, of_labels: tuple[Any, ...] | None
+) -> tuple[Any, ...]:
+    """The names of the labels in column order: `labels`, else the columns of the labels or scores, else numbers."""
+    if labels is not None:
+        order = checked_order(labels)
+        if len(order) != n_labels:
+            raise InputError("labels", f"must name the {n_labels} labels in column order", f"got {len(order)} names")
+        refuse_contradiction(order, of_scores)
+        refuse_contradiction(order, of_labels, f"columns of `{NAME}`")
+        return tuple(order)
+    if of_scores != of_labels and set(of_scores or ()) == set(of_labels or ()):
+        got = f"they are named {list_labels(of_labels or ())} and {list_labels(of_scores or ())}"
+        raise InputError("", f"`{NAME}` and `y_prob` must have their labels in the same order", got)
+    return of_labels or of_scores or tuple(range(n_labels))
+
+
 def refuse_contradiction(
     order: Sequence[Any], names: tuple[Any, ...] | None, columns: str = "columns of `y_prob`"
 ) -> None:
@@ -182,6 +199,9 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
         fits = len(found) == n_classes
         hint = f"`labels=[{list_labels(found)}]`" if fits else "`labels=` with their names"
         text = f"Other labels are named in column order: {hint}."
+        wrong = np.unique(values[bad])
+        if wrong.size == 1 and not fits:
+            text = f"`ignore_index={wrong[0]}` leaves rows without a class out. {text}"
         remedy = Remedy("labels-order", text, found if fits else None)
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
         _refuse_labels(demand, values, bad, rows, remedy)

@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
 from trueness._input.columns import Column, by_row, categories_of, column, first_place, refuse_bad, refuse_missing
-from trueness._input.labels import binary_labels, class_labels, explain_labels, labels_missing, refuse_swapped
+from trueness._input.dense import by_pixel, flatten, take
+from trueness._input.labels import (
+    binary_labels,
+    class_labels,
+    explain_labels,
+    labels_missing,
+    multilabel_names,
+    refuse_swapped,
+)
 from trueness._input.scores import (
     clip_scores,
     explain_logits,
@@ -32,17 +40,19 @@ _PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))  # numbers of at most 8 byte
 class Sample:
     """Rows of the right shape and type.
 
-    Labels `y` are 0/1 for a vector of scores, column indices (int64) for a matrix. Scores `p` have shape (n,) or
-    (n, K), float or integer, in any memory order; with `logits`, a matrix before softmax. `w` are weights, or None;
-    `classes` the names of the columns, None for a vector; `tolerance` how far from one a row of a matrix may sum.
-    `rows` are the user's row numbers, for messages, None if no row was `dropped` for a missing value.
+    Labels `y` are 0/1 for a vector of scores, column indices (int64) for a matrix, and 0/1 in a column per label if
+    there are several. Scores `p` have shape (n,) or (n, K), float or integer, in any memory order; with `logits`, a
+    matrix before softmax. `w` are weights, or None; `classes` the names of the columns, None for a vector; `tolerance`
+    how far from one a row of a matrix may sum. `rows` are the user's row numbers, for messages, None if no row was
+    `dropped`, of which `ignored` had the label to ignore. `pixels` is the number of rows of an image if predictions are
+    dense, else 0; `note` says how an unusual shape was read.
 
     The range of scores and binary labels is checked in the pass that sums them, because a separate pass would cost as
     much as the sums. When that pass finds a bad value, it calls :meth:`explain`, which looks again and raises an error
     that says what is wrong and where.
     """
 
-    __slots__ = ("classes", "dropped", "logits", "p", "rows", "tolerance", "w", "y")
+    __slots__ = ("classes", "dropped", "ignored", "logits", "note", "p", "pixels", "rows", "tolerance", "w", "y")
 
     def __init__(
         self,
@@ -57,16 +67,26 @@ class Sample:
     ) -> None:
         self.y, self.p, self.w, self.classes = y, p, w, classes
         self.tolerance, self.rows, self.dropped, self.logits = tolerance, rows, dropped, logits
+        self.ignored, self.pixels, self.note = 0, 0, ""
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.y.shape[0])
 
     def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
         """Some of the rows, perhaps repeated, with other weights; they keep their row numbers."""
-        rows = np.arange(self.y.size) if self.rows is None else self.rows
-        return Sample(self.y[some], self.p[some], w, self.classes, self.tolerance, rows[some], logits=self.logits)
+        rows = np.arange(self.n) if self.rows is None else self.rows
+        p, rows = take(self.p, some), rows[some]
+        found = Sample(self.y[some], p, w, self.classes, self.tolerance, rows, logits=self.logits)
+        return _described(found, 0, self.pixels, self.note)
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
         if self.p.ndim == 1:
             refuse_swapped(self.y, self.p)
+        if self.pixels and self.p.ndim == 2:
+            self._explain_images(self.p)
         if self.logits:
             explain_logits(self.p, "y_prob", self.rows)
         else:
@@ -75,6 +95,23 @@ class Sample:
             explain_sums(self.p, "y_prob", self.tolerance, self.rows)
         explain_labels(self.y, self.p, self.rows)
         raise AssertionError("a pass refused rows in which no bad value can be found")
+
+    def _explain_images(self, p: Any) -> None:
+        """Raise the error for the first bad value, or for the worst row sum, with the number of its image."""
+        image, row = np.divmod(np.arange(self.n) if self.rows is None else self.rows, p.images.shape[2])
+        off = [0.0] * (int(image.max()) + 1)
+        for i in np.unique(image):
+            one = np.asarray(p[image == i])
+            try:
+                (explain_logits if self.logits else explain_scores)(one, "y_prob", row[image == i])
+            except InputError as error:
+                raise error.within(f"Image {i}") from None
+            off[i] = float(np.abs(one.sum(axis=1, dtype=np.float64) - 1).max())
+        i = int(np.argmax(off))
+        try:
+            explain_sums(np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i])
+        except InputError as error:
+            raise error.within(f"Image {i}") from None
 
 
 def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
@@ -98,6 +135,8 @@ def read_sample(
     sum_tolerance: float | None = None,
     from_logits: bool = False,
     percent: bool = False,
+    ignore_index: int | None = None,
+    multilabel: bool = False,
     allow_empty: bool = False,
     allow_none_left: bool = False,
 ) -> Sample:
@@ -105,6 +144,8 @@ def read_sample(
 
     `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a stream, all of whose
     rows may have a missing value or weight 0. A matrix of logits is kept: its probabilities are computed when needed.
+    Scores of more than two dimensions are dense: (B, C, …), with a label per pixel. `multilabel` reads a column of 0/1
+    for each column of scores.
     """
     checked_word(missing, "missing", ("raise", "drop"))
     for name, flag in (("from_logits", from_logits), ("percent", percent)):
@@ -113,37 +154,80 @@ def read_sample(
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
     described = labels is not None or pos_label is not None
+    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer)):
+        raise InputError("ignore_index", "must be a whole number or None", f"got {ignore_index!r}")
+    note, pixels = "", 0
+    if multilabel:
+        if pos_label is not None or ignore_index is not None:
+            name = "ignore_index" if pos_label is None else "pos_label"
+            raise InputError(name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each")
+        given_y = _label_matrix(given_y, given_p)
+    elif given_p.values.ndim > 2:
+        pixels = given_p.values[0, 0].size if given_p.values.size else 1
+        given_y, given_p = flatten(given_y, given_p)
+    elif given_p.values.ndim == 2 and given_p.values.shape[1] == 1 and given_y.values.ndim in (1, 2):
+        note = SINGLE_COLUMN
+        given_p = Column(given_p.values[:, 0], given_p.missing)
+        given_y = given_y._replace(values=given_y.values[:, 0] if given_y.values.shape[1:] == (1,) else given_y.values)
     if described or given_y.values.ndim == 2 or given_p.values.dtype.kind not in "biuf":
         refuse_swapped(given_y.values, given_p.values)
-    _check_shapes(given_y.values, given_p.values)
+    if not multilabel:
+        _check_shapes(given_y.values, given_p.values)
     if given_y.values.shape[0] == 0 and not allow_empty:
         raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
     given_p = numeric(given_p, "y_prob")
-    given_w = None if sample_weight is None else row_weights(sample_weight, given_p.values.shape[0])
-    read = described or given_p.values.ndim == 2  # labels that are read before the pass over the rows
     n = given_p.values.shape[0]
-    given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read, allow_none_left)
+    given_w = None if sample_weight is None else row_weights(sample_weight, n, pixels)
+    read = described or given_p.values.ndim == 2  # labels that are read before the pass over the rows
+    skip = None if ignore_index is None else np.asarray(given_y.values == ignore_index)
+    given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read, allow_none_left, skip)
     dropped = 0 if rows is None else n - rows.size
+    ignored = 0 if skip is None else int(skip.sum())
     w = None if given_w is None else given_w.values
     if w is not None:
         check_weights(w, rows, allow_zeros=allow_none_left)
 
     tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
-    scores = fractions(given_p.values, "y_prob", rows) if percent and not from_logits else given_p.values
-    p = _scores(scores, clip_tolerance, sum_tolerance, from_logits, percent, rows)
+    scores = fractions(np.asarray(given_p.values), "y_prob", rows) if percent and not from_logits else given_p.values
+    p = _scores(scores, clip_tolerance, sum_tolerance, from_logits, percent, rows, multilabel)
+    if multilabel:
+        names = multilabel_names(p.shape[1], labels, given_p.names, given_y.names)
+        return Sample(given_y.values, p, w, names, 0.0, rows, dropped)
     categories = categories_of(y_true)
     if p.ndim == 1:
         y = binary_labels(given_y.values, labels, pos_label, rows, categories)
-        return Sample(y, p, w, None, 0.0, rows, dropped)
+        return _described(Sample(y, p, w, None, 0.0, rows, dropped), ignored, pixels, note)
     if pos_label is not None:
         raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
     codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows, categories)
-    return Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits))
+    return _described(Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits)), ignored, pixels, note)
 
 
-def row_weights(given: Any, n_rows: int) -> Column:
+SINGLE_COLUMN = "The only column of scores is P(positive) of a binary problem."
+
+
+def _described(sample: Sample, ignored: int, pixels: int, note: str) -> Sample:
+    sample.ignored, sample.pixels, sample.note = ignored, pixels, note
+    return sample
+
+
+def _label_matrix(y: Column, p: Column) -> Column:
+    """Labels of several columns, as numbers."""
+    if y.values.ndim != 2 or y.values.shape != p.values.shape:
+        demand = "`y_true` and `y_prob` must have a column per label and one shape if `kind='multilabel'`"
+        remedy = "Class labels, one per row, need no `kind`." if y.values.ndim == 1 else ""
+        raise InputError("", demand, f"got {y.values.shape} and {p.values.shape}", remedy=remedy)
+    found = numeric(y, "y_true")
+    gone = by_row(np.isnan(found.values)) if found.values.dtype.kind == "f" else None
+    if gone is None or not gone.any():
+        return found
+    return found._replace(missing=gone if found.missing is None else gone | found.missing)
+
+
+def row_weights(given: Any, n_rows: int, pixels: int = 0) -> Column:
     """Weights as float64, one per row; :func:`check_weights` checks their values."""
     found = column(given, "sample_weight")
+    found = found._replace(values=by_pixel(found.values, n_rows, pixels))
     if found.values.shape != (n_rows,):
         raise InputError(
             "sample_weight", f"must have one entry per row ({n_rows:,})", f"got shape {found.values.shape}"
@@ -185,51 +269,57 @@ def _scores(
     from_logits: bool,
     percent: bool,
     rows: Ints | None,
+    multilabel: bool,
 ) -> NDArray[Any]:
     if not from_logits:
-        return clip_scores(values, clip_tolerance)
+        return clip_scores(np.asarray(values) if clip_tolerance else values, clip_tolerance)
     if clip_tolerance or sum_tolerance is not None or percent:
         name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
         raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
-    return logistic(values, "y_prob", rows) if values.ndim == 1 else values
+    return logistic(values, "y_prob", rows) if values.ndim == 1 or multilabel else values
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
     if y.ndim != 1:
-        hint = ""
+        hint: Remedy | str = ""
         if y.ndim == 2:
-            one_hot = "`np.argmax(y_true, axis=1)` turns one-hot rows into labels."
-            hint = "`np.ravel(y_true)` makes a vector of it." if 1 in y.shape else one_hot
+            one_hot = y.dtype.kind in "biuf" and bool((y.sum(axis=1) == 1).all())
+            hint = "`np.argmax(y_true, axis=1)` turns one-hot rows into labels. " if one_hot else ""
+            hint += "`kind='multilabel'` reads each column as a label of its own." if y.shape == p.shape else ""
+            hint = "`np.ravel(y_true)` makes a vector of it." if 1 in y.shape else Remedy("multilabel", hint.strip())
         raise InputError("y_true", "must have one dimension", f"got {y.ndim} (shape {y.shape})", remedy=hint)
-    if p.ndim not in (1, 2):
-        raise InputError("y_prob", "must have one or two dimensions", f"got {p.ndim} (shape {p.shape})")
+    if p.ndim == 0:
+        raise InputError("y_prob", "must have one or two dimensions, or dense ones (B, C, …)", "got a single number")
     if y.shape[0] != p.shape[0]:
         what = "scores" if p.ndim == 1 else "rows of scores"
         hint = "Transpose `y_prob` if it has a row per class." if p.shape[0] < p.shape[-1] == y.shape[0] else ""
         got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} {what}"
         raise InputError("", "`y_true` and `y_prob` must have one entry per row", got, remedy=hint)
     if p.ndim == 2 and p.shape[1] < 2:
-        hint = "A single column of P(positive) is a vector: use `np.ravel(y_prob)`."
-        raise InputError("y_prob", "must have a column per class, at least 2", f"got shape {p.shape}", remedy=hint)
+        raise InputError("y_prob", "must have a column per class, at least 2", f"got shape {p.shape}")
 
 
 def _without_missing(
-    y: Column, p: Column, w: Column | None, missing: Missing, read: bool, allow_none: bool
+    y: Column, p: Column, w: Column | None, missing: Missing, read: bool, allow_none: bool, skip: Bools | None
 ) -> tuple[Column, Column, Column | None, Ints | None]:
-    """The rows without missing values, and their row numbers if some were dropped."""
-    known = read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
-    y = y._replace(missing=labels_missing(y) if known else None)
+    """The rows without missing values and without those to `skip`, and their row numbers if some were dropped."""
+    known = (read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None) and y.values.ndim == 1
+    y = y._replace(missing=labels_missing(y) if known else y.missing)
     if missing == "raise":
         _refuse_known(y, p, w)
     gone = _to_drop(y, p, w) if missing == "drop" else None
+    if skip is not None and skip.any():
+        gone = skip if gone is None else gone | skip
     if gone is None:
         return y, p, w, None
     if gone.all() and not allow_none:
         demand = "`y_true` and `y_prob` must have at least one complete row"
-        raise InputError("", demand, f"all {gone.size:,} have a missing value")
+        or_ignored = "" if skip is None else " or are ignored"
+        raise InputError("", demand, f"all {gone.size:,} have a missing value{or_ignored}")
     keep = ~gone
     kept_w = None if w is None else Column(w.values[keep])
-    return Column(y.values[keep]), Column(p.values[keep], None, p.names), kept_w, np.flatnonzero(keep)
+    scores = Column(take(p.values, keep), None, p.names)
+    return Column(y.values[keep], None, y.names), scores, kept_w, np.flatnonzero(keep)
 
 
 def _refuse_known(y: Column, p: Column, w: Column | None) -> None:

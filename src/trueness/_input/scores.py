@@ -151,7 +151,8 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
     if not bad.any():  # the pass adds in another order, and this row is right at the limit
         bad = off == off.max()
     largest = float(off.max())
-    remedy = Remedy("divide-rows", "Divide each row by its sum if its entries are shares of the whole.")
+    several = "`kind='multilabel'` if each column is a label of its own."
+    remedy = Remedy("multilabel", f"Divide each row by its sum if its entries are shares of the whole; use {several}")
     if largest <= 10 * _SLIP:
         enough = _round_up(max(largest, 1e-15))
         text = f"The largest difference is {largest:.3g}; `sum_tolerance={enough}` allows it."

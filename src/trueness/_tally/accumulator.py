@@ -188,8 +188,8 @@ class Accumulator:
     def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
         if group is None or is_one_group(group):
             key = None if group is None else plain_group(group)
-            return [(key, self._summed(sample, kind))] if sample.y.size else []
-        found = rows_by_group(group, sample.y.size)
+            return [(key, self._summed(sample, kind))] if sample.n else []
+        found = rows_by_group(group, sample.n)
         if len(found) == 1:
             return [(found[0][0], self._summed(sample, kind))]
         try:
@@ -200,7 +200,7 @@ class Accumulator:
 
     def _summed(self, sample: Sample, kind: Kind) -> Sums:
         if sample.w is not None and not sample.w.any():
-            every = np.arange(sample.y.size)
+            every = np.arange(sample.n)
             self._summed(sample.at(every, None), kind)  # rows of weight 0 are checked as others are
             return self._summed(sample.at(every[:0], None), kind)
         if isinstance(self.bins, str):

@@ -48,7 +48,7 @@ def _by_segment(
     if isinstance(y_true, Tally | Binned | Sketch):
         got = f"a {type(y_true).__name__} holds only sums of rows"
         raise InputError("by", "needs labels and scores", got, remedy="`scan_groups` keeps sums by group.")
-    evidence = Evidence.of(y_true, y_prob, rows, kind=kind, two_columns="keep")
+    evidence = Evidence.of(y_true, y_prob, rows, kind=kind, two_columns="keep", cluster=None)
     column, *others = evidence.columns(by, y_true)
     if others:
         raise InputError("by", "must be one column", f"got {1 + len(others)}", remedy="`segments` takes several.")

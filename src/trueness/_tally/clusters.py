@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import Column, column, refuse_missing
+from trueness._input.dense import by_pixel
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._tally.cells import Cells
@@ -112,10 +113,11 @@ def codes_by_content(top: Sample, cluster: Ints) -> Ints:
     return rank_by_sum(cluster, mix_bits(bits))[cluster]
 
 
-def cluster_column(y_true: Any, cluster: Any, n: int) -> Column:
-    """The cluster names, one per row, and which of them are missing."""
+def cluster_column(y_true: Any, cluster: Any, n: int, pixels: int = 0) -> Column:
+    """The cluster names, one per row or, if images have `pixels`, per image; and which of them are missing."""
     refuse_shuffled_index(y_true, {"cluster": cluster})
     names = column(cluster, "cluster")
+    names = names if names.missing is not None else names._replace(values=by_pixel(names.values, n, pixels))
     if names.values.shape != (n,):
         raise InputError("cluster", f"must have one entry per row ({n:,})", f"got shape {names.values.shape}")
     return names._replace(missing=labels_missing(names))

@@ -20,8 +20,9 @@ from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
-from trueness._tally.models import read_models
+from trueness._tally.models import INDEPENDENT, read_models
 from trueness._tally.multiclass import (
+    EACH_ROW,
     TWO_COLUMNS,
     View,
     binary_of_two_columns,
@@ -82,18 +83,20 @@ class Evidence:
         *,
         kind: Kind = "classwise",
         two_columns: TwoColumns = "binary",
-        cluster: ArrayLike | None = None,
+        cluster: ArrayLike | None = INDEPENDENT,
         weight_type: WeightType = "auto",
     ) -> "Evidence":
         """Read labels and scores, or sums in place of both.
 
         `kind` is the view of a matrix unless `rows` names one. A matrix of two columns is the binary problem of its
         second, since every class against the rest is the same problem twice; unless columns are to be kept, or `rows`
-        asks for the top label.
+        asks for the top label. Without `cluster` each image of dense predictions is one; functions that do not take
+        clusters leave it out, and refuse images.
         """
         if isinstance(y_true, Tally | Binned | Sketch):
-            if cluster is not None or weight_type == "importance":
-                argument = "weight_type='importance'" if cluster is None else "cluster"
+            plain = cluster is None or cluster is INDEPENDENT
+            if not plain or weight_type == "importance":
+                argument = "weight_type='importance'" if plain else "cluster"
                 what = type(y_true).__name__
                 raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
             refuse_row_arguments(y_true, y_prob, rows)
@@ -123,7 +126,7 @@ class Evidence:
         *,
         kind: Kind = "classwise",
         two_columns: TwoColumns = "binary",
-        cluster: ArrayLike | None = None,
+        cluster: ArrayLike | None = INDEPENDENT,
         weight_type: WeightType = "auto",
         argument: str = "models",
     ) -> "dict[str, Evidence]":
@@ -136,11 +139,11 @@ class Evidence:
         view: View = "binary" if first.p.ndim == 1 else read.kind
         free = rows.get("kind") in (None, "classwise")
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
-        notes: tuple[str, ...] = ()
+        notes = read.notes
         events: dict[str, Any] = {}
         if two:
             events = {name: (one.classes or (0, 1))[1] for name, one in samples.items()}
-            view, notes = "binary", (two_columns_in_words(first.classes or ()),)
+            view, notes = "binary", (*notes, two_columns_in_words(first.classes or ()))
             samples = {name: binary_of_two_columns(one) for name, one in samples.items()}
         return {
             name: cls(
@@ -169,7 +172,7 @@ class Evidence:
     @property
     def position(self) -> Ints | None:
         """The place of each row in the input; None for sums."""
-        return self.kept if self.kept is not None or self.rows is None else np.arange(self.rows.y.size)
+        return self.kept if self.kept is not None or self.rows is None else np.arange(self.rows.n)
 
     def columns(self, by: Any, y_true: ArrayLike, crossed: int = 1) -> tuple[SegmentColumn, ...]:
         """The columns `by` of the rows that were kept; `y_true` is the input as it was passed."""
@@ -267,6 +270,8 @@ class Evidence:
         rows = self.need_rows("This needs the rows")
         if rows.p.ndim == 1:
             return rows
+        if rows.y.ndim == 2:
+            self.require_one("this question")
         (top,) = parts_of(rows, "confidence", lambda part: part, lambda: rows)
         return top
 
@@ -275,12 +280,16 @@ class Evidence:
         """The matrix of probabilities of all classes."""
         rows = self.need_rows("This needs whole rows of scores")
         self.warn_one_class()
+        if rows.y.ndim == 2:
+            self.require_one("this question")
+        if rows.pixels and not rows.logits:
+            rows = Sample(rows.y, np.asarray(rows.p), rows.w, rows.classes, rows.tolerance, rows.rows, rows.dropped)
         return with_probabilities(rows) if rows.logits else rows
 
     @cached_property
     def classwise(self) -> Tally | None:
-        """The sums of every class against the rest; None unless there is a matrix."""
-        if self.view == "classwise" and self.tally is not None:
+        """The sums of every class against the rest, or of every label; None unless there is a matrix."""
+        if self.view in EACH_ROW and self.tally is not None:
             return self.tally
         return None if self.rows is None or self.rows.p.ndim == 1 else tally_of(self.rows, "classwise", piece=True)
 
@@ -291,12 +300,16 @@ class Evidence:
         return self if known is None else replace(self, view="classwise", given=known, memory=self._warned)
 
     def by_class(self) -> "dict[Any, Evidence]":
-        """Every class against the rest, as a binary problem of the same rows."""
-        rows, tally = self.matrix, self.classwise
+        """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
+        if self.rows is None and self.view == "multilabel":
+            sums: Any = self.given
+            each = zip(sums.classes, sums.parts, strict=True)
+            return {name: replace(self, view="binary", given=type(sums)("binary", (part,))) for name, part in each}
+        rows, tally = self.need_rows("This needs whole rows of scores"), self.classwise
         assert tally is not None
-        found = {}
-        for k, (label, part) in enumerate(zip(tally.classes or (), tally.parts, strict=True)):
-            one = Sample((rows.y == k).view(np.uint8), rows.p[:, k], rows.w)
+        self.warn_one_class()
+        found, samples = {}, parts_of(rows, tally.kind, lambda part: part, lambda: rows)  # type: ignore[arg-type]  # of a matrix
+        for label, part, one in zip(tally.classes or (), tally.parts, samples, strict=True):
             known = Tally("binary", (part,)) if self.cluster is None else None
             found[label] = replace(self, view="binary", rows=one, given=known, memory=self._warned)
         return found
@@ -312,7 +325,7 @@ class Evidence:
     def weight(self) -> float:
         if self.rows is None:
             return self.given.weight  # type: ignore[union-attr]  # there are rows or sums
-        return float(self.rows.y.size if self.rows.w is None else self.rows.w.sum())
+        return float(self.rows.n if self.rows.w is None else self.rows.w.sum())
 
     @cached_property
     def weights(self) -> Literal["none", "whole", "fractional"]:
@@ -338,7 +351,7 @@ class Evidence:
         """Independent units: clusters, or rows without clusters."""
         if self.cluster is not None:
             return int(self.cluster.max()) + 1
-        return self.sums.n if self.rows is None else self.rows.y.size
+        return self.sums.n if self.rows is None else self.rows.n
 
     @property
     def importance(self) -> bool:
@@ -349,6 +362,11 @@ class Evidence:
     def dependent(self) -> bool:
         """Whether rows are in clusters."""
         return self.cluster is not None
+
+    @property
+    def has_images(self) -> bool:
+        """Whether every class of images is asked about."""
+        return self.view == "classwise" and self.rows is not None and bool(self.rows.pixels)
 
     @property
     def in_clusters(self) -> "ClusteredRows | None":
@@ -381,6 +399,10 @@ class Evidence:
         """Raise unless there is one score per row, binary or the largest of a matrix; `counted`: weights count rows."""
         if counted and not self.whole:
             raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+        if self.view == "multilabel":
+            demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
+            remedy = "Pass a column of labels and a column of scores at a time; `estimate` and `calibration_test` take all."
+            raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
             raise InputError(
                 "kind",
@@ -452,6 +474,8 @@ class Evidence:
             equal, n = found.one_class, found.n
         else:
             y = self.rows.y if self.rows.w is None else self.rows.y[self.rows.w > 0]
+            if y.ndim == 2:
+                return  # a label that no row has is nothing unusual
             equal, n = bool((y[:99] == y[0]).all() and (y == y[0]).all()), y.size
         if equal:
             warn_one_class(n)

@@ -14,6 +14,9 @@ from trueness._tally.rows_or_sums import sample_and_kind
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
+INDEPENDENT: Any = object()
+"""In place of clusters, for functions that take rows as independent: they refuse images, whose pixels are not."""
+
 
 class Read(NamedTuple):
     """The same rows of all models; fields as of `Evidence`."""
@@ -24,6 +27,7 @@ class Read(NamedTuple):
     cluster: Ints | None
     kept: Ints | None
     dropped: int
+    notes: tuple[str, ...]
 
 
 def read_models(
@@ -39,19 +43,33 @@ def read_models(
             samples[name], asked = sample_and_kind(labels[name], scores, options, kind=kind, keep_logits=True)  # type: ignore[arg-type]  # names are checked there
     _check_alike(samples, argument)
     first = next(iter(samples.values()))
-    n = first.y.size + first.dropped
-    names = None if cluster is None else cluster_column(next(iter(labels.values())), cluster, n)
+    n = first.n + first.dropped
+    if cluster is INDEPENDENT and first.pixels:
+        got = f"got {next(iter(models.values())).ndim}: pixels of an image depend on each other"
+        remedy = "`ece_interval`, `calibration_test` and `estimate` take images."
+        raise InputError("y_prob", "must have at most two dimensions here, with independent rows", got, remedy=remedy)
+    names = None
+    if cluster is not None and cluster is not INDEPENDENT:
+        names = cluster_column(next(iter(labels.values())), cluster, n, first.pixels)
+    elif first.pixels:
+        names = Column(np.arange(n) // first.pixels)
     position: Ints | None = None
-    if options.get("missing") == "drop":
+    if options.get("missing") == "drop" or first.dropped:
         kept = _complete_rows(samples, names, n)
         position = np.flatnonzero(kept)
-        samples = {k: one if position.size == one.y.size else _at(one, kept, n) for k, one in samples.items()}
+        samples = {k: one if position.size == one.n else _at(one, kept, n) for k, one in samples.items()}
     dropped = 0 if position is None else n - position.size
-    if dropped:
+    if dropped > first.ignored:
         where = " in some model" if len(models) > 1 else ""
-        warn(f"{dropped:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
+        gone = dropped - first.ignored
+        warn(f"{gone:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
     codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
-    return Read(samples, asked, codes, position, dropped)
+    notes = [first.note]
+    if codes is not None and cluster is None:
+        notes.append(f"Each of {int(codes.max()) + 1:,} images is a cluster of {first.pixels:,} pixels.")
+    if first.ignored:
+        notes.append(f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out.")
+    return Read(samples, asked, codes, position, dropped, tuple(filter(None, notes)))
 
 
 @contextmanager
@@ -115,5 +133,5 @@ def _at(sample: Sample, kept: Bools, n: int) -> Sample:
     """The rows kept of a sample that may have dropped others already."""
     some = kept if sample.rows is None else kept[sample.rows]
     found = sample.at(some, None if sample.w is None else sample.w[some])
-    found.dropped = n - found.y.size
+    found.dropped, found.ignored = n - found.n, sample.ignored
     return found

@@ -5,7 +5,7 @@ probability is one over the total; any other is :math:`e^{z_j - m}` over it, com
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,26 @@ from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.row_sums import as_float, blocks
 from trueness._tally.rules import EqualWidth
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import Floats, Ints, Kind
 
-View: TypeAlias = Literal["binary", "classwise", "confidence", "top-label"]
-_KINDS = ("classwise", "confidence", "top-label")
+View: TypeAlias = Literal["binary", "classwise", "confidence", "top-label", "multilabel"]
+_KINDS = ("classwise", "confidence", "top-label", "multilabel")
+EACH_ROW: Final = ("classwise", "multilabel")
+"""Views of which every part sees all rows."""
 Part = TypeVar("Part")
 
 
 def check_kind(kind: Kind) -> Kind:
     if kind not in _KINDS:
-        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
+        raise InputError("kind", "must be 'classwise', 'confidence', 'top-label' or 'multilabel'", f"got {kind!r}")
     return kind
 
 
 def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: Callable[[], Part]) -> tuple[Part, ...]:
-    """Apply `make` to each binary problem of a matrix: one per class, or one for the top label."""
+    """Apply `make` to each binary problem of a matrix: one per class or label, or one for the top label."""
+    if kind == "multilabel":
+        return tuple(_label_part(sample, k, make) for k in range(sample.p.shape[1]))
     if kind == "classwise":
         columns = enumerate(_columns(sample))
         return tuple(make(Sample((sample.y == k).view(np.uint8), p, sample.w)) for k, p in columns)
@@ -45,6 +49,15 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
         w = None if sample.w is None else sample.w[rows]
         found.append(make(Sample(top.correct[rows], top.confidence[rows], w)) if rows.any() else empty())
     return tuple(found)
+
+
+def _label_part(sample: Sample, k: int, make: Callable[[Sample], Part]) -> Part:
+    try:
+        return make(Sample(sample.y[:, k], sample.p[:, k], sample.w, None, 0.0, sample.rows))
+    except InputError as error:
+        if isinstance(error.remedy, Remedy) and error.remedy.name in ("pos-label", "matrix"):
+            error = error.but(remedy="")
+        raise error.within(f"Label {(sample.classes or range(k + 1))[k]!r}") from None
 
 
 def binary_of_two_columns(sample: Sample) -> Sample:
@@ -70,7 +83,7 @@ def _columns(sample: Sample) -> Iterator[NDArray[Any]]:
     """The probabilities of each class, those of logits a few classes at a time; all are checked before the first."""
     if not sample.logits:
         _top(sample)
-        yield from sample.p.T
+        yield from (sample.p[:, k] for k in range(sample.p.shape[1]))
         return
     softmax, (n, k) = softmax_of(sample), sample.p.shape
     step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, n))

@@ -10,7 +10,7 @@ from trueness._keywords import unknown_row_option
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
-from trueness._tally.multiclass import View, check_kind, class_bins, parts_of, with_probabilities
+from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, no_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch, check_sketch_rule
@@ -32,6 +32,7 @@ ROW_OPTIONS = {
     "sum_tolerance": None,
     "from_logits": False,
     "percent": False,
+    "ignore_index": None,
 }
 
 
@@ -84,7 +85,7 @@ def _rule(bins: BinsLike | BySize, weight: float) -> BinRule:
 
 
 def _size(sample: Sample) -> float:
-    return sample.y.size if sample.w is None else float(sample.w.sum())
+    return sample.n if sample.w is None else float(sample.w.sum())
 
 
 def as_tally(
@@ -167,6 +168,7 @@ def sample_and_kind(
     rest: dict[str, Any] = dict(options)
     asked = check_kind(rest.pop("kind")) if "kind" in rest else None
     kind = asked or kind
+    rest["multilabel"] = kind == "multilabel"
     sample = read_sample(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
@@ -175,9 +177,10 @@ def sample_and_kind(
         raise InputError("", demand, "`y_prob` is a vector", remedy=remedy)
     if sample.logits and not keep_logits:
         sample = with_probabilities(sample)
-    if sample.dropped:
-        total = sample.dropped + sample.y.size
-        warn(f"{sample.dropped:,} of {total:,} rows have a missing value and were dropped.", DroppedRowsWarning)
+    gone = sample.dropped - sample.ignored
+    if gone > 0:
+        total = sample.dropped + sample.n
+        warn(f"{gone:,} of {total:,} rows have a missing value and were dropped.", DroppedRowsWarning)
     return sample, kind
 
 
@@ -335,6 +338,6 @@ def _parts(
     """Kind, parts and classes of sums."""
     if sample.p.ndim == 1:
         return "binary", (make(sample),), None
-    if kind != "classwise" and not piece:
+    if kind not in EACH_ROW and not piece:
         check_one_class(sample)
     return kind, parts_of(sample, kind, make, empty), sample.classes

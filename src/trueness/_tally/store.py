@@ -38,7 +38,7 @@ _LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
 # A body may be this long, plus this many times the packed bytes: enough for any sums, too little to fill a memory.
 _ROOM, _RATIO = 1 << 26, 256
 _MOST_CLASSES = 1 << 18  # each part of a class is read by itself, in about 0.1 ms
-_VIEWS = ("binary", "classwise", "confidence", "top-label")
+_VIEWS = ("binary", "classwise", "confidence", "top-label", "multilabel")
 _ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, relative to its weight
 
 Part: TypeAlias = Cells | Bins | GridCells
@@ -309,7 +309,7 @@ def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[
         refuse("its classes are not strings or numbers")
     if classes is not None and len(set(classes)) < len(classes):
         refuse("it names a class twice")
-    expected = len(classes) if classes is not None and kind in ("classwise", "top-label") else 1
+    expected = len(classes) if classes is not None and kind != "confidence" else 1
     if len(parts) != expected:
         refuse(f"it should have {expected} parts and has {len(parts)}")
     found = tuple(_part(form, fields) for fields in parts)

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
-from trueness._tally.multiclass import View
+from trueness._tally.multiclass import EACH_ROW, View
 from trueness._tally.rules import BinRule, BinsLike, as_rule
 from trueness.errors import InputError
 from trueness.typing import Floats
@@ -55,8 +55,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return float(sum(part.totals.weight for part in self._disjoint_parts()))
 
     def _disjoint_parts(self) -> tuple[Part, ...]:
-        """Parts that hold every row once: each class of a class-wise view sees all rows."""
-        return self.parts[:1] if self.kind == "classwise" else self.parts
+        """Parts that hold every row once: each class of a class-wise view, and each label, sees all rows."""
+        return self.parts[:1] if self.kind in EACH_ROW else self.parts
 
     @property
     def one_class(self) -> bool:
@@ -67,10 +67,10 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return self.kind == "classwise" and sum(part.totals.events > 0 for part in self.parts) == 1
 
     def average(self, of: Callable[[Part], float]) -> float:
-        """The mean of a number over the parts: over classes alike, or by how often each class was predicted."""
+        """The mean of a number over the parts: over classes or labels alike, or by how often each was predicted."""
         if len(self.parts) == 1:
             return of(self.parts[0])
-        if self.kind == "classwise":
+        if self.kind in EACH_ROW:
             return float(np.mean([of(part) for part in self.parts]))
         filled = [part for part in self.parts if part.totals.rows > 0]
         return float(np.average([of(part) for part in filled], weights=[part.totals.weight for part in filled]))

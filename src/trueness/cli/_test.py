@@ -144,7 +144,7 @@ def _adjust(results: list[dict[str, Any]]) -> None:
     """Holm's adjustment over models and groups, for each method separately; none for a single test."""
     import numpy as np
 
-    from trueness.infer.comparison._compare import holm
+    from trueness.infer.test._method import holm
 
     for method in dict.fromkeys(entry["method"] for entry in results):
         alike = [entry for entry in results if entry["method"] == method]

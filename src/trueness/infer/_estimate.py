@@ -3,6 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -26,6 +27,9 @@ from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
 from trueness.results._estimate import INDEPENDENT_FLOOR
 from trueness.typing import ArrayLike, RowOptions
+
+_BY_ROW = ("brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss")
+"""Scores of a row of several classes, not means over classes."""
 
 
 class _Question(NamedTuple):
@@ -119,6 +123,11 @@ def estimate(
     A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over classes has an
     interval only if it is a mean of rows too (Brier score, log loss).
 
+    With ``kind="multilabel"`` each label is a binary problem. `each` has them with limits at the
+    level 1 − α/L (Bonferroni): these hold for all L labels together, however the labels depend on each other. So do
+    the limits of the mean over labels, which are the means of those limits. Images (dense predictions) are clusters by
+    default; the mean over their classes is computed in the same way.
+
     References
     ----------
     W. J. Venables and B. D. Ripley, Modern Applied Statistics with S, 2002 (profile likelihood). E. R. DeLong et al.,
@@ -150,7 +159,41 @@ def estimate(
     weight_type = "auto" if y_prob is None else question.options.get("weight_type", "auto")
     settings: Any = {"two_columns": keep, "cluster": cluster, "weight_type": weight_type}
     evidence = Evidence.of(y_true, y_prob, rows, kind=view, **settings)
+    if evidence.view == "multilabel" or (evidence.has_images and question.measure.key not in _BY_ROW):
+        return _mean_over_labels(question, evidence, level, generator(seed), floor=floor)
     return _answers({"": question}, evidence, level, generator(seed), floor=floor)[""]
+
+
+def _mean_over_labels(
+    question: _Question, evidence: Evidence, level: float, rng: np.random.Generator, *, floor: bool
+) -> Estimate:
+    """Each label, or class, as a binary problem, and the mean over them; all limits hold together."""
+    problems = evidence.by_class()
+    each = 1 - (1 - level) / len(problems)
+    found = [_answers({"": question}, one, each, rng, floor=floor)[""] for one in problems.values()]
+    value, low, high, mean_floor, floor_high = np.mean(
+        [(one.value, one.low, one.high, one.floor, one.floor_high) for one in found], axis=0
+    ).tolist()
+    what = "labels" if evidence.view == "multilabel" else "classes"
+    together = f"Limits hold for all {len(found)} {what} together, however these depend on each other."
+    lacking = next((one.note for one in found if not one.bounded), "")
+    return replace(
+        found[0],
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        method="" if lacking else f"mean of {len(found)} limits at {100 * each:.5g} %: {found[0].method}",
+        n=evidence.n,
+        standard_error=math.nan,
+        floor=mean_floor,
+        floor_high=floor_high,
+        note=" ".join(filter(None, [lacking or together, evidence.note])),
+        kind=evidence.view,
+        where="",
+        low_open=False,
+        each=dict(zip(map(str, problems), found, strict=True)),
+    )
 
 
 def value_of(measure: str | Callable[..., float], evidence: Evidence) -> float:

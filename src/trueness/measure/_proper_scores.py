@@ -97,6 +97,8 @@ def scaled_brier(
     (0.75, 0.0)
     """
     binned = as_binned(y_true, y_prob, 1, rows, moments=True)
+    if binned.kind == "multilabel":
+        return binned.average(lambda part: scaled_brier(Binned("binary", (part,))))
     base = binned.average(_base_rate_score)
     if base == 0:
         warn("There is only one class, so the scaled Brier score is 0/0; returning nan.", NoEstimateWarning)

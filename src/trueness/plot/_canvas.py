@@ -61,6 +61,7 @@ AXIS_NAMES = {
     "classwise": ("predicted probability of the class", "share of the class"),
     "confidence": ("confidence", "accuracy"),
     "top-label": ("confidence", "accuracy"),
+    "multilabel": ("predicted probability of the label", "share with the label"),
 }
 
 
@@ -408,7 +409,8 @@ def panel_title(record: Reliability) -> str:
     """The title of the panel of a class."""
     if record.label is None:
         return ""
-    return f"predicted: {record.label}" if record.kind == "top-label" else f"class {record.label}"
+    what = {"top-label": "predicted:", "multilabel": "label"}.get(record.kind, "class")
+    return f"{what} {record.label}"
 
 
 def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:

@@ -1,7 +1,8 @@
 """One measure with its uncertainty."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from trueness._text.numbers import level_percent, number, rule_in_words, span
@@ -51,13 +52,15 @@ class Estimate(Record):
     ideal: float = math.nan
     """Value of a calibrated model, if it does not depend on the scores; nan otherwise."""
     kind: str = "binary"
-    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    """The view: 'binary', 'classwise', 'confidence', 'top-label' or 'multilabel'."""
     bins: str = ""
     """The rule of the bins, if it can be chosen."""
     where: str = ""
     """The rows that decide the value, if it is that of a single bin."""
     low_open: bool = False
     """Whether a lower limit of 0 is excluded: the error is above 0, but may be as small as one likes."""
+    each: Mapping[str, "Estimate"] = field(default_factory=dict, hash=False)
+    """Of a mean over labels: the measure of each, with limits that hold for all of them together."""
 
     @property
     def bounded(self) -> bool:
@@ -69,9 +72,23 @@ class Estimate(Record):
 
     def _entries(self) -> dict[str, Any]:
         """Fields by name, with `bounded`."""
-        return super()._entries() | {"bounded": self.bounded}
+        each = {name: one._entries() for name, one in self.each.items()}
+        return super()._entries() | {"each": each, "bounded": self.bounded}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The values by name, as a table of one row, or of one row per label."""
+        lines = [{"label": name, **one._entries()} for name, one in self.each.items()]
+        if not lines:
+            return super().columns()
+        return {name: [line[name] for line in lines] for name in lines[0] if name != "each"}
 
     def __str__(self) -> str:
+        if not self.each:
+            return self._line()
+        lines = [f"{name}: {one._line()}" for name, one in self.each.items()]
+        return "\n".join([f"Mean over {len(lines)}: {self._line()}", *lines])
+
+    def _line(self) -> str:
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
         which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
         name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"

@@ -115,7 +115,7 @@ class NoiseFloor(Record):
     n: int
     """Rows."""
     kind: str
-    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    """The view: 'binary', 'classwise', 'confidence', 'top-label' or 'multilabel'."""
     draws: Floats = field(repr=False, compare=False)
     """The simulated values in the order drawn; not part of :meth:`to_dict`."""
 
@@ -154,7 +154,9 @@ class Significance(Record):
     assumptions: str
     """The assumptions behind the p-value, and the defaults that were used."""
     alone: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """For 'omnibus': the p-value of each statistic by itself."""
+    """For 'omnibus': the p-value of each statistic by itself; for several labels, that of each label."""
+    adjusted: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """For several labels: the p-value of each, adjusted for their number (Holm)."""
     strongest: str = ""
     """For 'omnibus': the statistic with the smallest p-value of its own, in words."""
     too_good: float | None = None

@@ -66,6 +66,9 @@ def check_question(
     scores = (prob,) if binary else _names(prob, "prob")
     if not binary and len(scores) < 2:
         raise InputError("prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
+    if kind == "multilabel":
+        remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
+        raise InputError("kind", "must not be 'multilabel' here, where there is one column of labels", remedy=remedy)
     view: View = "binary" if binary else check_kind(kind or "classwise")
     if binary and kind not in (None, "classwise"):
         raise InputError("", f"`kind={kind!r}` needs a list of columns as `prob`, one per class; it is one column")

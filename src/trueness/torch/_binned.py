@@ -6,10 +6,18 @@ from trueness._keywords import suggests_keywords
 from trueness._tally.multiclass import check_kind
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
+from trueness.errors import InputError
 from trueness.torch._dispatch import binned_of
 from trueness.torch._rows import Layout, ruler_of
 from trueness.torch._validation import check_ignored, check_rows, check_tolerance
 from trueness.typing import Kind
+
+
+def _checked_kind(kind: Kind) -> Kind:
+    if kind == "multilabel":
+        remedy = "Sum a column of labels and scores at a time; `trueness.binned` takes all of them."
+        raise InputError("kind", "must not be 'multilabel' for tensors on their device", remedy=remedy)
+    return check_kind(kind)
 
 
 def binned(
@@ -67,7 +75,7 @@ def binned(
     >>> tn.torch.binned(y, p, bins=2, sample_weight=torch.tensor([1, 2, 0])).weight
     3.0
     """
-    layout = Layout(ruler_of(bins), check_kind(kind), moments)
+    layout = Layout(ruler_of(bins), _checked_kind(kind), moments)
     ignored, tolerance = check_ignored(ignore_index), check_tolerance(sum_tolerance)
     return binned_of(check_rows(y_true, y_prob, sample_weight, ignored, logits=False, tolerance=tolerance), layout)
 
@@ -139,5 +147,5 @@ def binned_logits(
     >>> tn.torch.binned_logits(words.flatten(), logits.flatten(0, -2), ignore_index=-100)
     Binned(confidence, 3 rows, 10 bins)
     """
-    layout = Layout(ruler_of(bins), check_kind(kind), moments)
+    layout = Layout(ruler_of(bins), _checked_kind(kind), moments)
     return binned_of(check_rows(y_true, logits, sample_weight, check_ignored(ignore_index), logits=True), layout)

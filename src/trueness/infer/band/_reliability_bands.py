@@ -13,6 +13,7 @@ from trueness._numerics.smooth import KernelMeans, reflected_kernel
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.evidence import Evidence
+from trueness._tally.multiclass import EACH_ROW
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
@@ -138,7 +139,7 @@ def bands_of(evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, ba
 def _levels(binned: Binned, level: float) -> list[float]:
     """The level of each bin, part by part, that gives the joint level."""
     filled = [max(1, int((part.count > 0).sum())) for part in binned.parts]
-    if binned.kind == "classwise":
+    if binned.kind in EACH_ROW:
         return [(1 - (1 - level) / len(filled)) ** (1 / b) for b in filled]
     return [level ** (1 / sum(filled))] * len(filled)
 

@@ -40,6 +40,7 @@ from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
 from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
+from trueness.infer.test._method import holm
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -441,18 +442,6 @@ def _with_adjustment(found: Mapping[tuple[str, str], _Difference], level: float)
         Difference(*names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each))
         for (names, d), p in zip(found.items(), adjusted, strict=True)
     )
-
-
-def holm(pvalues: Floats) -> Floats:
-    """Holm's adjusted p-values: rejecting those at most α keeps the family-wise error rate at α.
-
-    The smallest of m is multiplied by m, the next by m − 1, and so on; none is smaller than the one before.
-    """
-    order = np.argsort(pvalues, kind="stable")
-    scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
-    adjusted = np.empty(pvalues.size)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
-    return adjusted
 
 
 def error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:

@@ -114,6 +114,8 @@ def verdict(
             segments = quietly(describe_segments, of_groups([sums.by], groups), level, None, generator(seed))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
     if evidence.view not in ("binary", "confidence"):
+        if evidence.rows is not None:
+            evidence.require_one("a verdict")
         remedy = "`tn.report` judges every class of such sums, and its `verdicts` has one for each."
         raise InputError("y_true", "must be one problem for a verdict", "these are class-wise sums", remedy=remedy)
     if by is not None:

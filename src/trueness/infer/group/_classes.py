@@ -11,9 +11,9 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.comparison._compare import holm
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._calibration_test import test_of
+from trueness.infer.test._method import holm
 from trueness.measure import ece
 from trueness.results._segments import ClassRow
 

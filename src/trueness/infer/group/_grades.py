@@ -21,9 +21,9 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, b
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
-from trueness.infer.comparison._compare import holm
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._shift import shift_limits
+from trueness.infer.test._method import holm
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradeTable
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions

@@ -21,12 +21,12 @@ from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, TruenessWarning, quietly
-from trueness.infer.comparison._compare import holm
 from trueness.infer.group._change_point import change_point
 from trueness.infer.interval._ece_interval import checked_level, ece_interval
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.null._measure_floor import gap_floor
 from trueness.infer.test._calibration_test import calibration_test
+from trueness.infer.test._method import holm
 from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Series
 from trueness.typing import ArrayLike, Floats, Ints

@@ -135,7 +135,7 @@ def noise_floor(
         evidence = replace(Evidence.of(y_prob, None, rows, two_columns="keep"), weight_type=weight_type)
     else:
         labels = _placeholder_labels(y_prob, rows) if y_true is None else y_true
-        evidence = Evidence.of(labels, y_prob, rows, two_columns="keep", weight_type=weight_type)
+        evidence = Evidence.of(labels, y_prob, rows, two_columns="keep", cluster=None, weight_type=weight_type)
     return noise_floor_of(
         evidence,
         measure,
@@ -217,7 +217,10 @@ def floor_of_draws(
 
 def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
     """Labels that pass every check, where there are none."""
-    n = column(y_prob, "y_prob").values.shape[0]
+    shape = column(y_prob, "y_prob").values.shape
+    n = shape[0]
+    if rows.get("kind") == "multilabel" or len(shape) > 2:
+        return np.zeros(shape if len(shape) == 2 else (n, *shape[2:]), dtype=np.uint8)
     named, positive = rows.get("labels"), rows.get("pos_label")
     if named is None and positive is None:
         return np.zeros(n, dtype=np.uint8)

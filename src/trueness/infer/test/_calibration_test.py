@@ -26,6 +26,7 @@ from trueness.infer.test._method import (
     Test,
     entries_of_equal_weights,
     have_equal_weights,
+    holm,
     require_counts,
     significance,
 )
@@ -237,6 +238,11 @@ def calibration_test(
     memory are bounded: 20,000 cells in all columns, and fewer than 999 draws, but at least 199, if more than 2·10⁸
     classes or 4·10⁷ statistics would be drawn.
 
+    **Labels.** With `kind='multilabel'` every label is tested by itself, and so is every class of images with
+    `kind='classwise'`. Labels of one row may depend on each other, which the scores do not tell; so the joint p-value
+    is the smallest one times the number of labels. `alone` has the p-value of each label, `adjusted` the same after
+    Holm's correction. Images are clusters by default.
+
     **Swapping the classes** does not change 'kuiper', 'spiegelhalter' and 'cox'. It changes 'ks', whose path then
     starts at the other end, and binned methods if a score lies on an edge or a tie on a cut.
 
@@ -303,6 +309,10 @@ def test_of(
     options = options._replace(rounded_to=evidence.rounded_to)
     # Whole-number weights count rows here, whatever they mean elsewhere.
     evidence = replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
+    if evidence.view == "multilabel" or evidence.has_images:
+        if k is not None and k > 1:
+            raise InputError("k", "must be None or 1 where each column is tested by itself", f"got {k}")
+        return _each_label(evidence, method, bins, resamples, fitted, rng)
     if evidence.dependent:
         if evidence.weights == "fractional":
             raise InputError("sample_weight", "must be whole numbers with `cluster`: they count rows")
@@ -323,6 +333,37 @@ def test_of(
             options = options._replace(entries=_weighted_entries(evidence, cells, method))
         found = significance(cells, method, _METHODS[method].test(cells, options))
     return replace(found, assumptions=f"{found.assumptions} {evidence.note}") if evidence.note else found
+
+
+def _each_label(
+    evidence: Evidence, method: TestMethod, bins: BinsLike | None, resamples: int | None, fitted: bool, rng: Any
+) -> Significance:
+    """Every label, or class of images, by itself; the smallest p-value times their number is the joint one."""
+    problems = evidence.by_class()
+    # Draws enough for the smallest p-value to survive the correction.
+    few = 40 * len(problems) <= _RESAMPLES or not (evidence.dependent or method in ("omnibus", "exact", "t-cal"))
+    enough = None if few else 40 * len(problems) - 1
+    settings: Any = {"method": method, "bins": bins, "resamples": resamples or enough, "fitted": fitted, "rng": rng}
+    found = {str(label): test_of(replace(one, notes=()), **settings) for label, one in problems.items()}
+    alone = {label: one.pvalue for label, one in found.items()}
+    adjusted = dict(zip(alone, holm(np.array(list(alone.values()))).tolist(), strict=True))
+    worst = min(alone, key=lambda label: alone[label])
+    what = "label" if evidence.view == "multilabel" else "class"
+    text = (
+        f"{len(found)} problems, one per {what}, each with redrawn labels of its own; the smallest p-value is "
+        f"multiplied by their number, which holds however they depend on each other. {what.capitalize()} {worst!r}: "
+    )
+    return replace(
+        found[worst],
+        pvalue=min(adjusted.values()),
+        assumptions=f"{text}{found[worst].assumptions} {evidence.note}".rstrip(),
+        alone=alone,
+        adjusted=adjusted,
+        strongest=f"{what} {worst!r}" + (f", {found[worst].strongest}" if found[worst].strongest else ""),
+        too_good=None,
+        contradicted=sum(one.contradicted for one in found.values()),
+        smallest_pvalue=min(1.0, found[worst].smallest_pvalue * len(found)),
+    )
 
 
 def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries | None:

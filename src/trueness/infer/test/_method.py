@@ -116,3 +116,15 @@ def require_counts(cells: Cells, what: str) -> Cells:
             ),
         )
     return cells
+
+
+def holm(pvalues: Floats) -> Floats:
+    """Holm's adjusted p-values: rejecting those at most α keeps the family-wise error rate at α.
+
+    The smallest of m is multiplied by m, the next by m − 1, and so on; none is smaller than the one before.
+    """
+    order = np.argsort(pvalues, kind="stable")
+    scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
+    adjusted = np.empty(pvalues.size)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return adjusted

@@ -1,0 +1,267 @@
+"""Every shape of labels and scores: several labels per row, dense predictions, a single column."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import trueness as tn
+
+RNG = np.random.default_rng(7)
+P = RNG.random((400, 3))
+Y = (RNG.random((400, 3)) < P**1.4).astype(int)
+NAMES = ["cat", "dog", "red"]
+MEASURES = [
+    "ece",
+    "ace",
+    "mce",
+    "brier",
+    "log_loss",
+    "auc",
+    "scaled_brier",
+    "smooth_ece",
+    "squared_ece",
+    "calibration_slope",
+    "observed_expected",
+]
+
+
+def label(k):
+    return Y[:, k], P[:, k]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_of_several_labels_is_the_mean_over_their_columns(name):
+    measure = getattr(tn, name)
+    assert measure(Y, P, kind="multilabel") == np.mean([measure(*label(k)) for k in range(3)])
+
+
+@pytest.mark.parametrize("sums", [tn.tally, tn.sketch, tn.binned])
+def test_sums_of_several_labels_are_those_of_each_column_and_add(sums):
+    both = sums(Y[:150], P[:150], kind="multilabel", labels=NAMES) + sums(
+        Y[150:], P[150:], kind="multilabel", labels=NAMES
+    )
+    assert both.parts == tuple(sums(*label(k)).parts[0] for k in range(3))
+    assert (both.kind, both.classes, both.n) == ("multilabel", tuple(NAMES), 400)
+    assert type(both).from_bytes(both.to_bytes()) == both == type(both).from_dict(both.to_dict())
+
+
+def test_labels_take_their_names_from_either_frame():
+    plain = tn.tally(Y, P, kind="multilabel", labels=NAMES)
+    assert tn.tally(pd.DataFrame(Y, columns=NAMES), P, kind="multilabel") == plain
+    assert tn.tally(Y, pd.DataFrame(P, columns=NAMES), kind="multilabel") == plain
+
+
+def test_logits_of_several_labels_pass_through_the_logistic_function():
+    Z = np.log(P / (1 - P))
+    each = [tn.brier(Y[:, k], Z[:, k], from_logits=True) for k in range(3)]
+    assert tn.brier(Y, Z, kind="multilabel", from_logits=True) == np.mean(each)
+
+
+def test_a_row_that_lacks_one_of_its_labels_is_dropped():
+    gaps = Y.astype(float)
+    gaps[:5, 1] = np.nan
+    with pytest.warns(tn.DroppedRowsWarning, match="5 of 400 rows have a missing value"):
+        found = tn.ece(gaps, P, kind="multilabel", missing="drop")
+    assert found == tn.ece(Y[5:], P[5:], kind="multilabel")
+
+
+def test_a_batch_after_another_gives_the_sums_of_all():
+    total = tn.Accumulator(bins=10, kind="multilabel", labels=NAMES)
+    for few in np.array_split(np.arange(400), 3):
+        total.update(Y[few], P[few])
+    assert total.total == tn.binned(Y, P, kind="multilabel", labels=NAMES)
+
+
+@pytest.mark.parametrize("name", ["ece", "l2", "brier", "slope", "smooth_ece"])
+def test_each_label_has_its_own_limits_at_a_level_that_holds_for_all(name):
+    found = tn.estimate(name, Y, P, kind="multilabel", labels=NAMES, seed=1, floor=False)
+    assert list(found.each) == NAMES
+    for k, one in enumerate(found.each.values()):
+        alone = tn.estimate(name, *label(k), level=1 - 0.05 / 3, seed=1, floor=False)
+        assert one.value == alone.value
+        if name in ("brier", "slope"):  # which draw nothing
+            assert (one.low, one.high) == (alone.low, alone.high)
+    for field in ("value", "low", "high"):
+        mean = np.mean([getattr(one, field) for one in found.each.values()])
+        assert getattr(found, field) == mean or np.isnan(mean)
+    assert found.kind == "multilabel"
+    assert str(found).count("\n") == 3
+    assert found.to_dict()["each"]["dog"]["value"] == found.to_frame()["value"][1] == tn.estimate(name, *label(1)).value
+
+
+def test_labels_that_repeat_each_other_have_the_joint_p_value_of_bonferroni():
+    y, p = label(0)
+    alone = tn.calibration_test(y, p, method="cox").pvalue
+    found = tn.calibration_test(np.column_stack([y] * 4), np.column_stack([p] * 4), kind="multilabel", method="cox")
+    assert found.pvalue == min(1, 4 * alone)
+    assert set(found.alone.values()) == {alone}
+
+
+def test_the_worst_label_is_named_and_the_others_are_adjusted_by_holm():
+    y = np.column_stack([(RNG.random(2000) < 0.3), (RNG.random(2000) < 0.3), (RNG.random(2000) < 0.4)])
+    found = tn.calibration_test(y, np.full((2000, 3), 0.3), kind="multilabel", labels=NAMES, seed=0)
+    assert found.strongest.startswith("label 'red'")
+    assert found.pvalue == found.adjusted["red"] == 3 * found.alone["red"] < 0.01
+    low, high = sorted(found.alone[name] for name in ("cat", "dog"))
+    assert sorted(found.adjusted.values())[1:] == sorted([min(1, 2 * low), max(min(1, 2 * low), high)])
+
+
+def test_sums_answer_as_rows_do():
+    sums = tn.tally(Y, P, kind="multilabel", labels=NAMES)
+    assert (
+        tn.calibration_test(sums, method="cox").alone
+        == tn.calibration_test(Y, P, kind="multilabel", labels=NAMES, method="cox").alone
+    )
+    assert tn.estimate("brier", sums).low == tn.estimate("brier", Y, P, kind="multilabel").low
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        tn.verdict,
+        tn.ece_interval,
+        tn.curve_band,
+        tn.risk_coverage,
+        lambda y, p, kind: tn.gate(y, p, max_ece=0.1, kind=kind),
+    ],
+)
+def test_a_question_about_one_problem_refuses_several_labels(ask):
+    with pytest.raises(tn.InputError, match=r"must not be 'multilabel' for .*each label is a problem of its own"):
+        ask(Y, P, kind="multilabel")
+
+
+# ---- dense predictions
+
+Z = RNG.normal(size=(12, 4, 5, 3)).astype(np.float32)
+SCORES = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
+LABELS = RNG.integers(0, 4, (12, 5, 3))
+LABELS[0, :2] = 255
+KEPT = LABELS.ravel() != 255
+IMAGE = np.repeat(np.arange(12), 15)[KEPT]
+
+
+def by_hand(scores):
+    return LABELS.ravel()[KEPT], np.moveaxis(scores, 1, -1).reshape(-1, 4)[KEPT]
+
+
+@pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
+@pytest.mark.parametrize("bins", [10, tn.EqualMass(4), [0, 0.3, 1]])
+def test_dense_scores_equal_those_flattened_by_hand(kind, bins):
+    asked = {"kind": kind, "bins": bins}
+    assert tn.ece(LABELS, SCORES, ignore_index=255, **asked) == tn.ece(*by_hand(SCORES), **asked)
+    assert tn.ece(LABELS, Z, ignore_index=255, from_logits=True, **asked) == tn.ece(
+        *by_hand(Z), from_logits=True, **asked
+    )
+
+
+@pytest.mark.parametrize("name", ["brier", "log_loss", "auc", "smooth_ece", "tce", "squared_ece"])
+def test_every_measure_takes_dense_scores(name):
+    measure = getattr(tn, name)
+    assert measure(LABELS, SCORES, ignore_index=255) == measure(*by_hand(SCORES))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_memory_order_and_type_do_not_matter(order, dtype):
+    scores = np.asarray(SCORES, dtype=dtype, order=order)
+    assert tn.tally(LABELS, scores, ignore_index=255) == tn.tally(*by_hand(scores))
+    last = np.moveaxis(np.ascontiguousarray(np.moveaxis(scores, 1, -1)), -1, 1)  # channels last in memory
+    assert tn.tally(LABELS, last, ignore_index=255) == tn.tally(*by_hand(scores))
+
+
+def test_one_channel_is_the_probability_of_the_event():
+    y, p = RNG.integers(0, 2, (3, 4, 5)), RNG.random((3, 1, 4, 5))
+    expected = tn.tally(y.ravel(), p.ravel())
+    assert tn.tally(y, p) == tn.tally(y[:, None], p) == expected
+
+
+@pytest.mark.parametrize("ask", [tn.calibration_test, tn.ece_interval])
+def test_each_image_is_a_cluster_unless_others_are_named(ask):
+    dense = ask(LABELS, SCORES, ignore_index=255, seed=3)
+    flat = ask(*by_hand(SCORES), cluster=IMAGE, seed=3)
+    assert dense.to_dict() | {"assumptions": "", "note": ""} == flat.to_dict() | {"assumptions": "", "note": ""}
+    patients = np.arange(12) // 2
+    by_patient = ask(LABELS, SCORES, ignore_index=255, seed=3, cluster=patients)
+    assert (
+        by_patient.to_dict()
+        == ask(
+            LABELS, SCORES, ignore_index=255, seed=3, cluster=np.repeat(patients, 15).reshape(LABELS.shape)
+        ).to_dict()
+    )
+    assert "images" not in str(by_patient.to_dict())
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
+
+
+def test_the_note_counts_images_and_ignored_pixels():
+    note = tn.estimate("brier", LABELS, SCORES, ignore_index=255).note
+    assert note == "Each of 12 images is a cluster of 15 pixels. 6 labels 255 (`ignore_index`) were left out."
+
+
+def test_the_mean_over_classes_of_images_has_limits():
+    found = tn.estimate("ece", LABELS, SCORES, ignore_index=255, seed=0)
+    assert found.value == tn.ece(*by_hand(SCORES))
+    assert found.low <= found.value <= found.high
+    y, p = by_hand(SCORES)
+    one = tn.estimate("observed_expected", LABELS, SCORES, ignore_index=255, seed=0)
+    alone = tn.estimate("observed_expected", y == 2, p[:, 2], cluster=IMAGE, level=1 - 0.05 / 4)
+    assert (one.each["2"].low, one.each["2"].high) == (alone.low, alone.high)
+    joint = tn.calibration_test(LABELS, SCORES, ignore_index=255, kind="classwise", seed=0)
+    assert joint.pvalue == min(joint.adjusted.values())
+
+
+def test_weights_of_pixels_have_the_shape_of_the_labels():
+    w = RNG.integers(0, 3, LABELS.shape)
+    found = tn.ece(LABELS, SCORES, ignore_index=255, sample_weight=w)
+    assert found == tn.ece(*by_hand(SCORES), sample_weight=w.ravel()[KEPT])
+
+
+def test_an_error_names_the_image():
+    bad = SCORES.copy()
+    bad[7, 2, 1, 1] = -1
+    with pytest.raises(tn.InputError, match=r"Image 7: `y_prob` must lie in \[0, 1\].* at row 4, column 2"):
+        tn.ece(LABELS, bad, ignore_index=255)
+    bad[7, 2, 1, 1] = 0
+    with pytest.raises(tn.InputError, match=r"Image 7: Rows of `y_prob` must sum to 1 .* at row 4"):
+        tn.ece(LABELS, bad, ignore_index=255)
+    infinite = Z.copy()
+    infinite[3, :, 0, 0] = np.inf
+    with pytest.raises(tn.InputError, match="Image 3: `y_prob` as logits must be below"):
+        tn.ece(LABELS, infinite, ignore_index=255, from_logits=True)
+
+
+def test_functions_for_independent_rows_refuse_images():
+    for ask in (tn.monotone_band, tn.reliability_bands if hasattr(tn, "reliability_bands") else tn.monotone_band):
+        with pytest.raises(tn.InputError, match="pixels of an image depend on each other"):
+            ask(LABELS, SCORES, ignore_index=255)
+
+
+def test_rows_with_the_ignored_label_are_left_out_of_a_vector_too():
+    y, p = np.array([0, 1, -100, 1]), np.array([0.2, 0.7, 0.5, 0.4])
+    assert tn.ece(y, p, bins=2, ignore_index=-100) == tn.ece(y[y >= 0], p[y >= 0], bins=2)
+
+
+def test_dense_scores_are_not_copied():
+    scores = np.empty((8, 16, 64, 64), dtype=np.float32)
+    scores[:] = 1 / 16
+    labels = np.arange(8 * 64 * 64).reshape(8, 64, 64) % 16
+    for kind in ("classwise", "confidence"):
+        tracemalloc.start()
+        tn.ece(labels, scores, kind=kind, bins=15, sum_tolerance=1e-3)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 0.8 * scores.nbytes, (kind, peak / scores.nbytes)
+
+
+# ---- one column
+
+
+def test_a_single_column_is_the_binary_problem_and_the_record_says_so():
+    y, p = label(0)
+    assert tn.ece(y, p[:, None]) == tn.ece(y[:, None], p[:, None]) == tn.ece(y, pd.DataFrame({"p": p})) == tn.ece(y, p)
+    assert tn.estimate("brier", y, p[:, None]).note == "The only column of scores is P(positive) of a binary problem."
+    with pytest.raises(tn.InputError, match="must be 0 or 1"):
+        tn.ece(np.arange(400) % 3, p[:, None])
