@@ -81,6 +81,7 @@ from trueness.measure import ici as ici
 from trueness.measure import log_loss as log_loss
 from trueness.measure import mce as mce
 from trueness.measure import observed_expected as observed_expected
+from trueness.measure import preset as preset
 from trueness.measure import reliability_curve as reliability_curve
 from trueness.measure import scaled_brier as scaled_brier
 from trueness.measure import smooth_ece as smooth_ece

@@ -10,6 +10,7 @@ from trueness.measure._flexible_curve import e50 as e50
 from trueness.measure._flexible_curve import e90 as e90
 from trueness.measure._flexible_curve import emax as emax
 from trueness.measure._flexible_curve import ici as ici
+from trueness.measure._preset import preset as preset
 from trueness.measure._proper_scores import brier as brier
 from trueness.measure._proper_scores import log_loss as log_loss
 from trueness.measure._proper_scores import scaled_brier as scaled_brier

@@ -1,0 +1,223 @@
+"""`preset`: calibration numbers as other code publishes them, with its own bins and conventions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.arguments import checked_word
+from trueness._keywords import suggests_keywords
+from trueness._numerics.averages import power_mean
+from trueness._tally.evidence import Evidence
+from trueness.errors import InputError, NoEstimateWarning, warn
+from trueness.measure._proper_scores import brier
+from trueness.typing import ArrayLike, Floats, Ints, Norm, RowOptions
+
+Name: TypeAlias = Literal["helm", "hle", "torchmetrics", "guo2017", "lm-eval-brier"]
+_PAIRS = "whether each answer was right, and its confidence"
+_EITHER = f"{_PAIRS}; or labels and a matrix, of which the largest score of each row counts"
+_GROUP = 100
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A published calibration number: call it with labels and scores."""
+
+    name: str
+    """Its name in :func:`preset`."""
+    measure: str
+    """The number, in words."""
+    view: str
+    """What it takes."""
+    bins: str
+    """Its bins."""
+    norm: Norm
+    """How gaps are averaged over bins."""
+    conventions: tuple[str, ...]
+    """What else changes the number, and the code that it was read from."""
+    reference: str
+    """What to cite."""
+    _groups: Callable[[NDArray[Any]], Ints] | None = field(repr=False)
+    _matrix: bool | None = field(default=None, repr=False)
+    _matrix_type: type = field(default=np.float64, repr=False)
+
+    def cite(self) -> str:
+        """The publication to cite for the number."""
+        return self.reference
+
+    def __repr__(self) -> str:
+        lines = {"takes": self.view, "bins": self.bins, "norm": self.norm if self.bins else ""}
+        told = [f"  {name}: {text}" for name, text in lines.items() if text]
+        return "\n".join([f"preset({self.name!r}): {self.measure}", *told, *(f"  {one}" for one in self.conventions)])
+
+    def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> float:
+        """The number. Options that describe rows are those of :func:`trueness.ece`, without `kind` and weights."""
+        for name in ("kind", "sample_weight"):
+            if rows.get(name) is not None:
+                raise InputError(name, "must be left out of a preset", f"{self.name!r} takes {self.view}")
+        evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep")
+        evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+        given = evidence.need_rows("A preset needs the rows").p
+        if self._matrix is not None and self._matrix != (given.ndim == 2):
+            got = "a matrix" if given.ndim == 2 else "a vector"
+            raise InputError("y_prob", f"must fit the preset {self.name!r}: {self.view}", f"got {got}")
+        if self._groups is None:  # of two columns, `brier` counts one
+            return brier(y_true, y_prob, **rows) * (2 if given.shape[1] == 2 else 1)
+        _ = evidence.sums  # checks every value
+        p = evidence.sample.p if given.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
+        return _error(self._groups(p), np.asarray(evidence.sample.y, np.float64) - p.astype(np.float64), self.norm)
+
+
+def _error(group: Ints, residual: Floats, norm: Norm) -> float:
+    """The norm of the mean residuals of groups; rows of group −1 count as if they had none."""
+    size = np.bincount(group + 1)
+    total = np.bincount(group + 1, residual)
+    total[0] = 0.0
+    return power_mean(total / np.maximum(size, 1), size, norm)
+
+
+@suggests_keywords
+def preset(name: Name) -> Preset:
+    """A calibration number as another library or leaderboard computes it.
+
+    Parameters
+    ----------
+    name : {'helm', 'hle', 'torchmetrics', 'guo2017', 'lm-eval-brier'}
+        Whose number:
+
+        - 'helm': HELM's `ece_10_bin`, ten bins of equal mass.
+        - 'hle': the calibration error of Humanity's Last Exam, the root mean square over groups of 100 answers.
+        - 'torchmetrics': `binary_calibration_error` for a vector, `multiclass_calibration_error` for a matrix.
+        - 'guo2017': the ECE of Guo et al. (2017), 15 bins of equal width, closed on the right.
+        - 'lm-eval-brier': the `brier_score` of lm-evaluation-harness, summed over the options.
+
+    Returns
+    -------
+    Preset
+        Called with ``(y_true, y_prob)`` it returns the number as a float. Its text lists what it takes, its bins, norm
+        and conventions; ``cite()`` names the publication.
+
+    Notes
+    -----
+    A vector holds confidences as they are, and `y_true` whether each answer was right; nothing is folded at 1/2. A
+    preset reproduces a number, flaws included; :func:`trueness.estimate` has limits.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> guo = tn.preset("guo2017")
+    >>> guo([1, 0, 1], [0.875, 0.875, 1.0])
+    0.25
+    >>> guo
+    preset('guo2017'): expected calibration error
+      takes: whether each answer was right, and its confidence; or labels and a matrix, of which the largest score of \
+each row counts
+      bins: 15 of equal width, closed on the right
+      norm: l1
+      edges in float32, as `linspace` of PyTorch has them
+      a confidence of exactly 0 is in no bin, and counts as if it were right
+      code: gpleiss/temperature_scaling
+    >>> tn.preset("hle").cite()
+    "L. Phan et al., Humanity's Last Exam, 2025."
+    """
+    return _PRESETS[checked_word(name, "name", tuple(_PRESETS))]
+
+
+def _tenths(p: NDArray[Any]) -> Ints:
+    """Cut sorted scores as ``array_split`` does, halfway between neighbours; a score on a cut is below it."""
+    ordered = np.sort(p.astype(np.float64))
+    first = [part[0] for part in np.array_split(np.arange(p.size), min(10, p.size))][1:]
+    cuts = np.unique([(ordered[i - 1] + ordered[i]) / 2 for i in first] + [1.0])
+    return np.searchsorted(cuts, p)
+
+
+def _hundreds(p: NDArray[Any]) -> Ints:
+    """Groups of 100 in ascending order; the last, which takes the rest, is not counted."""
+    if p.size < _GROUP:
+        raise InputError("y_prob", f"must have at least {_GROUP} rows for the preset 'hle'", f"got {p.size}")
+    if p.size < 2 * _GROUP:
+        warn(f"{p.size} rows are one group, the last, which is not counted: 'hle' is 0.", NoEstimateWarning)
+    group = np.empty(p.size, np.int64)
+    # Not a stable sort: ties are cut as in the original.
+    group[np.argsort(p.astype(np.float64))] = np.arange(p.size) // _GROUP
+    return np.where(group < p.size // _GROUP - 1, group, -1)
+
+
+def _linspace(n: int, of: Any) -> NDArray[Any]:
+    """``torch.linspace(0, 1, n + 1)``: from both ends, each number rounded once."""
+    step = Fraction(float(of(1) / of(n)))
+    return np.array([float(step * i if 2 * i < n + 1 else 1 - step * (n - i)) for i in range(n + 1)]).astype(of)
+
+
+def _closed_left(p: NDArray[Any]) -> Ints:
+    """Bins [a, b), and one for scores of exactly 1."""
+    of = p.dtype.type if p.dtype.kind == "f" else np.float64
+    return np.searchsorted(_linspace(15, of), p.astype(of), side="right") - 1
+
+
+def _closed_right(p: NDArray[Any]) -> Ints:
+    """Bins (a, b]; a score of 0 is in none."""
+    return np.searchsorted(_linspace(15, np.float32).astype(np.float64), p.astype(np.float64)) - 1
+
+
+_PRESETS = {
+    one.name: one
+    for one in (
+        Preset(
+            *("helm", "ece_10_bin of HELM", _EITHER, "10 of equal mass, cut halfway between neighbours", "l1"),
+            (
+                "the first bins have one row more if the rows cannot be divided by 10",
+                "ties are never cut: a score on a cut belongs to the lower bin",
+                "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
+            ),
+            "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
+            _tenths,
+        ),
+        Preset(
+            *("hle", "RMS calibration error of Humanity's Last Exam", _PAIRS),
+            *("consecutive groups of 100 rows, by ascending confidence", "l2"),
+            (
+                "the last group, of 100 to 199 rows and the highest confidences, is not counted but stays in n",
+                "ties are cut in the order of NumPy's unstable sort",
+                "the leaderboard prints 100 × the number, rounded to whole percentages",
+                "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
+            ),
+            "L. Phan et al., Humanity's Last Exam, 2025.",
+            *(_hundreds, False),
+        ),
+        Preset(
+            *("torchmetrics", "calibration error of torchmetrics", _EITHER),
+            *("15 of equal width, closed on the left, and one for scores of exactly 1", "l1"),
+            (
+                "edges are `linspace` of PyTorch in the type of the scores, which for a matrix is float32",
+                "code: torchmetrics 1.9",
+            ),
+            "N. S. Detlefsen et al., TorchMetrics: measuring reproducibility in PyTorch, Journal of Open Source "
+            "Software 7 (2022).",
+            *(_closed_left, None, np.float32),
+        ),
+        Preset(
+            *("guo2017", "expected calibration error", _EITHER, "15 of equal width, closed on the right", "l1"),
+            (
+                "edges in float32, as `linspace` of PyTorch has them",
+                "a confidence of exactly 0 is in no bin, and counts as if it were right",
+                "code: gpleiss/temperature_scaling",
+            ),
+            "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",
+            _closed_right,
+        ),
+        Preset(
+            *("lm-eval-brier", "Brier score of lm-evaluation-harness"),
+            *("the index of the right option, and a matrix with a column for each option", "", "l2"),
+            (
+                "squares are summed over all options, also of two: twice the binary score",
+                "code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods",
+            ),
+            "L. Gao et al., The language model evaluation harness, 2024.",
+            *(None, True),
+        ),
+    )
+}
