@@ -272,6 +272,12 @@ class DroppedRowsWarning(TruenessWarning):
     """Rows with missing values were dropped, because of ``missing="drop"``."""
 
 
+def dropped_rows(dropped: int, rows: int, what: str = "a missing value") -> str:
+    """The sentence about rows that were dropped."""
+    have, were = ("has", "was") if dropped == 1 else ("have", "were")
+    return f"{dropped:,} of {rows:,} rows {have} {what} and {were} dropped."
+
+
 class CertainScoresWarning(TruenessWarning):
     """Scores of exactly 0 or 1 are left out, because their logit is infinite."""
 

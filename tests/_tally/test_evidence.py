@@ -102,7 +102,7 @@ def test_dropped_rows_are_counted_and_named():
     with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"):
         found = read(p=missing, cluster=cluster, missing="drop")
     assert (found.position.tolist(), found.dropped, found.cluster.tolist()) == ([2, 3], 2, [0, 1])
-    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows have a missing value in some model and were dropped"):
+    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows has a missing value in some model and was dropped"):
         both = Evidence.several(Y, {"a": missing, "b": B}, {"missing": "drop"})
     assert [one.rows.p.tolist() for one in both.values()] == [[0.1, 0.7, 0.4], [0.2, 0.9, 0.3]]
     models = {"a": np.array([0.1, np.nan, np.nan, 0.2]), "b": np.array([np.nan, 0.1, 0.1, np.nan])}

@@ -126,7 +126,7 @@ def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call,
     assert "missing values" in fails(*asked(verb, "x.npz"))
     result = call(*asked(verb, "x.npz"), "--missing", "drop")
     assert result.exit_code == 0, result.stderr
-    assert "warning: 1 of 600 rows have a missing value and were dropped." in result.stderr
+    assert "warning: 1 of 600 rows has a missing value and was dropped." in result.stderr
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "plot"])

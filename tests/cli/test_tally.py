@@ -262,7 +262,7 @@ def test_a_group_that_is_missing_is_refused_or_dropped(call, fails, tmp_path):
     asked = ("tally", "x.csv", "--by", "shop", "-o", "x.tally")
     assert "column 'shop' must not have missing values; 1 of 3 are" in fails(*asked)
     result = call(*asked, "--missing", "drop")
-    assert "warning: 1 of 3 rows have a missing value and were dropped." in result.stderr
+    assert "warning: 1 of 3 rows has a missing value and was dropped." in result.stderr
     assert list(tn.Accumulator.load(tmp_path / "x.tally").groups) == ["a", "b"]
 
 

@@ -104,7 +104,7 @@ def test_groups_that_miss_a_name_are_refused_or_dropped(call, fails, tmp_path):
     assert "column 'g' must not have missing values; 1 of 40 are" in fails("test", "x.csv", "--by", "g")
     dropped = call("test", "x.csv", "--by", "g", "--missing", "drop", "--method", "ks")
     assert dropped.exit_code == 0
-    assert "warning: 1 of 40 rows have a missing value and were dropped." in dropped.stderr
+    assert "warning: 1 of 40 rows has a missing value and was dropped." in dropped.stderr
 
 
 def test_several_classes_are_tested_together(call, tmp_path):

@@ -101,7 +101,7 @@ def test_labels_of_every_type_are_read_from_parquet(call, tmp_path, labels, opti
     pl.DataFrame({"y": labels, "p": scores}).write_parquet(tmp_path / "x.parquet")
     pl.DataFrame({"y": labels, "p": scores}).head(3).write_parquet(tmp_path / "full.parquet")
     dropped = call(*MEASURE, "x.parquet", "--missing", "drop", *option)
-    assert "1 of 4 rows have a missing value and were dropped" in dropped.stderr
+    assert "1 of 4 rows has a missing value and was dropped" in dropped.stderr
     assert dropped.stdout == csv_measures(call(*MEASURE, "full.parquet", *option))
 
 

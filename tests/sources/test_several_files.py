@@ -137,7 +137,7 @@ def test_a_file_whose_labels_are_all_missing_says_nothing_of_their_kind(call, tm
     given = ["--pos-label", "yes", "--missing", "drop", "--format", "csv"]
     found = call("measure", "--no-intervals", "a.csv", "b.csv", "c.csv", *given)
     assert "\nn,2\n" in found.stdout
-    assert "1 of 3 rows have a missing value and were dropped" in found.stderr
+    assert "1 of 3 rows has a missing value and was dropped" in found.stderr
 
 
 def test_standard_input_may_be_one_of_them(call, tmp_path):

@@ -235,7 +235,7 @@ def _cost(model: Model) -> Answer:
     if before == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
     if code == "too-good":
-        return Answer(question, "These rows cannot show it", "Try maps on new rows.", numbers)
+        return Answer(question, "These rows cannot show it", "Fit maps to new rows.", numbers)
     if model.summary.rate in (0, 1):
         return Answer(question, "Too few rows to tell", "All labels are equal: a map cannot be tried.", numbers)
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
@@ -328,7 +328,7 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         return Answer(question, advice, f"It looks like {shift.factor}.", weight, one_line)
     if model.remedies is None or best is None:
         command = "" if model.remedies is not None else provenance.commands.get(model.name, "")
-        return Answer(question, "Try maps on the rows", "Sums do not show which map would help.", {}, command)
+        return Answer(question, "Fit a map to the rows", "Sums do not show which map would help.", {}, command)
     before, clear = model.remedies.before, best.name == model.remedies.best
     pair, within_chance = (before.ece, best.ece), False
     if before.ece_interval is not None and best.ece_interval is not None:

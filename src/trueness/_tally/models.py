@@ -11,7 +11,7 @@ from trueness._input.columns import Column, column
 from trueness._input.sample import Sample
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.rows_or_sums import sample_and_kind
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
 INDEPENDENT: Any = object()
@@ -61,8 +61,7 @@ def read_models(
     dropped = 0 if position is None else n - position.size
     if dropped > first.ignored:
         where = " in some model" if len(models) > 1 else ""
-        gone = dropped - first.ignored
-        warn(f"{gone:,} of {n:,} rows have a missing value{where} and were dropped.", DroppedRowsWarning)
+        warn(dropped_rows(dropped - first.ignored, n, f"a missing value{where}"), DroppedRowsWarning)
     codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
     notes = [first.note]
     if codes is not None and cluster is None:

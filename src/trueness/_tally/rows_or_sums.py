@@ -15,7 +15,7 @@ from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, 
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
-from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, warn
+from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, dropped_rows, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
@@ -179,8 +179,7 @@ def sample_and_kind(
         sample = with_probabilities(sample)
     gone = sample.dropped - sample.ignored
     if gone > 0:
-        total = sample.dropped + sample.n
-        warn(f"{gone:,} of {total:,} rows have a missing value and were dropped.", DroppedRowsWarning)
+        warn(dropped_rows(gone, sample.dropped + sample.n), DroppedRowsWarning)
     return sample, kind
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trueness._progress import progress_bar
 from trueness.cli._columns import Choice, Group, Model, Request, choose
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.errors import InputError, Place
+from trueness.errors import InputError, Place, dropped_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -214,7 +214,7 @@ def require_rows(source: str, rows: int, complete: int | None = None) -> None:
 
 
 def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
-    return (f"{dropped:,} of {rows:,} rows have a missing value and were dropped.",) if dropped else ()
+    return (dropped_rows(dropped, rows),) if dropped else ()
 
 
 @dataclass(frozen=True)

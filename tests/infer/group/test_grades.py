@@ -212,7 +212,7 @@ def test_a_missing_grade_is_an_error_or_dropped():
     with pytest.warns(tn.TruenessWarning) as given:
         table = tn.grade_table(y, p, grades=grades, missing="drop")
     assert table.total.n == 2
-    assert "1 of 3 rows have no grade" in str([one.message for one in given])
+    assert "1 of 3 rows has no grade" in str([one.message for one in given])
 
 
 Y, P = [0, 1, 1], [0.1, 0.2, 0.9]

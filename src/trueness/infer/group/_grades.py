@@ -20,7 +20,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import DroppedRowsWarning, InputError, Remedy, warn
+from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._shift import shift_limits
 from trueness.infer.test._method import holm
@@ -295,7 +295,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     column = read_grades(grades, y_true, evidence.position, drop=rows.get("missing") == "drop")
     if column.dropped:
         n = evidence.position.size
-        warn(f"{column.dropped:,} of {n:,} rows have no grade and were dropped.", DroppedRowsWarning)
+        warn(dropped_rows(column.dropped, n, "no grade"), DroppedRowsWarning)
         evidence = evidence.at(column.kept)
     cells = cells_of_rows(evidence.sample)  # checks every value
     sums = _sums_by_code(evidence, column.code, column.names)
