@@ -196,6 +196,7 @@ WEIGHTS = [
     refused("weights that are all zero", "`sample_weight` must have a weight above zero; all 4 are zero.", Y, P, sample_weight=[0, 0, 0, 0]),
     refused("weights whose squares overflow", "`sample_weight` must have its largest weight between 1e-100 and 1e+100; it is 1e+200 at row 3.", Y, P, sample_weight=[1, 1, 1, 1e200]),
     refused("weights whose squares vanish", "Multiply all weights by one number: calibration errors do not change.", Y, P, sample_weight=[1e-200] * 4),
+    refused("weights beside which others vanish", "`sample_weight` must be 0 or at least 1e-100 of the largest weight; they reach from 1e-300 to 1 at row 2.", Y, P, sample_weight=[0, 1, 1e-300, 1]),
     refused("strings as weights", "`sample_weight` must hold numbers; got a str, '1', at row 0.", Y, P, sample_weight=["1", "1", "1", "1"]),
 ]  # fmt: skip
 

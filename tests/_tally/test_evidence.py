@@ -1,5 +1,7 @@
 """`Evidence`: what rows, weights, clusters, two columns and missing values mean, decided once."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -207,3 +209,14 @@ def test_some_of_the_rows():
     assert read().rounded(None).rounded_to is None
     with pytest.raises(tn.InputError, match="`rounded_to` must lie strictly between 0 and 1"):
         read().rounded(2)
+
+
+@pytest.mark.parametrize("weight", [1e9, 1e14])
+def test_whole_weights_that_count_too_many_rows_are_not_silently_sampling_weights(weight):
+    y, p = np.arange(100) % 2, np.linspace(0.01, 0.99, 100)
+    w = np.full(100, weight)
+    for ask in (partial(tn.grade_table, bins=2), lambda *a, **o: tn.segments(*a, {"g": y}, **o), tn.calibration_test):
+        with pytest.raises(tn.InputError, match=r"`sample_weight` must sum to less than 2³⁵ .* whole numbers"):
+            ask(y, p, sample_weight=w)
+    mapped = tn.AutoCalibration().fit(p, y, sample_weight=w).predict(p[1:])
+    np.testing.assert_allclose(mapped, tn.AutoCalibration().fit(p, y).predict(p[1:]), rtol=1e-9)

@@ -65,6 +65,7 @@ DAMAGES = [
     ("HistogramBinning", "edges", {"array": None, "dtype": "float64"}, "'edges' is None, which is not a list"),
     ("HistogramBinning", "edges", {"array": [0.0, 1.0]}, "'edges' has the dtype None"),
     ("HistogramBinning", "edges", array(0, 1, dtype="object"), "'edges' has the dtype 'object'"),
+    ("HistogramBinning", "edges", array(0, 1, dtype="\ud800"), "'edges' has the dtype"),
     ("HistogramBinning", "edges", array(0, 1, dtype=">f8"), "'edges' has the dtype '>f8'"),
     ("HistogramBinning", "edges", array(0, None, 0.5, 1), "'edges' has the dtype float64 .* of type NoneType"),
     ("HistogramBinning", "edges", array(0, "0.2", 0.5, 1), "entries of type str"),
@@ -96,13 +97,13 @@ DAMAGES = [
     ("IsotonicCalibration", "values", array(0.5), "'values' must be an array of shape"),
     ("IsotonicCalibration", "low", array(), "'low' must be of length 1 at least"),
     ("IsotonicCalibration", "low", array(0.5, 0.2), "'low' must be ascending"),
-    ("PlattScaling", "slope", None, "'slope' must be a finite number; got None"),
-    ("PlattScaling", "slope", {"float": "nan"}, "'slope' must be a finite number; got nan"),
+    ("PlattScaling", "slope", None, "'slope' must be a finite number of size up to .*; got None"),
+    ("PlattScaling", "slope", {"float": "nan"}, "'slope' must be a finite number of size up to .*; got nan"),
     ("PlattScaling", "slope", {"float": "seven"}, "'slope' is not a value that it writes"),
     ("PlattScaling", "slope", 10**400, "'slope' must be a finite number"),
     ("PlattScaling", "intercept", {"tuple": 1}, "'intercept' is not a value that it writes"),
-    ("BetaCalibration", "a", -1.0, "'a' must be a finite number ≥ 0; got -1.0"),
-    ("TemperatureScaling", "temperature", 0, "'temperature' must be a finite number above 0; got 0"),
+    ("BetaCalibration", "a", -1.0, "'a' must be a finite number ≥ 0 of size up to .*; got -1.0"),
+    ("TemperatureScaling", "temperature", 0, "'temperature' must be a finite number above 0 of size up to .*; got 0"),
     ("VectorScaling", "scale", array(1.0, 1.0), r"'scale' must be an array of shape \(3,\)"),
     ("VectorScaling", "n_classes", 1, "'n_classes' must be a whole number ≥ 2; got 1"),
     ("VectorScaling", "classes", {"tuple": [0, 1]}, "'classes' must be a tuple of names, one per class"),
@@ -116,7 +117,7 @@ DAMAGES = [
     ("AutoCalibration", "candidates", {"tuple": [1]}, "'candidates' must be a tuple of names"),
     ("AutoCalibration", "weights", array(1.0), r"'weights' must be an array of shape \(7,\)"),
     ("AutoCalibration", "weights", array(1.0, 0.5, -0.5, 0, 0, 0, 0), "'weights' must be at least 0"),
-    ("AutoCalibration", "reach", 0.0, "'reach' must be a finite number above 0; got 0.0"),
+    ("AutoCalibration", "reach", 0.0, "'reach' must be a finite number above 0 of size up to .*; got 0.0"),
     ("AutoCalibration", "knots", array([0.5]), "'knots' must be an array of shape"),
     ("AutoCalibration", "curves", {"list": []}, "'curves' must be a tuple of arrays of coefficients"),
     ("AutoCalibration", "curves", {"tuple": [array(0.0, 1.0)]}, "'curves' must be a tuple of arrays of coefficients"),
@@ -131,6 +132,25 @@ DAMAGES = [
         "'points' must be two rows of ascending numbers",
     ),
     ("AutoCalibration", "gain", 1, "'gain' must be a number; got 1"),
+    ("AutoCalibration", "weights", array(*[1.0] * 7), "'weights' must be numbers that sum to one"),
+    ("AutoCalibration", "reach", None, "'parameters' and 'learnt' do not make a map .TypeError"),
+    ("AutoCalibration", "knots", None, "'parameters' and 'learnt' do not make a map .AttributeError"),
+    ("AutoCalibration", "points", None, "'parameters' and 'learnt' do not make a map .TypeError"),
+    ("AutoCalibration", "knots", array(-1.0, 0.0, 1.0, 2.0, 1e308), "'knots' must be finite and of size up to 1e.300"),
+    ("PlattScaling", "eps", 1.5, "'eps' must be a finite number above 0 and below 0.5; got 1.5"),
+    ("TemperatureScaling", "temperature", 2**70, "'temperature' must be a finite number above 0"),
+    ("TemperatureScaling", "temperature", 5e-324, "do not make a map .some probabilities are no probabilities"),
+    (
+        "ScalingBinning",
+        "scaler",
+        {
+            "calibrator": {
+                **MADE["BetaCalibration"],
+                "learnt": {**MADE["BetaCalibration"]["learnt"], "a": {"value": -1}},
+            }
+        },
+        "'scaler': `stored` must be a complete BetaCalibration; its 'a' must be",
+    ),
 ]
 
 
@@ -148,6 +168,7 @@ def test_a_damaged_value_is_refused(kind, field, value, message):
     ("kind", "parameter", "value", "message"),
     [
         ("HistogramBinning", "n_bins", {}, "'n_bins' is not a value that it writes"),
+        ("HistogramBinning", "n_bins", array(), "do not make a map .ValueError"),
         ("HistogramBinning", "n_bins", -3, "`n_bins` must be a whole number"),
         ("VennAbers", "merge", "both", "`merge` must be 'log' or 'brier'"),
         ("ScalingBinning", "scaler", {"unfitted": {}}, "'scaler' is not a value that it writes"),

@@ -33,7 +33,7 @@ from trueness.errors import InputError, Remedy
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 _ENTRIES = 1 << 20  # looked at in one step
-_LARGEST = 1e100  # of weights: their squares are summed, which must neither overflow nor vanish
+_LARGEST = 1e100  # of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish
 _PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))  # numbers of at most 8 bytes, in the byte order of the machine
 
 
@@ -241,7 +241,10 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if w.size == 0:
         return
     high = w.max()
-    if w.min() >= 0 and 1 / _LARGEST <= high <= _LARGEST:
+    least = w.min()
+    if least == 0:
+        least = w.min(where=w > 0, initial=np.inf)
+    if least >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
         return
     if np.isnan(w).any():
         refuse_nan(w, "sample_weight", rows)
@@ -253,6 +256,11 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         return
     if high == 0:
         raise InputError("sample_weight", "must have a weight above zero", f"all {w.size:,} are zero")
+    if 1 / _LARGEST <= high <= _LARGEST:
+        got = f"they reach from {format_value(least)} to {format_value(high)}"
+        remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
+        demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
+        raise InputError("sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy)
     raise InputError(
         "sample_weight",
         f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",

@@ -18,7 +18,7 @@ from trueness._input.sample import Sample
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
-from trueness._tally.cells import Cells
+from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
 from trueness._tally.models import INDEPENDENT, read_models
 from trueness._tally.multiclass import (
@@ -136,6 +136,11 @@ class Evidence:
         """
         read = read_models(y_true, models, rows, kind, cluster, argument)
         samples, first = read.samples, next(iter(read.samples.values()))
+        w = first.w
+        if w is not None and weight_type == "auto" and w.sum() >= MOST_WHOLE and (w == np.floor(w)).all():
+            demand = "must sum to less than 2³⁵ (3·10¹⁰) if it holds whole numbers, which count rows"
+            remedy = "Sampling weights have any unit: divide them by their mean."
+            raise InputError("sample_weight", demand, f"it sums to {w.sum():.3g}", remedy=remedy)
         view: View = "binary" if first.p.ndim == 1 else read.kind
         free = rows.get("kind") in (None, "classwise")
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2

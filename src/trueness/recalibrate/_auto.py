@@ -12,6 +12,7 @@ from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
 from trueness._input.sample import row_weights
 from trueness._numerics.multinomial import log_softmax
+from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._auto_candidates import (
     LEAST_CHANCE,
@@ -27,7 +28,7 @@ from trueness.recalibrate._auto_candidates import (
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
-from trueness.recalibrate._saving import Field, array, meets, names_of, number
+from trueness.recalibrate._saving import Field, all_of, array, meets, names_of, number, sums_to_one
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
@@ -111,7 +112,7 @@ class AutoCalibration(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "candidates": Field("names of the candidates", names_of("a tuple of names")),
-        "weights": Field("share of each candidate", array(lambda c: len(c.candidates_), least=0)),
+        "weights": Field("share of each candidate", all_of(array(lambda c: len(c.candidates_), least=0), sums_to_one)),
         "reach": Field("of a vector: largest distance of fitted log-odds from 0", number(above=0), True),
         "knots": Field("of a vector: log-odds of the knots of the spline", array(lambda c: np.size(c.knots_)), True),
         "curves": Field(
@@ -192,7 +193,7 @@ class AutoCalibration(LogitMap):
 
     def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet, plan: Plan) -> AutoFit:
         z, y, w = log_softmax(logits.astype(np.float64)), rows.y, rows.weights
-        if rows.w is not None and _whole(w) and plan.rows_worth <= _MOST_REPEATED:  # a weight of 2 is two rows
+        if rows.w is not None and are_whole(w) and plan.rows_worth <= _MOST_REPEATED:  # a weight of 2 is two rows
             times = w.astype(np.int64)
             z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
             plan = plan._replace(cluster=None if plan.cluster is None else np.repeat(plan.cluster, times))
@@ -244,11 +245,7 @@ class AutoCalibration(LogitMap):
         return f"Map: {shares}. {gain}{chance}{advice}"
 
 
-def _whole(w: Floats) -> bool:
-    return bool((w == np.rint(w)).all())
-
-
 def _rows_worth(w: Floats) -> float:
     """Whole weights count rows; others are worth as many rows of equal weight."""
     total = float(w.sum())
-    return total if _whole(w) else total**2 / float(w @ w)
+    return total if are_whole(w) else total**2 / float(w @ w)

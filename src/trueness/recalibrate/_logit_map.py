@@ -18,7 +18,7 @@ from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, 
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
 
-EPS_STATE = {"eps": Field("scores nearer to 0 or 1 than this are moved to that distance", number(above=0))}
+EPS_STATE = {"eps": Field("scores nearer to 0 or 1 than this are moved to that distance", number(above=0, below=0.5))}
 """What a map keeps that moves scores."""
 
 _ABOUT_EPS = """    eps : float, optional

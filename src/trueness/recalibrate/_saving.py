@@ -3,7 +3,6 @@
 import json
 import math
 import reprlib
-import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,8 @@ Check: TypeAlias = Callable[[Any, Any], str]
 Size: TypeAlias = Callable[[Any], int]
 """A length that depends on what the calibrator has learnt."""
 
+_LARGEST = 1e300  # of a stored number: of a logit, too
+_ROUNDED = 1e-6  # how far from one probabilities may sum
 _SLACK = 1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
 
 
@@ -62,12 +63,15 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def number(*, least: float = -np.inf, above: float = -np.inf) -> Check:
-    limit = f" ≥ {least:g}" if least > -np.inf else f" above {above:g}" if above > -np.inf else ""
+def number(*, least: float = -_LARGEST, above: float = -np.inf, below: float = np.inf) -> Check:
+    limit = f" ≥ {least:g}" if least > -_LARGEST else f" above {above:g}" if above > -np.inf else ""
+    limit += f" and below {below:g}" if below < np.inf else f" of size up to {_LARGEST:g}"
 
     def good(_: Any, value: Any) -> bool:
         is_number = _is_whole(value) or isinstance(value, float)
-        return is_number and abs(value) <= sys.float_info.max and least <= value and above < value
+        # Of large numbers, only floats are written.
+        largest = 2**63 if isinstance(value, int) else _LARGEST
+        return is_number and abs(value) <= largest and least <= value and above < value < below
 
     return meets(f"a finite number{limit}", good)
 
@@ -83,14 +87,14 @@ def one_of(words: Sequence[str]) -> Check:
     return meets(f"one of {', '.join(map(repr, words))}", lambda _, value: value in words)
 
 
-def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -np.inf) -> Check:
+def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -_LARGEST) -> Check:
 
     def check(calibrator: Any, value: Any) -> str:
         shape = tuple(size(calibrator) for size in sizes)
         if not isinstance(value, np.ndarray) or value.dtype not in dtypes or value.shape != shape:
             return f"an array of shape {shape} of {' or '.join(dtypes)}"
-        if not np.isfinite(value).all():
-            return "finite"
+        if not (np.abs(value) <= _LARGEST).all():
+            return f"finite and of size up to {_LARGEST:g}"
         return f"at least {least:g}" if (value < least).any() else ""
 
     return check
@@ -110,6 +114,9 @@ def fractions(size: Size | None = None, *, rising: bool = False, at_least: int =
         return "ascending" if rising and (np.diff(value) < 0).any() else ""
 
     return check
+
+
+sums_to_one = meets("numbers that sum to one", lambda _, value: abs(value.sum() - 1) <= _ROUNDED)
 
 
 def all_of(*checks: Check) -> Check:
@@ -253,16 +260,41 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
 
 def _restored(stored: Any) -> Any:
     _check_form(stored)
-    calibrator = _unfitted_calibrator(stored)
-    learnt = stored["learnt"]
-    _check_names("learnt", set(learnt), set(calibrator._fields()))
-    for name, entry in learnt.items():
-        setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
-    calibrator._check_parameters()
-    for name, field in calibrator._fields().items():
-        field.check(calibrator, name)
+    try:
+        calibrator = _unfitted_calibrator(stored)
+        learnt = stored["learnt"]
+        _check_names("learnt", set(learnt), set(calibrator._fields()))
+        for name, entry in learnt.items():
+            setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
+        calibrator._check_parameters()
+        for name, field in calibrator._fields().items():
+            field.check(calibrator, name)
+        fault = "" if _predicts(calibrator) else "some probabilities are no probabilities"
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as why:
+        if isinstance(why, InputError):
+            raise
+        fault = f"{type(why).__name__}: {why}"
+    if fault:
+        got = f"its 'parameters' and 'learnt' do not make a map ({fault})"
+        raise InputError("stored", f"must be a complete {stored['type']}", got)
     calibrator.about_ = _notes(stored.get("about", {}))
     return calibrator
+
+
+def _predicts(calibrator: Any) -> bool:
+    """Whether a map makes probabilities of a few scores: the smallest, the largest and some between."""
+    k = calibrator.n_classes_
+    between = np.linspace(0.0, 1.0, 101)
+    scores = np.concatenate([between, [5e-324, 1e-300, 1e-9, 1 - 1e-9, 1 - 2**-53]])
+    if k is not None:
+        corners = np.eye(min(k, 4), k)
+        scores = np.vstack([corners, np.full((1, k), 1 / k), 0.9 * corners + 0.1 / k])
+    if calibrator._scale == "logits":
+        scores = 100 * (scores - 0.5)
+    with np.errstate(all="ignore"):
+        found = np.asarray(calibrator._formula()(scores))
+    sums = found.sum(axis=1) if k is not None and getattr(calibrator, "normalize", True) else np.ones(1)
+    return bool(((found >= -_SLACK) & (found <= 1 + _SLACK)).all() and (np.abs(sums - 1) <= _ROUNDED).all())
 
 
 @suggests_keywords
@@ -370,7 +402,10 @@ def _from_plain(value: Any, name: str) -> Any:
     kind = next((key for key in ("calibrator", "unfitted", "array", "tuple", "list", "float") if key in value), None)
     inside: Any = value.get(kind)
     if kind == "calibrator":
-        return _restored(inside)
+        try:
+            return _restored(inside)
+        except InputError as error:
+            raise error.within(repr(name)) from error
     if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
         calibrator = _unfitted_calibrator(inside)
         calibrator._check_parameters()
@@ -380,7 +415,7 @@ def _from_plain(value: Any, name: str) -> Any:
     if kind == "float" and inside in ("inf", "-inf", "nan"):
         return float(inside)
     if kind in ("tuple", "list") and isinstance(inside, list):
-        values = [_from_plain(v, name) for v in inside]
+        values = [_from_plain(v, f"{name}[{i}]") for i, v in enumerate(inside)]
         return tuple(values) if kind == "tuple" else values
     return _refuse(name, dict(value))
 
@@ -396,7 +431,7 @@ _ENTRIES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int
 def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
     try:
         kind = np.dtype(dtype) if isinstance(dtype, str) else None
-    except TypeError:
+    except (TypeError, ValueError):
         kind = None
     fault = ""
     if kind is None or kind.kind not in _ENTRIES or kind.itemsize > 8 or not kind.isnative:

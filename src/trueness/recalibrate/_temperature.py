@@ -14,7 +14,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Mixture, Softmax, line
 from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, warn_not_converged
-from trueness.recalibrate._saving import Field, array, fractions, n_classes, number, whole
+from trueness.recalibrate._saving import Field, all_of, array, fractions, n_classes, number, sums_to_one, whole
 from trueness.typing import Floats, Ints
 
 Structure: TypeAlias = Literal["vector", "matrix"]
@@ -140,7 +140,9 @@ class EnsembleTemperatureScaling(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("number that logits are divided by", number(above=0)),
-        "weights": Field("weights of the tempered scores, the scores and 1/K", fractions(lambda _: 3)),
+        "weights": Field(
+            "weights of the tempered scores, the scores and 1/K", all_of(fractions(lambda _: 3), sums_to_one)
+        ),
     }
 
     from_logits: bool = False

@@ -686,3 +686,12 @@ def test_segments_of_equal_cost_are_in_the_order_of_their_names():
     found = tn.segments(y, p, np.repeat(["c", "a", "b"], 50), resamples=19, seed=0)
     assert found.value == ("a", "b", "c")
     assert len(set(found.cost)) == len(set(found.adjusted_pvalue)) == 1
+
+
+def test_many_rows_per_score_take_no_longer_than_few():
+    """Their exact law would have 10⁵ frequencies for each of 200 scores."""
+    p = np.linspace(0.1, 0.9, 200)
+    y = np.arange(200) % 2
+    found = tn.segments(y, p, {"g": np.arange(200) // 100}, sample_weight=np.full(200, 10_000_000), seed=0)
+    assert found.expected.sum() == pytest.approx(1e9)
+    assert (found.adjusted_pvalue < 0.01).all()

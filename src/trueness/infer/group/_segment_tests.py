@@ -29,6 +29,8 @@ _MOST_AT_ONCE = 64
 # Above this many labels in all draws, near ties are drawn together.
 _MOST_LABELS = 2e8
 _ANGLE = 1 / 1024
+# Variance of a number of events above which its exact law takes minutes, and three moments say the same.
+_LARGE_VARIANCE = 1e7
 LEAST_VARIANCE = 5.0
 _TINY = 1e-300
 # Values that differ by less, relatively, are equal: the same labels in another order of summation.
@@ -143,8 +145,9 @@ class _LabelStatistics:
 
     @property
     def exact(self) -> bool:
-        """Whether gaps have exact tails: events are counts, and nothing was fitted to them."""
-        return self.entries.whole and self.common is None
+        """Whether gaps have exact tails: events are counts, not too many, and nothing was fitted to them."""
+        few = (self.entries.members @ self.entries.variance).max(initial=0) <= _LARGE_VARIANCE
+        return bool(self.entries.whole and self.common is None and few)
 
     def _common_part(self, weights: Any) -> tuple[Floats, Floats]:
         """What shift and slope of all rows explain of each statistic, per unit of theirs; variances of the rest."""
