@@ -87,7 +87,7 @@ def changes(node: ast.AST) -> Iterator[str]:
         yield "comparison"
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
         yield "negation"
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool) and node.value + 1 != node.value:
         yield "constant"
 
 

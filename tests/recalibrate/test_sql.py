@@ -71,6 +71,17 @@ def test_an_expression_equals_predict_on_many_scores(calibrator, dialect):
 
 
 @every_engine
+def test_steps_of_a_falling_curve_equal_predict(dialect):
+    p = np.linspace(0.01, 0.99, 400)
+    y = np.random.default_rng(3).random(400) < 1 - p
+    made = tn.ScalingBinning(n_bins=7).fit(p, y)
+    scores = np.linspace(0, 1, 301)
+    assert np.unique(made.predict(scores)).size == 7
+    found = ENGINES[dialect]([made.to_sql(dialect)], {"p": scores})[:, 0]
+    np.testing.assert_allclose(found, made.predict(scores), rtol=0, atol=1e-12)
+
+
+@every_engine
 @pytest.mark.parametrize("calibrator", [tn.PlattScaling(), tn.HistogramBinning(), tn.IsotonicCalibration()])
 def test_scores_that_predict_refuses_are_null(calibrator, dialect):
     expression = fitted(calibrator).to_sql(dialect)

@@ -81,7 +81,9 @@ def test_bernstein_is_wider_and_clusters_and_weights_count():
     p = rng.uniform(size=500).round(2)
     y = rng.uniform(size=500) < p
     plain = tn.decision_certificate(y, p)
-    assert tn.decision_certificate(y, p, method="bernstein").high > plain.high
+    bernstein = tn.decision_certificate(y, p, method="bernstein")
+    assert bernstein.high > plain.high
+    assert (plain.method, bernstein.method) == ("normal, exact where events are few", "empirical Bernstein")
     twice = [np.repeat(v, 2) for v in (y, p, np.arange(500))]
     clustered = tn.decision_certificate(twice[0], twice[1], cluster=twice[2])
     assert clustered.value == pytest.approx(plain.value)

@@ -105,3 +105,9 @@ def test_what_is_noticed_with_probability_090_is_noticed_so_often(a, b, n):
 
 def test_a_million_distinct_scores_take_no_time():
     assert power_of(np.random.default_rng(0).random(200_000)).enough
+
+
+def test_the_power_of_very_many_rows_is_one():
+    p, y, weight = [0.25, 0.25, 0.5, 0.5], [0, 1, 0, 1], [3_000_000, 1_000_000, 2_000_000, 2_000_000]
+    found = power_of(np.array(p), np.array(y), sample_weight=weight)
+    assert (found.ratio, found.error, found.rows_needed) == (1.0, 1.0, None)
