@@ -5,8 +5,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 __all__ = [
     "CertainScoresWarning",
@@ -306,8 +307,28 @@ class SeparableWarning(TruenessWarning):
     """The labels are separable, or do not determine the map; a finite map is returned."""
 
 
+Given: TypeAlias = list[tuple[type[TruenessWarning], str]]
+# Who takes the warnings of this thread, the last first: not the interpreter's filters, which all threads share.
+_TAKERS: ContextVar[tuple[tuple[tuple[type[TruenessWarning], ...], Given], ...]] = ContextVar("takers", default=())
+
+
+@contextmanager
+def collected_warnings(*kinds: type[TruenessWarning]) -> Iterator[Given]:
+    """A list of the library's warnings given inside, by default of all kinds, which the caller does not see."""
+    given: Given = []
+    token = _TAKERS.set((*_TAKERS.get(), (kinds or (TruenessWarning,), given)))
+    try:
+        yield given
+    finally:
+        _TAKERS.reset(token)
+
+
 def warn(message: str, category: type[TruenessWarning]) -> None:
-    """Give a warning that points at the caller's line, not at one of ours."""
+    """Give a warning that points at the caller's line, not at one of ours; unless it is collected."""
+    for kinds, given in reversed(_TAKERS.get()):
+        if issubclass(category, kinds):
+            given.append((category, visible(message)))
+            return
     depth = 1
     while sys._getframe(depth).f_globals.get("__name__", "").partition(".")[0] == "trueness":
         if sys._getframe(depth).f_back is None:
@@ -318,6 +339,5 @@ def warn(message: str, category: type[TruenessWarning]) -> None:
 
 def quietly(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call a function without the library's warnings, which have been given already."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)
+    with collected_warnings():
         return function(*arguments, **options)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -366,3 +367,19 @@ def test_where_it_is_wrong_has_bins_where_the_scores_are(side):
     assert min(data["bins"]["n"]) >= 400
     assert data["summary"]["ece"] == tn.ece(y, p)
     assert any("10 bins of equal mass" in note for note in data["notes"])
+
+
+@pytest.mark.slow
+def test_reports_made_in_eight_threads_are_the_one_made_alone():
+    rng = np.random.default_rng(0)
+    p = rng.random(60).round(1)
+    y = (rng.random(60) < p).astype(int)
+    by = {"g": np.repeat(["a", "b", "one"], [30, 29, 1])}
+
+    def page(_=None):
+        made = tn.report(y, p, by=by, seed=1)
+        return made.to_json() + made.to_markdown()
+
+    alone = page()
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(page, range(8))) == {alone}

@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import trueness as tn
+from trueness.errors import warn
 
 
 @pytest.mark.all_cases
@@ -51,7 +52,7 @@ def test_warnings_of_the_library_are_printed_once_and_others_passed_on(call, mon
 
     def noisy(*arguments, **options):
         for _ in range(2):
-            warnings.warn("all labels are 0: `pos_label=1`", tn.TruenessWarning, stacklevel=2)
+            warn("all labels are 0: `pos_label=1`", tn.TruenessWarning)
         warnings.warn("another", DeprecationWarning, stacklevel=2)
         return whole(*arguments, **options)
 

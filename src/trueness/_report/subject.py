@@ -1,6 +1,5 @@
 """The models of a report: the evidence about each, and the number of rows; its options, and notes for the reader."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
-from trueness.errors import DroppedRowsWarning, InputError, TruenessWarning, quietly
+from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 Result = TypeVar("Result")
@@ -71,16 +70,11 @@ class Notes:
 
 @contextmanager
 def collect_warnings(notes: Notes) -> Iterator[None]:
-    """Turn the library's warnings into notes; other warnings are passed on."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TruenessWarning)
+    """Turn the library's warnings into notes."""
+    with collected_warnings() as caught:
         yield
-    for warning in caught:
-        if issubclass(warning.category, TruenessWarning):
-            message = str(warning.message).replace("; returning nan.", ".")  # a page returns nothing
-            notes.add(notes.wording.get(warning.category, message))
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    for kind, message in caught:
+        notes.add(notes.wording.get(kind, message.replace("; returning nan.", ".")))  # a page returns nothing
 
 
 @dataclass(frozen=True)
@@ -173,8 +167,7 @@ def read_rows(
     models = _models(y_prob)
     # Errors name the model if there are several.
     named = models if len(models) > 1 else {"": next(iter(models.values()))}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DroppedRowsWarning)  # the report counts them
+    with collected_warnings(DroppedRowsWarning):  # the report counts them
         found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
     _check_order(found)
     given = next(iter(found.values()))

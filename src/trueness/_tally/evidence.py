@@ -4,7 +4,6 @@ Every function above the sums reads its arguments here. What two columns mean, w
 belong together is decided in this file only; the notes say so.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,7 +34,7 @@ from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, tally_
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
-from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
+from trueness.errors import FewRowsWarning, InputError, collected_warnings, warn
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -205,8 +204,7 @@ class Evidence:
 
     def _tally(self, rule: BinRule | None = None) -> Tally:
         assert self.rows is not None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)  # given once, for all questions
+        with collected_warnings():  # given once, for all questions
             return tally_of(self.rows, self._kind, rule)
 
     @cached_property
@@ -406,7 +404,9 @@ class Evidence:
             raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
-            remedy = "Pass a column of labels and a column of scores at a time; `estimate` and `calibration_test` take all."
+            remedy = (
+                "Pass a column of labels and a column of scores at a time; `estimate` and `calibration_test` take all."
+            )
             raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
             raise InputError(

@@ -1,6 +1,5 @@
 """Labels and scores of several models, read row by row: a row without all of its values is dropped for all models."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from trueness._input.columns import Column, column
 from trueness._input.sample import Sample
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.rows_or_sums import sample_and_kind
-from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
+from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, dropped_rows, warn
 from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
 
 INDEPENDENT: Any = object()
@@ -38,8 +37,7 @@ def read_models(
     labels = _labels_by_model(y_true, models)
     samples, asked = {}, kind
     for name, scores in models.items():
-        with model_context(name), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DroppedRowsWarning)
+        with model_context(name), collected_warnings(DroppedRowsWarning):
             samples[name], asked = sample_and_kind(labels[name], scores, options, kind=kind, keep_logits=True)  # type: ignore[arg-type]  # names are checked there
     _check_alike(samples, argument)
     first = next(iter(samples.values()))

@@ -3,7 +3,6 @@
 import errno
 import shutil
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from trueness._text.strings import visible, wrap
-from trueness.errors import InputError, Place, TruenessError, TruenessWarning, Wording
+from trueness.errors import InputError, Place, TruenessError, Wording, collected_warnings
 
 _OPTIONS = {
     *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "percent", "bins", "level"),
@@ -130,11 +129,10 @@ def _plain_value(name: str, value: str | None, separator: str) -> str:
 
 @contextmanager
 def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
-    """Reword the library's errors, and collect its warnings, each once; other warnings are passed on."""
+    """Reword the library's errors, and collect its warnings, each once."""
     messages: list[str] = []
     prefix = f"{context}: " if context else ""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TruenessWarning)
+    with collected_warnings() as caught:
         try:
             yield messages
         except InputError as error:
@@ -143,11 +141,8 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
             text = error.render(words)
             text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
             raise CommandError(f"{prefix}{text}{counting}") from error
-    for w in caught:
-        if not issubclass(w.category, TruenessWarning):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-            continue
-        text = words.spell(str(w.message))
+    for _, message in caught:
+        text = words.spell(message)
         text = text[:1].upper() + text[1:]
         if text not in messages:
             messages.append(text)

@@ -6,7 +6,6 @@ and never grow.
 """
 
 import copy
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -21,7 +20,7 @@ from trueness.cli._columns import Model
 from trueness.cli._dataset import Dataset, Rows, dropped_message, require_rows
 from trueness.cli._messages import note, warning
 from trueness.cli._writing import check_writable
-from trueness.errors import FewRowsWarning, InputError, OneClassWarning
+from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
 
 if TYPE_CHECKING:
     from trueness._tally.rules import BinRule
@@ -82,10 +81,8 @@ class _Total:
         if len(rows) == 0:
             return
         for model in self._choice.models:
-            with rows.about(model) as warned:
-                # A piece may be short, or have one label only; the measures look at the whole.
-                warnings.simplefilter("ignore", FewRowsWarning)
-                warnings.simplefilter("ignore", OneClassWarning)
+            # A piece may be short, or have one label only; the measures look at the whole.
+            with rows.about(model) as warned, collected_warnings(FewRowsWarning, OneClassWarning):
                 piece = self._sums_of(self._binary_labels(rows, model), model)
                 parts: Mapping[str, Any] = self._coarsen(piece.parts) if self._binned else piece.parts
                 if model.name in self._sums:

@@ -1,6 +1,5 @@
 """The panel: the numbers by which clinicians and credit analysts judge a model, each with its uncertainty."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
@@ -12,7 +11,7 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
-from trueness.errors import InputError, TruenessWarning, quietly
+from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer._estimate import estimates_of
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._curve_errors import CURVE_ERRORS
@@ -135,9 +134,8 @@ def panel_of(
         demand = "must be the probability of one class, or have two columns"
         remedy = "Pass one column and `y_true == that_class`."
         raise InputError("y_prob", demand, "a matrix has a panel per class", remedy=remedy)
-    with warnings.catch_warnings():
+    with collected_warnings():
         # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
-        warnings.simplefilter("ignore", TruenessWarning)
         found = estimates_of(NAMES, evidence, level=level, floor=floor, rng=rng, curve=curve)
         tests = _tests(evidence, rng)
     clusters = None if evidence.in_clusters is None else evidence.in_clusters.clusters

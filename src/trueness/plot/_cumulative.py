@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -11,7 +10,7 @@ import numpy as np
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness._text.numbers import p_value, short_number
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, collected_warnings
 from trueness.plot._canvas import (
     GREY,
     axes_for,
@@ -98,8 +97,7 @@ class CumulativeDisplay(FromEstimator):
 
         level = checked_fraction(level, "level")
         data = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)
+        with collected_warnings():
             return cls({problem.name: walk_of_cells(problem.cells, level) for problem in data})
 
     def plot(self, ax: Any = None) -> Self:

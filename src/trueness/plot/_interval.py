@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -14,7 +13,7 @@ from trueness._tally.rows_or_sums import sample_and_kind, takes_rows, tally_of
 from trueness._tally.tally import Tally
 from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness._text.strings import visible
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, collected_warnings
 from trueness.plot._canvas import GREY, axes_for, draw_grid, style_of, wrap_name
 from trueness.plot._problems import FromEstimator, must_count, problems, tallies
 
@@ -107,8 +106,7 @@ class IntervalDisplay(FromEstimator):
                     )
                     raise must_count("`IntervalDisplay.from_predictions`", instead)
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", TruenessWarning)
+                with collected_warnings():
                     intervals[" · ".join(map(visible, filter(None, words))) or "all rows"] = ece_interval(
                         problem.tally, level=level, seed=seed
                     )

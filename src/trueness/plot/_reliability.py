@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unpack
 
@@ -13,7 +12,7 @@ from trueness._tally.cells import pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Tally
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, collected_warnings
 from trueness.plot._problems import (
     FromEstimator,
     Problem,
@@ -195,9 +194,8 @@ class ReliabilityDisplay(FromEstimator):
 
             for tally in models.values():
                 warn_certain_scores(tally)
-        with warnings.catch_warnings():
+        with collected_warnings():
             # Reading the rows has given all warnings about them.
-            warnings.simplefilter("ignore", TruenessWarning)
             curves = [from_rows(problem, method, rule) for problem in data]
             points = [*(c.curve.x for c in curves), *(c.curve.y for c in curves)]
             edges = edges_of(data, chosen, points, zoom=scale == "auto")

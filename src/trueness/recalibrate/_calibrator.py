@@ -2,7 +2,6 @@
 
 import re
 import textwrap
-import warnings
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._input.arguments import is_number
 from trueness._keywords import suggests_keywords
 from trueness._version import __version__
-from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, remedies, warn
+from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, collected_warnings, remedies, warn
 from trueness.recalibrate import _calibration_set as calibration
 from trueness.recalibrate._formula import Map
 from trueness.recalibrate._onnx import onnx_of
@@ -311,23 +310,9 @@ def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:
 
 
 @contextmanager
-def _collected() -> Iterator[list[tuple[type[TruenessWarning], str]]]:
-    """A list that afterwards holds the library's warnings given inside; those of other libraries are passed on."""
-    own: list[tuple[type[TruenessWarning], str]] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TruenessWarning)
-        yield own
-    for one in caught:
-        if issubclass(one.category, TruenessWarning):
-            own.append((one.category, str(one.message)))
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-
-
-@contextmanager
 def warn_once() -> Iterator[None]:
     """Of the library's warnings given inside, by the fits of many models, give the last of each class."""
-    with _collected() as caught:
+    with collected_warnings() as caught:
         yield
     last = {kind if kind is not TruenessWarning else text: (text, kind) for kind, text in caught}
     for text, kind in last.values():
@@ -339,7 +324,7 @@ def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]
     results: list[Any] = []
     messages: dict[type[TruenessWarning], dict[str, str]] = {}
     for name, fit in fits:
-        with _collected() as caught:
+        with collected_warnings() as caught:
             results.append(fit())
         for kind, text in caught:
             messages.setdefault(kind, {}).setdefault(repr(name), text)

@@ -23,7 +23,7 @@ from trueness._input.arguments import check_jobs
 from trueness._input.columns import column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import check_weights, row_weights
-from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, remedies, warn
+from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, collected_warnings, remedies, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
@@ -263,9 +263,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
         p = np.full((rows.y.size, self.classes_.size), np.nan)  # a frozen classifier scores rows in no test part, too
-        with warnings.catch_warnings():
+        with collected_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.
-            warnings.simplefilter("ignore", TruenessWarning)
             for test in folds:
                 rest = np.setdiff1d(np.arange(rows.y.size), test)
                 p[test] = self._fit_calibrator(rows.take(rest)).predict_proba(rows.p[test])

@@ -1,6 +1,5 @@
 """The panel of an estimator, corrected for the optimism of evaluating it on its training rows."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ from trueness._input.arguments import Seed, check_jobs, checked_resamples, check
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
-from trueness.errors import InputError, TruenessWarning, warn
+from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
 from trueness.infer._panel import panel, panel_values
 from trueness.infer.interval._ece_interval import checked_level
 from trueness.measure._flexible_curve import FlexibleMethod
@@ -154,8 +153,7 @@ def validate(
     rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
     folds = _folds(cv, rows, seed is not None, rng) if crossfit else []
     options = {"level": level, "curve": curve, "floor": floor, "seed": rng}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # a model that fits its own rows too well is expected here
+    with collected_warnings():  # a model that fits its own rows too well is expected here
         apparent = rows.panel(_fitted_scores(rows, None), slice(None), {**options, "floor": False})
     fits = partial(_reported, report, n_jobs)
     with warn_once():

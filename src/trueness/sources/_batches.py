@@ -8,6 +8,7 @@ left to the group-by, which counts the bad rows.
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -74,7 +75,7 @@ def sums_of_batches(frame: Any, question: Question, schema: Any, rule: Rule) -> 
         with ThreadPoolExecutor(1) as adder:  # while the engine makes the next batch
             waiting: deque[Future[None]] = deque()
             for batch in _batches(selected, rule):
-                waiting.append(adder.submit(sums.add, _complete(batch, question)))
+                waiting.append(adder.submit(copy_context().run, sums.add, _complete(batch, question)))
                 if len(waiting) > 1:  # no more than two batches at a time
                     waiting.popleft().result()
             for last in waiting:

@@ -1,8 +1,10 @@
 """What a calibrated model would show."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import comb
+from threading import Event
 
 import numpy as np
 import pytest
@@ -265,3 +267,27 @@ def test_the_p_value_keeps_its_level(kind):
     for alpha in (0.05, 0.1, 0.2):
         rejected = np.mean(np.array(pvalues) <= alpha)
         assert abs(rejected - alpha) < 4 * np.sqrt(alpha * (1 - alpha) / runs)
+
+
+def test_warnings_of_one_thread_are_not_lost_while_another_computes():
+    """The filters of the interpreter belong to all threads."""
+    inside, go_on = Event(), Event()
+
+    def measure(tally):
+        inside.set()
+        go_on.wait(10)
+        return tn.ece(tally, bins=1)
+
+    with ThreadPoolExecutor(1) as pool, pytest.warns(tn.OneClassWarning):
+        floor = pool.submit(tn.noise_floor, measure, [0.2, 0.4], resamples=2, seed=0)
+        assert inside.wait(10)
+        tn.ece([1, 1], [0.5, 0.6], bins=1)
+        go_on.set()
+        assert floor.result().n == 2
+
+
+def test_workers_are_as_quiet_as_one():
+    """Equal labels, which many draws of so few rows have, are no concern of the user."""
+    ask = partial(tn.noise_floor, partial(tn.ece, bins=1), [0.2, 0.4], resamples=200, seed=0)
+    one, two = ask(workers=1), ask(workers=2)
+    assert one == two

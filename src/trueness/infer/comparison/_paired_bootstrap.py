@@ -1,6 +1,5 @@
 """Paired bootstrap: the same resampled rows for all models."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -11,7 +10,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
-from trueness.errors import InputError, NoEstimateWarning, TruenessWarning, warn
+from trueness.errors import InputError, NoEstimateWarning, collected_warnings, warn
 from trueness.infer.interval._resampling import parallel_draws
 from trueness.typing import Floats, Ints, Kind
 
@@ -33,8 +32,7 @@ def paired_resamples(
         counts = (np.bincount(stream.integers(0, units, units), minlength=units) for _ in range(size))
         return [[value(count) for value in models] for count in counts]
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # the sample itself has been warned about
+    with collected_warnings():  # the sample itself has been warned about
         drawn = np.array(parallel_draws(draw, resamples, rng, workers, report))
     return _finite_resamples(drawn)
 

@@ -1,7 +1,6 @@
 """`calibration_series`: every day of a series tested, and the day on which calibration changed."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -20,7 +19,7 @@ from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError, TruenessWarning, quietly
+from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer.group._change_point import change_point
 from trueness.infer.interval._ece_interval import checked_level, ece_interval
 from trueness.infer.limits._ece import ece_limits_of
@@ -227,8 +226,7 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
     """The numbers of one day."""
     tally, rng = tests.tallies[name], partial(generator, tests.seed)
     found = _EMPTY | dict(zip(("score", "rate"), _means(tally), strict=True)) | {"n": sums.n}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # small days are expected in a series
+    with collected_warnings():  # small days are expected in a series
         found["ece"] = float(ece(sums, bins=rule))
         found["floor"], found["floor_high"] = _floor(tally, rule, level, rng())
         with suppress(InputError):  # one row, or several classes

@@ -20,6 +20,7 @@ Society B, 2024.
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 import numpy as np
@@ -58,7 +59,8 @@ def parallel_draws(
     results: list[_T] = []
     with ThreadPoolExecutor(workers) as pool:
         run = pool.map if workers > 1 else map
-        for batch in run(draw, rng.spawn(len(sizes)), sizes):
+        ours = copy_context()  # which says where warnings go
+        for batch in run(lambda *job: ours.copy().run(draw, *job), rng.spawn(len(sizes)), sizes):
             results += batch
             report(len(results), resamples)
     return results

@@ -1,7 +1,7 @@
 """The noise floor: what a measure shows for a perfectly calibrated model."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
@@ -23,7 +23,7 @@ from trueness._progress import Progress, reporter
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Parts, Tally
-from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, TruenessWarning, warn
+from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, collected_warnings, warn
 from trueness.infer.interval._resampling import parallel_draws
 from trueness.infer.null._redrawn_labels import Redraw, WeightType, redraw_of
 from trueness.measure._tce import tce, tce_of_tallies
@@ -172,9 +172,7 @@ def noise_floor_of(
     checked_word(alternative, "alternative", _ALTERNATIVES)
     level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
-    with warnings.catch_warnings():
-        if not labelled:
-            warnings.simplefilter("ignore", OneClassWarning)
+    with nullcontext() if labelled else collected_warnings(OneClassWarning):
         redraw, tally = redraw_of(evidence)
     if observed is not None:
         observed = checked_number(observed, "observed")
@@ -250,17 +248,16 @@ def redrawn_values(
     measured: bool = True,
 ) -> Floats:
     """The measure for `resamples` sets of labels."""
-    with warnings.catch_warnings():
-        # Equal simulated labels are no concern of the user; warnings about the scores are given once.
-        warnings.simplefilter("ignore", OneClassWarning)
+    # Equal simulated labels are no concern of the user; warnings about the scores are given once.
+    with collected_warnings(OneClassWarning):
         first = redraw(np.random.default_rng(0))
         if not measured:
             measure_value(measure, first)
-        warnings.simplefilter("ignore", TruenessWarning)
 
-        def values(stream: np.random.Generator, size: int) -> list[float]:
-            return values_of_tallies(measure, (redraw(stream) for _ in range(size)))
+    def values(stream: np.random.Generator, size: int) -> list[float]:
+        return values_of_tallies(measure, (redraw(stream) for _ in range(size)))
 
+    with collected_warnings():
         return np.array(parallel_draws(values, resamples, rng, workers, report))
 
 

@@ -1,7 +1,6 @@
 """Power of the equivalence test: how many rows it takes to accept a calibrated model."""
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
@@ -11,7 +10,7 @@ from scipy.special import ndtri
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.tally import Tally
-from trueness.errors import TruenessWarning
+from trueness.errors import collected_warnings
 from trueness.infer.band._monotone_band import BandRuns
 from trueness.infer.interval._score_interval import DefaultParts, upper_limit
 from trueness.infer.limits._ece import bin_gaps
@@ -110,8 +109,7 @@ def acceptance_power(
     """
     score, count = _rows(law, n)
     kept, draws = 0, _DRAWS[criterion]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)
+    with collected_warnings():
         for done in range(draws):
             if done == few > 0 and kept in (0, few):
                 return kept / few

@@ -1,7 +1,6 @@
 """The distribution of the scores of a calibrated model, for planning: from earlier scores or normal log-odds."""
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.special import expit, logit
 from trueness._input.arguments import checked_fraction, is_number
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.rows_or_sums import tally
-from trueness.errors import InputError, TruenessWarning
+from trueness.errors import InputError, collected_warnings
 from trueness.typing import ArrayLike, Floats, Ints
 
 # Points of a normal distribution, in standard deviations.
@@ -106,8 +105,7 @@ def _of_scores(scores: ArrayLike) -> ScoreLaw:
     values = np.asarray(scores)
     if values.ndim != 1 or values.size == 0:
         raise InputError("scores", "must be a vector of probabilities", f"got shape {values.shape}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # the labels are stand-ins
+    with collected_warnings():  # the labels are stand-ins
         try:
             (cells,) = tally(np.arange(values.size) % 2, scores).parts
         except InputError as error:

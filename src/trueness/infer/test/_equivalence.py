@@ -1,7 +1,6 @@
 """Accepting calibration: tests whose small p-value is evidence that an error is small."""
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import FewRowsWarning, InputError, OwnRowsWarning, TruenessWarning, warn
+from trueness.errors import FewRowsWarning, InputError, OwnRowsWarning, collected_warnings, warn
 from trueness.infer.band._monotone_band import band_runs
 from trueness.infer.interval._score_interval import DefaultParts, upper_limit
 from trueness.infer.limits._ece import bin_gaps, too_good_in_bins
@@ -288,8 +287,7 @@ def omnibus_of(evidence: Evidence, rng: np.random.Generator) -> Significance | N
     With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
     """
     evidence = finest(evidence)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # the limits have given them
+    with collected_warnings():  # the limits have given them
         try:
             cells = evidence.cells
             plain = not evidence.dependent and evidence.weight_type != "importance"
