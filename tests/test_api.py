@@ -94,6 +94,22 @@ def test_every_command_has_level_95_percent_by_default(call, command):  # noqa: 
     assert default == "0.95"
 
 
+TOOLS = """apply_calibrator bin_table binned calibration_series gate load_calibrator preset report scan scan_groups show_versions
+sketch tally verdict""".split()
+
+
+def test_every_function_names_its_source():
+    """Those that measure or infer; the others read, store and show."""
+    top = importlib.import_module("trueness")
+    functions = {name: getattr(top, name) for name in top.__all__}
+    without = [
+        name
+        for name, value in functions.items()
+        if inspect.isfunction(value) and name not in TOOLS and "    References\n" not in (value.__doc__ or "")
+    ]
+    assert not without
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(STORED.parents[1] / "src"))
     everything = {name: public_api(name) for name in [*MODULES, *OPTIONAL]}

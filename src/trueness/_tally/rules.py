@@ -333,6 +333,11 @@ class Isotonic(BinRule):
     """The blocks of the isotonic regression of labels on scores (pool adjacent violators).
 
     Ties are pooled first. Event rates increase strictly from bin to bin.
+
+    References
+    ----------
+    Ayer, Brunk, Ewing, Reid, Silverman, "An empirical distribution function for sampling with incomplete information",
+    Annals of Mathematical Statistics, 1955.
     """
 
     def group(self, cells: Cells) -> Groups:

@@ -148,6 +148,10 @@ def estimation_error(
 
     .. math:: \sum_b \frac{N_b}{N} r_b (1 - r_b) \quad\text{and}\quad \frac{1}{B} \sum_b r_b (1 - r_b) .
 
+    References
+    ----------
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", UAI 2023.
+
     Examples
     --------
     >>> import trueness as tn

@@ -74,6 +74,11 @@ def ece(
     The estimate is biased upwards: even a perfectly calibrated model shows some error
     on a finite sample (see :func:`noise_floor`).
 
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015. Guo,
+    Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017.
+
     Examples
     --------
     The lower bin predicts 0.15 and has no event; the upper predicts 0.85 and has only events.
@@ -124,6 +129,10 @@ def ace(
     float
         Between 0 and 1, in units of probability.
 
+    References
+    ----------
+    Nixon, Dusenberry, Zhang, Jerfel, Tran, "Measuring calibration in deep learning", CVPR Workshops 2019.
+
     Examples
     --------
     >>> import trueness as tn
@@ -164,6 +173,10 @@ def mce(
     float
         Between 0 and 1, in units of probability. For a matrix, the mean over classes of
         the maximum of each. It can depend on a single bin with few rows.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
 
     Examples
     --------

@@ -101,12 +101,15 @@ def _like_ici(name: str, which: int, first_line: str, example: float) -> Measure
     ) -> float:
         return _error(y_true, y_prob, curve, knots, rows, which)
 
-    parameters = (ici.__doc__ or "").partition("    Parameters\n")[2].partition("    Notes\n")[0]
+    own = ici.__doc__ or ""
+    parameters = own.partition("    Parameters\n")[2].partition("    Notes\n")[0]
+    references = own.partition("    References\n")[2].partition("    Examples\n")[0]
     measure.__name__ = measure.__qualname__ = name
     measure.__doc__ = f"""{first_line}
 
     Parameters
-{parameters}    Examples
+{parameters}    References
+{references}    Examples
     --------
     >>> import trueness as tn
     >>> round(tn.{name}([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)

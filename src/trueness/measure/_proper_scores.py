@@ -43,6 +43,10 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
 
     :func:`corp`, :func:`compare`, reports and the command line use the same definition.
 
+    References
+    ----------
+    Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather Review, 1950.
+
     Examples
     --------
     >>> import trueness as tn
@@ -128,6 +132,10 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     float
         At least 0; inf if the label of a row had probability 0. Nothing is clipped. Accurate to 1e-13 of the value,
         in any order and partition of the rows.
+
+    References
+    ----------
+    Good, "Rational decisions", Journal of the Royal Statistical Society B, 1952.
 
     Examples
     --------

@@ -43,6 +43,10 @@ def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None
     chosen: on one data set with 28 % ones it ranged from 0.05 to 0.35. :func:`observed_expected`, :func:`brier` and
     :func:`ece` use all rows.
 
+    References
+    ----------
+    Cox, "Two further applications of a model for binary regression", Biometrika, 1958.
+
     Examples
     --------
     >>> import trueness as tn
@@ -76,6 +80,10 @@ def calibration_intercept(
     The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, with the slope fixed
     at 1 (calibration in the large). Scores of exactly 0 and 1 are left out, because their logits are infinite;
     :func:`observed_expected` uses all rows.
+
+    References
+    ----------
+    Cox, "Two further applications of a model for binary regression", Biometrika, 1958.
 
     Examples
     --------
@@ -176,6 +184,10 @@ def observed_expected(
         :math:`\sum y / \sum p`: 1 for a model that is right on average, 2 if events are twice as
         frequent as predicted. inf if there are events but all scores are 0; nan, with a warning, if there
         are no events either.
+
+    References
+    ----------
+    Debray and others, "A guide to systematic review and meta-analysis of prediction model performance", BMJ, 2017.
 
     Examples
     --------

@@ -297,6 +297,10 @@ def gce(
 
     :func:`ece`, :func:`ace` and :func:`mce` use the absolute loss, :func:`tce` uses rejection.
 
+    References
+    ----------
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", UAI 2023.
+
     Examples
     --------
     >>> import trueness as tn

@@ -174,6 +174,10 @@ class MatrixScaling(_Multinomial):
     several probabilities of a row go to 0, the limit depends on how fast each does, so zeros are replaced in `predict`
     too. Separable labels are treated as in :class:`VectorScaling`, which comes from the same paper.
 
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017.
+
     Examples
     --------
     >>> import numpy as np

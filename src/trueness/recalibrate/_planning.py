@@ -109,6 +109,10 @@ def epsilon(
     mean of Hoeffding's bound; ε is where the sum over bins equals alpha. The theorems are those of Gupta and Ramdas
     (2021); see :class:`HistogramBinning`.
 
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML 2021.
+
     Examples
     --------
     >>> from trueness.recalibrate import epsilon
@@ -160,6 +164,10 @@ def sample_size(
     int
         The smallest n such that :func:`epsilon` is at most ε for it and every larger n. A smaller n may suffice if the
         bound is not monotone (`bound="exact"`).
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML 2021.
 
     Examples
     --------
@@ -215,6 +223,10 @@ def max_bins(
     -------
     int
         The largest number of bins whose :func:`epsilon` is at most ε; 0 if not even one bin achieves it.
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML 2021.
 
     Examples
     --------

@@ -67,6 +67,11 @@ def accept_threshold(
     too many errors is at most 1 − level for independent rows from one population (fixed-sequence testing within
     Bonferroni's method).
 
+    References
+    ----------
+    Angelopoulos, Bates, Candès, Jordan, Lei, "Learn then test: calibrating predictive algorithms to achieve risk
+    control", 2021. Geifman, El-Yaniv, "Selective classification for deep neural networks", NeurIPS 2017.
+
     Examples
     --------
     >>> import numpy as np

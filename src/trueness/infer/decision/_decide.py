@@ -63,6 +63,10 @@ def decide(
     same rows, which is that of the cheapest threshold, never below 0; its noise floor is the mean of that for labels
     drawn from the scores.
 
+    References
+    ----------
+    Elkan, "The foundations of cost-sensitive learning", IJCAI 2001.
+
     Examples
     --------
     >>> import numpy as np
