@@ -162,7 +162,9 @@ def test_files_that_are_none_are_refused(fails, tmp_path):
         file.writestr("xl/workbook.xml", "<a/>")
     assert "not one of NumPy arrays" in fails("measure", "x.xlsx")
     assert fails("measure", "nowhere.csv") == "There is no file 'nowhere.csv'."
-    assert fails("measure", str(tmp_path)) == f"{str(tmp_path)!r} cannot be read: Is a directory."
+    (tmp_path / "empty").mkdir()
+    folder = str(tmp_path / "empty")
+    assert fails("measure", folder) == f"The folder {folder!r} has no log of lm-eval, inspect, HELM or OpenAI evals."
 
 
 def test_arrays_of_the_wrong_shape_or_type_are_refused(fails, tmp_path):

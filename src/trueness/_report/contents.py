@@ -57,6 +57,7 @@ def compute_contents(
     progress: Callable[[int, int], None],
     files: Sequence[Mapping[str, Any]] | None,
     series: Series | None,
+    confidences: Mapping[str, Any] | None,
 ) -> Contents:
     """Compute everything, model by model; `progress` receives the steps done and their total.
 
@@ -89,6 +90,7 @@ def compute_contents(
         definitions=_definitions(settings, subject, segmented=models[0].segments is not None),
         files=None if files is None else tuple(files),
         series=series,
+        confidences=confidences,
     )
 
 
@@ -125,6 +127,7 @@ def _model(
     unknown = Estimate("ECE", summary.ece, math.nan, math.nan, level, "", summary.n, "")
     estimates = {"ece": unknown} | dict(summary.estimates)
     grounds: Any = {"power": summary.power, "prior_shift": summary.prior_shift, "segments": found, "classes": classes}
+    grounds["of_answers"] = provenance.of_answers
     decided = judge(data, summary.test, summary.ece_interval, estimates, level=level, top_label=top_label, **grounds)
     model = Model(
         name=name,

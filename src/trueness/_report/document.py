@@ -107,6 +107,9 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     if "files" in tables:
         yield Heading(2, "Files")
         yield tables["files"]
+    if "confidences" in tables:
+        yield Heading(2, "Where the confidences come from")
+        yield tables["confidences"]
     if "models" in tables:
         yield Heading(2, f"Comparison of the {plural(contents)}")
         yield from (tables[name] for name in ("models", "comparison") if name in tables)

@@ -82,6 +82,8 @@ class Provenance:
     """The further argument, or option of the command, for a map that takes clusters."""
     other: Any = None
     """The label that the scores do not predict, if there are two."""
+    of_answers: bool = False
+    """Whether the rows are answers from evaluation logs."""
 
 
 @dataclass(frozen=True)
@@ -405,12 +407,15 @@ class Contents:
     definitions: Mapping[str, str]
     files: tuple[Mapping[str, Any], ...] | None = None
     series: Series | None = None
+    confidences: Mapping[str, Any] | None = None
+    """Where the confidences of evaluation logs come from: `origins`, `missing` by reason and `notes`."""
 
 
 def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
-    for name in ("commands", "arguments", "cluster", "other"):  # the answers have them, with the name of the map
+    # The answers have them, with the name of the map.
+    for name in ("commands", "arguments", "cluster", "other", "of_answers"):
         del data["provenance"][name]
     data["models"] = [_model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)]
     return data

@@ -259,6 +259,7 @@ def _checked(
     if not isinstance(intervals, bool | np.bool_):
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
     others = {"title": _text("title", title), "progress": reporter(progress), "files": None, "series": None}
+    others["confidences"] = None
     return Options(rule, checked, _seed(seed), bool(intervals)), others | series
 
 

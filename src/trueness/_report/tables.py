@@ -45,6 +45,7 @@ def report_tables(contents: Contents) -> dict[str, Table]:
     """The tables of the whole report, by name."""
     tables = {
         "files": _files(contents) if contents.files else None,
+        "confidences": _confidences(contents.confidences) if contents.confidences else None,
         "models": _models(contents) if len(contents.models) > 1 else None,
         "comparison": None if contents.comparison is None else _comparison(contents.comparison),
     }
@@ -124,6 +125,24 @@ def _files(contents: Contents) -> Table:
         "brier": "Brier score",
     }
     return files_table(contents.files or (), contents.series, titles)
+
+
+def _confidences(found: Mapping[str, Any]) -> Table:
+    titles: dict[str, tuple[str, Kind]] = {
+        "source": ("Source", "name"),
+        "model": ("Model", "name"),
+        "task": ("Task", "name"),
+        "n": ("Answers", "count"),
+        "questions": ("Questions", "count"),
+        "accuracy": ("Accuracy", "number"),
+        "mean_confidence": ("Mean confidence", "number"),
+        "values": ("Distinct values", "count"),
+        "certain": ("Exactly 1", "count"),
+    }
+    lost = ", ".join(f"{reason} ({number:,})" for reason, number in found["missing"].items())
+    notes = [f"Samples that do not count: {lost}."] if lost else []
+    columns = [Column(key, title, kind) for key, (title, kind) in titles.items()]
+    return Table(columns, found["origins"], [*notes, *found["notes"]])
 
 
 def _bins(model: Model) -> Table:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trueness.typing import Missing
 
 LABELS = ("label", "y", "y_true", "target")
-SCORES = ("prob", "p", "y_prob", "score", "probability")
+SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")
 _SHOWN = 12
 
 
@@ -43,6 +43,16 @@ class Request:
     separator: str | None = None
     decimal: str = "."
     percent: bool = False
+    scorer: str | None = None
+    confidence: str | None = None
+    label_field: str | None = None
+    confidence_field: str | None = None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Every column that an option names, except those of a matrix."""
+        single = (self.label, self.weight, self.over, self.cluster, self.grades)
+        return tuple(dict.fromkeys((*filter(None, single), *self.probs, *self.by)))
 
     @classmethod
     def pop_from(cls, options: dict[str, Any]) -> "Request":
@@ -96,6 +106,8 @@ class Model:
     classes: tuple[str, ...] | None = None
     """Names of the columns, or what the star of a pattern matched; None if one column was named."""
     starred: bool = False
+    label: str | None = None
+    """The column of the model's own labels, if models have different ones."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.numbers import common_decimals, level_percent, rule_in_words
 from trueness._text.table import Column, Table
+from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import IMPORTANCE, Rows, read_rows
+from trueness.cli._dataset import IMPORTANCE, Rows, read_rows, uses_logs
 from trueness.cli._interval_texts import Texts, limits_notes, with_limits
 from trueness.cli._messages import note, warning
 from trueness.cli._writing import Output, Target
@@ -53,6 +54,7 @@ def command(**options: Any) -> None:
       trueness compare rows.csv --label churned --prob old --prob new
       trueness compare rows.csv --label churned --prob a --prob b --measure brier
       trueness compare rows.csv --label correct --prob a --prob b --cluster user
+      trueness compare a.eval b.eval
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
@@ -66,7 +68,8 @@ def command(**options: Any) -> None:
         "method": options["method"] or "auto",
         **{name: options[name] for name in ("level", "resamples", "seed")},
     }
-    rows = read_rows(Request.pop_from(options))
+    request = Request.pop_from(options)
+    rows = paired_rows(request) if request.files and uses_logs(request) else read_rows(request)
     if len(rows.choice.models) < 2:
         demand, got = "must name two models or more to compare", f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
@@ -89,13 +92,15 @@ def _compared(part: Rows, group: Group, settings: dict[str, Any], own: dict[str,
     """The comparison and, with options of their `own`, the measure of each model with its limits."""
     with part.about(*part.choice.models, group=group) as warned, progress_bar("Resampling rows") as report:
         scores, one = part.model_scores()
-        result = tn.compare(one.y_true, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
+        labels = part.own_labels()
+        result = tn.compare(labels, scores, cluster=part.cluster, progress=report, **settings, **one.rows)
     warning(*warned, about=str(group))
     if own is None:
         return _Compared(group, result, {})
     how: dict[str, Any] = {**own, "cluster": part.cluster, **one.rows}
     with part.about(*part.choice.models, group=group):  # the comparison has given its warnings
-        each = {name: tn.estimate(settings["measure"], one.y_true, p, **how) for name, p in scores.items()}
+        own_labels = labels if isinstance(labels, dict) else dict.fromkeys(scores, labels)
+        each = {name: tn.estimate(settings["measure"], own_labels[name], p, **how) for name, p in scores.items()}
     return _Compared(group, result, each)
 
 

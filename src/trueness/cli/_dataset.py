@@ -178,6 +178,12 @@ class Rows:
                 report(i + 1, len(parts))
                 yield group, model, answer
 
+    def own_labels(self) -> dict[str, NDArray[Any]] | NDArray[Any]:
+        """The labels, or those of each model if models have their own."""
+        if self.choice.models[0].label is None:
+            return self.label
+        return {model.name: self.columns.labels[str(model.label)] for model in self.choice.models}
+
     def model_scores(self) -> tuple[dict[str, NDArray[Any]], Arguments]:
         """The scores of all models by name, and what they share, for functions that take several models."""
         every = {model.name: self.arguments(model) for model in self.choice.models}
@@ -259,7 +265,9 @@ def open_dataset(request: Request) -> Iterator[Dataset]:
         if not request.files:
             probs = request.probs or tuple(name for name in source.names if name not in ("y", "truth"))
             request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
-        choice = choose(source.names, source.name, request)
+        if hasattr(source, "answers"):
+            request = _of_answers(request, source.answers)
+        choice = choose((*source.names, *source.nested), source.name, request)
         print_guesses(choice.guesses)
         yield Dataset(source, choice, request)
 
@@ -283,8 +291,51 @@ def open_source(request: Request) -> Iterator[Table]:
     separator = {"tab": "\t", "\\t": "\t"}.get(request.separator or "", request.separator)
     if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
         raise InputError("--separator", "must be one character, or tab", f"got {request.separator!r}")
-    with open_tables(expand_paths(request.files), separator, request.decimal, request.input_format) as table:
+    files = expand_paths(request.files)
+    if uses_logs(request):
+        yield read_logs(request, files)
+        return
+    with open_tables(files, separator, request.decimal, request.input_format) as table:
         yield table
+
+
+def uses_logs(request: Request) -> bool:
+    """Whether the files are logs of evaluations, or are to be read as such."""
+    from trueness.sources._eval_log import is_eval_log
+
+    asked = request.label_field or request.confidence_field or request.confidence or request.scorer
+    return bool(asked) or (request.input_format is None and any(map(is_eval_log, request.files)))
+
+
+def read_logs(request: Request, files: Sequence[str]) -> Any:
+    """The answers of logs as a table."""
+    from trueness.sources._eval_log import AnswersTable, eval_log
+
+    fields = [name for name in request.named if name not in AnswersTable.columns and not name.startswith("option_")]
+    options = {name: getattr(request, name) for name in ("scorer", "label_field", "confidence_field")}
+    spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
+    with reword_messages(wording(options=spelled)):
+        found = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)
+    return AnswersTable(", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else ""), found)
+
+
+def _of_answers(request: Request, answers: Any) -> Request:
+    """The columns of answers unless others are named: clusters by question, groups by source, model and task."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    by = [name for name in ("source", "model", "task") if name in answers.by]
+    if context is None or "by" not in context.params or request.by:
+        by = []
+    if context is not None and context.info_name == "tally":  # which reads one file after the other
+        by = [] if request.by else ["source"]
+    if by:
+        note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
+    elif "source" in answers.by and "source" not in request.by:
+        warning(f"Confidences of different sources are pooled: {'; '.join(sorted(set(answers.source.tolist())))}.")
+    probs = request.probs or (() if request.matrices else ("confidence",))
+    label = request.label or ("right_option" if request.matrices else "label")
+    return replace(request, label=label, probs=probs, cluster=request.cluster or "question", by=request.by or tuple(by))
 
 
 def read_rows(request: Request, *, alike: bool = True) -> Rows:

@@ -18,7 +18,7 @@ from trueness.errors import did_you_mean
 
 # In the order in which one meets them.
 _VERBS = (
-    *("report", "measure", "test", "segments", "grades", "compare", "gate", "decide"),
+    *("report", "measure", "test", "segments", "grades", "compare", "gate", "decide", "answers"),
     *("watch", "tally", "plot", "plan", "fit", "apply", "reproduce"),
 )
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
@@ -30,7 +30,7 @@ _OTHER_NAMES = {
     "--label": ("--y-true", "--y", "--target", "--outcome"),
     "--bins": ("--n-bins", "--num-bins", "--nbins"),
     "--seed": ("--random-state", "--random-seed"),
-    "--level": ("--confidence", "--confidence-level", "--ci"),
+    "--level": ("--confidence-level", "--ci"),
     "--separator": ("--sep", "--delimiter"),
 }
 """Options, and what other libraries call them."""

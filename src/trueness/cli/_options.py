@@ -24,6 +24,7 @@ _HEADINGS = {
         *("pos_label", "labels", "missing", "from_logits", "percent", "clip_tolerance", "sum_tolerance", "rounded_to"),
     ),
     "Files": ("demo", "rows", "input_format", "separator", "decimal", "stream", "each", "groups"),
+    "Evaluation logs": ("scorer", "confidence", "label_field", "confidence_field", "correct_from"),
     "Output": ("form", "output", "title", "name", "page", "debug", "help"),
 }
 """Headings of help, and the options below each; the others are the analysis."""
@@ -140,6 +141,17 @@ _file = combine(
     text("--separator", "Separator of the columns of a text file, if not a comma (tsv: a tab).", metavar="CHAR"),
     choice("--decimal", (".", ","), ".", "Decimal mark of a text file; with a comma, columns are separated by ';'."),
 )
+logs = combine(
+    text("--scorer", "The scorer, the metric or METRIC,FILTER that says which answers are right."),
+    text(
+        "--confidence",
+        "Where confidences come from: logprob, options, options-per-byte, stated, agreement, regex:PATTERN or "
+        "a field such as metadata.confidence.  [default: the first that the log has]",
+        metavar="SOURCE",
+    ),
+    text("--label-field", "For any JSON: the field that says whether the answer is right.", metavar="PATH"),
+    text("--confidence-field", "For any JSON: the field with the confidence.", metavar="PATH"),
+)
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
 stream = click.option(
     "--stream/--no-stream",
@@ -163,6 +175,7 @@ def data(
         *([_classes] if label else []),
         *([_scale] if scale else []),
         _file,
+        *([logs] if label else []),
     )
 
 

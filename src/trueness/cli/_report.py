@@ -22,6 +22,7 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
+_LOG_OPTIONS = ("scorer", "confidence", "label_field", "confidence_field")
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
@@ -59,6 +60,7 @@ def command(**options: Any) -> None:
       trueness report --demo
       trueness report rows.csv --label churned --prob a --prob b --by region
       trueness report answers.jsonl --label correct --prob p --cluster question
+      trueness report run.eval
       trueness report scores.npz --label y --prob P -o dogs.html
       trueness report m2025-*.csv --each -o months.html
       trueness report rows.csv --over date --every month
@@ -182,8 +184,13 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
 
         commands = {model.name: _fit_command(rows, model) for model in rows.choice.models}
         cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
-        origin = Provenance(rows.source, rows.choice.label, None, today(), commands, cluster=cluster)
+        answers = getattr(rows.origin, "answers", None)
+        told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
+        origin = Provenance(rows.source, rows.choice.label, None, today(), commands, **told)
         scores, one = rows.model_scores()
+        if answers is not None:
+            found = {"origins": answers.origins(), "missing": answers.missing, "notes": answers.notes}
+            settings = {**settings, "confidences": found}
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         result = report_rows(
             one.y_true, scores, one.rows, by=by, cluster=rows.cluster, progress=bar, origin=origin, **settings
@@ -214,6 +221,7 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--separator": request.separator,
         "--decimal": None if request.decimal == "." else request.decimal,
         "--missing": None if request.missing == "raise" else request.missing,
+        **{f"--{name.replace('_', '-')}": getattr(request, name) for name in _LOG_OPTIONS},
     }
     typed = [word for option, value in options.items() if value is not None for word in (option, value)]
     files = ["rows.csv" if file == "-" else file for file in request.files]  # standard input cannot be read again

@@ -1,5 +1,6 @@
 """Results that are more than one number: frozen records with named fields."""
 
+from trueness.results._answers import Answers
 from trueness.results._bins import Bands, Bin, BinTable, EstimationError, Histogram, TestedBins
 from trueness.results._comparison import Comparison, Difference
 from trueness.results._curves import Curve, CurveBand, Decomposition, MonotoneBand, Reliability, Walk
@@ -19,6 +20,7 @@ from trueness.results._watch import Shift, WatchedSegment, WatchHistory
 
 __all__ = [
     "AcceptThreshold",
+    "Answers",
     "Bands",
     "Bin",
     "BinTable",

@@ -160,6 +160,8 @@ class Verdict(Record):
     """Whether the scores are the largest of several classes."""
     clustered: bool = False
     """Whether rows of one cluster may depend on each other."""
+    of_answers: bool = False
+    """Whether labels say which answers are right, and scores are confidences in them."""
     auc: Estimate | None = None
     """The AUC of all rows if they were rejected: whether scores that look inverted rank the wrong way round."""
     all_rows: Code = "undetermined"
@@ -184,7 +186,7 @@ class Verdict(Record):
         if not self.rejected:
             return "constant" if least == most and self.code == "no-evidence" else ""
         low = math.nan if self.slope is None else self.slope.low
-        if 0.5 <= least < most and self.rate > 0 and (self.rate < 0.5 or low <= 0):
+        if not self.of_answers and 0.5 <= least < most and self.rate > 0 and (self.rate < 0.5 or low <= 0):
             return "confidence"
         return "inverted" if _inverted(self) else ""
 

@@ -50,6 +50,8 @@ class Table(ABC):
     """Whether a terminal can show the file."""
     name: str
     names: tuple[str, ...]
+    nested: tuple[str, ...] = ()
+    """Names of values inside of objects, such as doc.topic, which can be read like columns."""
     rows: int
     """The number of rows; known at the latest when they are read."""
     size: int = 0
@@ -245,6 +247,7 @@ class ConcatenatedTable(PolarsTable):
         many = f"{names[0]}, {names[1]} and {len(names) - 2} more files"
         self.name = many if len(names) > 3 else f"{', '.join(names[:-1])} and {names[-1]}"
         self.names, self.is_text = tables[0].names, any(table.is_text for table in tables)
+        self.nested = tuple(name for name in tables[0].nested if all(name in table.nested for table in tables))
         self.size = sum(table.size for table in tables)
 
     @property

@@ -147,14 +147,17 @@ class JsonLinesFile(TextFile):
         super().__init__(path, name)
         self.types: dict[str, set[type]] = {}
         """The types of the values of each key in the first lines."""
+        top: dict[str, None] = {}
         with self._reading():
             for row in map(json.loads, filter(str.strip, self._lines(_INSPECTED_LINES))):
                 if not isinstance(row, dict):
                     demand = f"{name} must have one object per line, without brackets around them"
                     raise InputError("", demand, remedy="`jq -c '.[]'` writes an array so.")
-                for key, value in row.items():
+                for key, value in _flat(row):
                     self.types.setdefault(key, set()).update([type(value)] if value is not None else [])
-        self.names = tuple(self.types)
+                top |= dict.fromkeys(row)
+        self.names = tuple(top)
+        self.nested = tuple(key for key in self.types if key not in top)
         self._lists = {f"number {key}" for key, types in self.types.items() if list in types}
         if not self.names:
             raise InputError("", f'{name} has no columns: each line must be an object such as {{"y": 1, "p": 0.7}}')
@@ -162,11 +165,23 @@ class JsonLinesFile(TextFile):
     def lazy(self, *names: Sequence[str]) -> Any:
         """The named columns; a key that an object has twice is refused."""
         pl, wanted = self._polars, prefixed(names)
-        keys = list(dict.fromkeys(name for _, name in wanted))
+        # A name of a nested value is that of its object and the path inside.
+        inner = {name: () if name in self.names else tuple(name.split(".")) for _, name in wanted}
+        outer = {name: path[0] if path else name for name, path in inner.items()}
+        keys = list(dict.fromkeys(outer.values()))
         self._refuse_repeated(keys)
         # It takes every path for a pattern.
         lazy = pl.scan_ndjson(glob.escape(str(self.path)), schema=dict.fromkeys(keys, pl.String))
-        cells = lazy.select(pl.nth(keys.index(name)).alias(new) for new, name in wanted)
+        cells = lazy.select(
+            (
+                pl.nth(keys.index(outer[name])).str.json_path_match(
+                    "$" + "".join(f"[{json.dumps(part)}]" for part in path[1:])
+                )
+                if (path := inner[name])
+                else pl.nth(keys.index(name))
+            ).alias(new)
+            for new, name in wanted
+        )
         return self._typed(cells, [new for new, _ in wanted])[0]
 
     def _refuse_repeated(self, names: Sequence[str]) -> None:
@@ -195,3 +210,11 @@ class JsonLinesFile(TextFile):
         for line, values in zip(filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True):
             added = dict(zip(new, (None if np.isnan(value).any() else value for value in values), strict=True))
             file.write(json.dumps({**self._object(line), **added}, ensure_ascii=False).encode() + b"\n")
+
+
+def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of an object, and those of the objects in it, by their paths."""
+    for key, value in row.items():
+        yield f"{before}{key}", value
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")

@@ -157,6 +157,7 @@ def judge(
     segments: Segments | None,
     classes: Sequence[ClassRow] | None,
     top_label: bool,
+    of_answers: bool = False,
 ) -> Verdict:
     """Decide from what is known."""
     alpha = round(1 - level, 12)
@@ -188,6 +189,7 @@ def judge(
         classes=0 if classes is None else len(classes),
         top_label=top_label,
         clustered=evidence.dependent,
+        of_answers=of_answers,
     )
     if rejected and part is not None and not top_label:
         asked = quietly(estimates_of, {"auc": "auc"}, evidence, level=level, floor=False, rng=generator(0))

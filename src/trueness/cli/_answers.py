@@ -1,0 +1,96 @@
+"""``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+import trueness.cli._options as opt
+from trueness.cli._columns import Choice, Model, Request
+from trueness.cli._dataset import Rows, read_logs
+from trueness.cli._messages import note, warning
+from trueness.cli._writing import check_suffix, check_writable, write_with
+from trueness.errors import InputError
+
+_SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
+
+
+@opt.command("answers")
+@click.argument("files", nargs=-1, metavar="LOG...")
+@opt.logs
+@opt.text("--by", "A further field to keep, such as metadata.topic. Repeatable.", multiple=True)
+@opt.file_output
+def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
+    """Write the answers in logs of evaluation harnesses as one table.
+
+    Logs of lm-evaluation-harness, inspect, HELM and OpenAI evals, or folders of them. Each row is an answer: whether
+    it is right (label), its confidence, the question, task, subject, model, epoch, and the source of the confidence.
+    What does not count is printed by reason.
+
+    \b
+      trueness answers logs/* -o answers.parquet
+      trueness answers run.eval --confidence metadata.confidence -o run.csv
+      trueness answers my.jsonl --label-field ok --confidence-field p -o my.csv
+
+    Exit code 0: written. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness.sources._files import expand_paths
+
+    if output is None or output == "-":
+        raise InputError("--output", f"must name the file to write, ending in {', '.join(_SUFFIXES)}")
+    suffix = Path(output).suffix.lower()
+    check_suffix(output, "a table", _SUFFIXES, suffix or "none")
+    names = expand_paths(files)
+    check_writable(output, *names)
+    table = read_logs(Request.pop_from({**options, "files": files}), names)
+    write_with(output, lambda file: table.save(file, suffix))
+    note(table.note, f"the answers are in {output}; `--cluster question --by source` respects both.")
+
+
+def paired_rows(request: Request) -> Rows:
+    """The answers of each model to the same questions in the same epochs, each with its own labels."""
+    import numpy as np
+
+    from trueness.sources._files import expand_paths
+    from trueness.sources._numpy import Arrays
+
+    tables = [read_logs(request, [name]) for name in expand_paths(request.files)]
+    note(*(table.note for table in tables))
+    models = [set(table.answers.model.tolist()) for table in tables]
+    by_model = len(set.union(*models)) > 1 and all(models)
+    names: dict[str, dict[Any, tuple[Any, int]]] = {}
+    for table in tables:
+        one, seen = table.answers, dict[Any, int]()
+        for i, question in enumerate(one.question.tolist()):
+            name = one.model[i] if by_model else Path(table.name).stem
+            key = (one.task[i], question, int(one.epoch[i]))
+            seen[name, key] = seen.get((name, key), 0) + 1
+            names.setdefault(name, {})[*key, seen[name, key]] = (table, i)
+    if len(names) < 2:
+        demand = "must be logs of two models or more to compare"
+        raise InputError("FILE", demand, f"got {', '.join(map(repr, names)) or 'none'}")
+    shared = [key for key in next(iter(names.values())) if all(key in own for own in names.values())]
+    if not shared:
+        raise InputError("", f"{' and '.join(map(repr, names))} have no question and epoch in common")
+    lost = sum(len(own) for own in names.values()) - len(names) * len(shared)
+    if lost:
+        warning(f"{lost:,} answers have no partner with the same question and epoch, and are left out.")
+    arrays: dict[str, Any] = {}
+    for name, own in names.items():
+        for column in ("label", "confidence"):
+            arrays[f"{column} {name}"] = np.array([own[key][0].array(column)[own[key][1]] for key in shared])
+        sources = {str(own[key][0].answers.source[own[key][1]]) for key in shared}
+        note(f"{name}: confidence from {'; '.join(sorted(sources))}.")
+    first = next(iter(names.values()))
+    for column in first[shared[0]][0].names:
+        if not column.startswith(("label", "confidence", "option_")):
+            values = [first[key][0].array(column)[first[key][1]] for key in shared]
+            arrays[column] = np.array([*values, None], dtype=object)[:-1]
+    source = Arrays(" and ".join(table.name for table in tables), arrays)
+    own_columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
+    cluster = request.cluster or "question"
+    labels = [str(model.label) for model in own_columns]
+    choice = Choice(labels[0], own_columns, None, (), request.by, cluster)
+    columns = source.read(labels, choice.numbers, choice.groups)
+    return Rows(columns, choice, source, replace(request, files=())).validate()

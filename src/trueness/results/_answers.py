@@ -1,0 +1,89 @@
+"""Answers of language models, read from logs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness.results._record import Record
+
+
+@dataclass(frozen=True)
+class Answers(Record):
+    """Answers of language models: whether each is right, how confident it was, and the question it belongs to."""
+
+    label: NDArray[np.int64]
+    """1 if the answer is right, else 0."""
+    confidence: NDArray[np.float64]
+    """The confidence in the answer, a probability."""
+    question: NDArray[np.object_]
+    """The question of each answer: a cluster, as answers to one question depend on each other."""
+    epoch: NDArray[np.int64]
+    """Which of several answers to the question it is, from 1."""
+    task: NDArray[np.object_]
+    """The task of the harness."""
+    subject: NDArray[np.object_]
+    """The subject, category or topic of the question, where the log has one; else empty."""
+    source: NDArray[np.object_]
+    """Where the confidence comes from, in words."""
+    model: NDArray[np.object_]
+    """The model; empty if the log does not name it."""
+    answer: NDArray[np.object_]
+    """The answer that was extracted, or the number of the option; empty if the log has none."""
+    right_option: NDArray[np.int64]
+    """The number of the right option, from 0; -1 if there is none or more than one."""
+    options: NDArray[np.float64] | None
+    """The probabilities of all options, a row per answer; None unless all questions have equally many."""
+    missing: dict[str, int]
+    """Samples that do not count, by reason."""
+    notes: tuple[str, ...]
+    """What else is worth knowing about the logs."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """The further fields that were asked for, as arrays."""
+
+    _columns = (
+        *("label", "confidence", "question", "epoch", "task", "subject", "source", "model", "answer", "right_option"),
+    )
+
+    @property
+    def cluster(self) -> NDArray[np.object_]:
+        """The question of each answer."""
+        return self.question
+
+    @property
+    def by(self) -> dict[str, NDArray[np.object_]]:
+        """The columns among source, model, task and subject that split the answers, each in another way."""
+        found: dict[str, NDArray[np.object_]] = {}
+        for name in ("source", "model", "task", "subject"):
+            values = getattr(self, name)
+            # Two columns split alike if no pair of their values needs more groups than each of them.
+            alike = any(
+                len(set(zip(values, one, strict=True))) == len(set(one)) == len(set(values)) for one in found.values()
+            )
+            if len(set(values)) > 1 and not alike:
+                found[name] = values
+        return found
+
+    def origins(self) -> list[dict[str, Any]]:
+        """Each source of confidences of each model and task: answers, questions, accuracy and mean confidence."""
+        keys = list(zip(self.source.tolist(), self.model.tolist(), self.task.tolist(), strict=True))
+        lines = []
+        for key in sorted(set(keys)):
+            at = np.array([one == key for one in keys])
+            p = self.confidence[at]
+            lines.append(
+                dict(zip(("source", "model", "task"), key, strict=True))
+                | {"n": int(at.sum()), "questions": len(set(self.question[at].tolist()))}
+                | {"accuracy": float(self.label[at].mean()), "mean_confidence": float(p.mean())}
+                | {"values": int(np.unique(p).size), "certain": int((p == 1).sum())}
+            )
+        return lines
+
+    def __str__(self) -> str:
+        n, sources = len(self.label), sorted({str(one) for one in self.source.tolist()})
+        lost = ", ".join(f"{reason}: {number:,}" for reason, number in self.missing.items())
+        lines = [f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: {'; '.join(sources)}."]
+        lines += [f"Not counted: {lost}."] if lost else []
+        return "\n".join([*lines, *self.notes])

@@ -1,0 +1,183 @@
+"""Confidences of language models: stated numbers and words, probabilities of tokens, softmax over options."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trueness.errors import InputError
+
+CONFIDENCE_WORDS: Mapping[str, float] = {
+    "certain": 0.99,
+    "almost certain": 0.95,
+    "very high": 0.95,
+    "very likely": 0.9,
+    "highly likely": 0.9,
+    "high": 0.85,
+    "likely": 0.75,
+    "probable": 0.75,
+    "moderate": 0.5,
+    "medium": 0.5,
+    "even": 0.5,
+    "low": 0.2,
+    "unlikely": 0.2,
+    "very low": 0.1,
+    "very unlikely": 0.1,
+    "highly unlikely": 0.1,
+    "almost impossible": 0.05,
+}
+"""The probabilities that words stand for, unless `words=` of :func:`trueness.sources.eval_log` says otherwise."""
+
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>%|percent\b|/\s*\d+)?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
+_BETWEEN = r"[\s\"'*_:=()\[\]]*"
+_LEAD = rf"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?{_BETWEEN}(?:is|of)?{_BETWEEN}"
+_SURE = r"\s*(?:sure|certain|confident)\b"
+
+
+class Stated(NamedTuple):
+    """A confidence as it was stated: its scale may follow only from the other rows."""
+
+    value: float
+    scale: float | None = None
+    """What it is a share of: 1, 100 or the number after a slash; None if it was a bare number."""
+    trouble: str = ""
+    """Why it cannot be used."""
+
+
+def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | None = None) -> Stated | None:
+    """The last confidence that a text states, or None.
+
+    >>> stated_in("Paris. Confidence: 90 %", {}), stated_in("I am 75% sure.", {})
+    (Stated(value=90.0, scale=100.0, trouble=''), Stated(value=75.0, scale=100.0, trouble=''))
+    """
+    if pattern is not None:
+        found = list(pattern.finditer(text))
+        if not found:
+            return None
+        last = found[-1]
+        start, end = last.span(1 if pattern.groups else 0)
+        unit = re.match(r"\s*(?:%|percent\b|/\s*\d+)", text[end:])
+        return read_stated(text[start:end] + (unit[0] if unit else ""), words)
+    named = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    value = f"(?:{_NUMBER}|(?P<word>{named})\\b)" if named else f"(?:{_NUMBER})"
+    found = [*re.finditer(_LEAD + value, text, re.IGNORECASE)] or [*re.finditer(_NUMBER + _SURE, text, re.IGNORECASE)]
+    if not found:
+        return None
+    parts = found[-1].groupdict()
+    if parts.get("range"):
+        return Stated(math.nan, trouble="a range of confidences was stated")
+    return read_stated(parts.get("word") or f"{parts['number']}{parts['unit'] or ''}", words)
+
+
+def read_stated(value: Any, words: Mapping[str, float]) -> Stated | None:
+    """A number, a text of one, or a word of the table; None if there is nothing.
+
+    >>> read_stated("8/10", {}), read_stated("Likely", {"likely": 0.7})
+    (Stated(value=8.0, scale=10.0, trouble=''), Stated(value=0.7, scale=1.0, trouble=''))
+    """
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, int | float):
+        return Stated(float(value)) if math.isfinite(value) else None
+    text = " ".join(str(value).lower().split()).strip(" .\"'*")
+    if text in words:
+        return Stated(words[text], 1.0)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%|percent|/\s*\d+)?", text)
+    if not found:
+        return Stated(math.nan, trouble=f"the confidence {text[:20]!r} is neither a number nor a word of the table")
+    unit = found[2]
+    scale = None if unit is None else float(unit.strip("/ ")) if unit.startswith("/") else 100.0
+    if scale == 0:
+        return Stated(math.nan, trouble="a confidence was stated as a share of 0")
+    return Stated(float(found[1]), scale)
+
+
+def as_probabilities(stated: Sequence[Stated]) -> tuple[list[float | str], bool]:
+    """Each as a probability, or why it has none; and whether bare numbers were percentages, as some exceed 1."""
+    bare = [one.value for one in stated if one.scale is None and not one.trouble]
+    percent = any(value > 1 for value in bare)
+
+    def probability(one: Stated) -> float | str:
+        if one.trouble:
+            return one.trouble
+        if one.scale is None and percent and 0 < one.value < 1:
+            return "a confidence below 1 among percentages: its scale is unclear"
+        value = one.value / (one.scale or (100.0 if percent else 1.0))
+        return value if 0 <= value <= 1 else "the confidence is outside 0 to 100 %"
+
+    return [probability(one) for one in stated], percent
+
+
+def states(text: str, value: float) -> bool:
+    """Whether a text has a number, as a fraction or a percentage; `value` is on either scale.
+
+    >>> states("Confidence: 100%", 1.0), states("Confidence: 1.0", 100), states("42", 100)
+    (True, True, False)
+    """
+    numbers = {float(found) for found in re.findall(r"\d+(?:\.\d+)?|\.\d+", text)}
+    return any(abs(number - one) < 1e-9 for number in numbers for one in (value, value * 100, value / 100))
+
+
+def answer_probability(tokens: Sequence[tuple[str, float]], answer: str) -> float | str:
+    """The probability of the tokens that spell the answer; or why there is none."""
+    text = "".join(token for token, _ in tokens)
+    named = re.escape(answer.strip())
+    marked = [*re.finditer(rf"(?i:answer)\W{{0,6}}(?<!\w)({named})(?!\w)", text)]
+    found = marked or [*re.finditer(rf"(?<!\w)({named})(?!\w)", text)]
+    if not answer.strip() or not found:
+        return "the answer is not among the tokens with log-probabilities"
+    start, end = found[-1].span(1)
+    total, at = 0.0, 0
+    for token, logprob in tokens:
+        # A blank before the answer belongs to its token, not to its letters.
+        if at < end and at + len(token) > start and token.strip():
+            total += logprob
+        at += len(token)
+    return math.exp(total) if total <= 1e-9 else "a log-probability is above 0"
+
+
+def softmax(logs: Sequence[float]) -> list[float] | str:
+    """Probabilities of options from their log-likelihoods, or why there are none."""
+    top = max(logs, default=-math.inf)
+    if any(math.isnan(one) for one in logs):
+        return "a log-likelihood is nan"
+    if math.isinf(top):
+        return "no option has a finite log-likelihood"
+    powers = [math.exp(one - top) for one in logs]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
+
+
+def agreement(answers: Sequence[str | None]) -> list[float | str]:
+    """For each of several answers to one question, the share of the *other* answers that agree with it.
+
+    The answer is not counted among those that agree, so its own luck does not raise its confidence.
+
+    >>> agreement(["4", "4", "5"])
+    [0.5, 0.5, 0.0]
+    """
+    given = [None if one is None else " ".join(one.casefold().split()) for one in answers]
+    known = [one for one in given if one]
+    few = "fewer than two answers to the question: no share of agreeing samples"
+    return [
+        "no answer was extracted" if not one else few if len(known) < 2 else (known.count(one) - 1) / (len(known) - 1)
+        for one in given
+    ]
+
+
+def check_words(words: Mapping[str, Any] | None) -> Mapping[str, float]:
+    """The table of words, by default the one of this file."""
+    if words is None:
+        return CONFIDENCE_WORDS
+    for word, value in words.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise InputError("words", "must give each word a probability from 0 to 1", f"{word!r} has {value!r}")
+    return {" ".join(word.lower().split()): float(value) for word, value in words.items()}
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """The pattern of ``regex:…``."""
+    try:
+        return re.compile(text, re.MULTILINE)
+    except re.error as reason:
+        raise InputError("confidence", "must be a regular expression after 'regex:'", f"{text!r}: {reason}") from None

@@ -1,0 +1,537 @@
+"""Evaluation logs as samples, one at a time: lm-eval, inspect, HELM, OpenAI evals, and other JSON.
+
+A log is recognised by its content. Nothing of an archive is extracted.
+"""
+
+import codecs
+import importlib
+import json
+import math
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+from trueness.errors import InputError, MissingLibraryError
+
+_ZSTD = 93
+_CHUNK = 1 << 20
+_LARGEST_MEMBER = 1 << 30
+_INSPECT_VERSION = 2
+_SUBJECTS = ("subject", "category", "topic", "domain")
+_DAMAGED = "truncated or damaged"
+Report = Callable[[int], None]
+"""Called with the bytes read so far."""
+
+
+@dataclass
+class Log:
+    """One log: a file, or a folder of HELM. What it says of itself is known once its samples are read."""
+
+    path: Path
+    harness: str
+    task: str = ""
+    model: str = ""
+    created: str = ""
+    identity: str = ""
+    """What several files of one run share; of their samples the last written count."""
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+class Options(NamedTuple):
+    """The log-likelihood of each option of a multiple-choice question."""
+
+    logs: Sequence[float]
+    texts: Sequence[str]
+    targets: tuple[tuple[int, ...], tuple[int, ...]]
+    """The right options if the target is a number, and if it is a text."""
+
+
+class Sample(NamedTuple):
+    """One answer to one question, as the harness wrote it."""
+
+    question: str
+    raw: Mapping[str, Any]
+    scores: Mapping[str, Any]
+    """What each scorer said; a score of inspect is an object."""
+    text: str | None = None
+    """What the model wrote; None where only likelihoods were asked for."""
+    epoch: int = 1
+    subject: str = ""
+    answer: str | None = None
+    trouble: str = ""
+    """Why it cannot count, whatever its score."""
+    options: Options | None = None
+    tokens: Sequence[tuple[str, float]] = ()
+    logprob: float | None = None
+    """Log-probability of the answer, if the harness gives one number."""
+    part: str = ""
+    """The filter of lm-eval, or the split of HELM: a log may have several."""
+
+
+class JsonReader:
+    """JSON that is read piece by piece, so that only one element of a long array is in memory."""
+
+    def __init__(self, file: BinaryIO, name: str, report: Report) -> None:
+        self._file, self._name, self._report = file, name, report
+        self._letters = codecs.getincrementaldecoder("utf-8-sig")()
+        self._decode, self._text, self._at, self._end = json.JSONDecoder().raw_decode, "", 0, False
+
+    def _more(self, size: int = _CHUNK) -> None:
+        try:
+            data = self._file.read(size)
+            more = self._letters.decode(data, final=not data)
+        except UnicodeDecodeError as reason:
+            raise InputError("", f"{self._name} is not UTF-8", reason.reason) from None
+        self._text, self._at, self._end = self._text[self._at :] + more, 0, not data
+        self._report(self._file.tell())
+
+    def _refuse(self, why: str, where: str = "") -> NoReturn:
+        place, what = f" in {where}" if where else "", "ends early" if self._end else "is not JSON"
+        raise InputError("", f"{self._name} {what}{place}: {_DAMAGED}", why)
+
+    def peek(self) -> str:
+        """The next character that is not blank; nothing at the end."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
+                self._at += 1
+            if self._at < len(self._text) or self._end:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def _take(self, characters: str, where: str = "") -> str:
+        found = self.peek()
+        if not found or found not in characters:
+            self._refuse(f"{' or '.join(map(repr, characters))} expected", where)
+        self._at += 1
+        return found
+
+    def value(self, where: str) -> Any:
+        """The next value, whole."""
+        self.peek()
+        size = _CHUNK
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+                if end < len(self._text) or self._end:  # else a number may go on
+                    self._at = end
+                    return value
+            except json.JSONDecodeError as reason:
+                cut = reason.pos >= len(self._text) - 64 or reason.msg.startswith("Unterminated")
+                if self._end or not cut:
+                    self._refuse(reason.msg, where)
+            except RecursionError:
+                self._refuse("it is nested too deeply", where)
+            self._more(size)
+            size *= 2  # so that a large value is not parsed too often
+
+    def elements(self, where: str = "element ") -> Iterator[Any]:
+        """The elements of an array."""
+        self._take("[")
+        i, last = 0, self.peek() == "]" and self._take("]")
+        while last != "]":
+            yield self.value(f"{where}[{i}]")
+            i, last = i + 1, self._take(",]", f"{where}[{i}]")
+
+    def members(self, streamed: str) -> Iterator[tuple[str, Any]]:
+        """The members of an object; the elements of the array `streamed` one by one, each under that name."""
+        self._take("{")
+        last = self.peek() == "}" and self._take("}")
+        while last != "}":
+            key = str(self.value("a name"))
+            self._take(":", key)
+            if key == streamed and self.peek() == "[":
+                yield from ((key, one) for one in self.elements(key))
+            else:
+                yield key, self.value(key)
+            last = self._take(",}", key)
+
+
+def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
+    """A value that must have a certain type."""
+    if not isinstance(value, kind):
+        what = f"field {name!r}" if name else "it"
+        raise InputError("", f"{where}: {what} must be of type {kind.__name__}", f"got {type(value).__name__}")
+    return value
+
+
+def dotted(raw: Any, path: str) -> Any:
+    """A value by its path, such as ``metadata.topic`` or ``choices.0.text``; None if there is none.
+
+    >>> dotted({"a": {"b": [7]}, "c.d": 1}, "a.b.0"), dotted({"c.d": 1}, "c.d")
+    (7, 1)
+    """
+    if isinstance(raw, list) and raw:
+        raw = {str(i): one for i, one in enumerate(raw)}
+    if not isinstance(raw, Mapping) or path in raw:
+        return raw.get(path) if isinstance(raw, Mapping) else None
+    first, _, rest = path.partition(".")
+    return dotted(raw.get(first), rest) if rest else None
+
+
+def recognise(path: Path) -> str:
+    """The harness that wrote a file or folder: 'folder' for other folders, '' for other files."""
+    if path.is_dir():
+        return "helm" if (path / "per_instance_stats.json").is_file() else "folder"
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096)
+            start += b"" if b"\n" in start[:-1] else file.readline(16 * _CHUNK)
+    except OSError:
+        return ""
+    if start.startswith(b"PK\x03\x04"):
+        return "inspect" if re.search(rb"(_journal/|samples/|header\.json)", start) or path.suffix == ".eval" else ""
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for harness, patterns in {
+        "openai": (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
+        "helm": (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',),
+        "lm-eval": (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:'),
+        "inspect": (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:'),
+    }.items():
+        if all(re.search(pattern, text) for pattern in patterns):
+            return harness
+    return ""
+
+
+def samples_of(log: Log, report: Report) -> Iterator[Sample]:
+    """The samples of a log in order."""
+    readers = {"lm-eval": _lm_eval, "inspect": _inspect, "helm": _helm, "openai": _openai, "": _other}
+    return readers[log.harness](log, report)
+
+
+def _lines(log: Log, report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of JSON lines, or of an array; each with its place."""
+    with log.path.open("rb") as file:
+        if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            file.seek(0)
+            for i, row in enumerate(JsonReader(file, str(log), report).elements()):
+                yield f"{log}, element {i}", _typed(row, dict, f"{log}, element {i}")
+            return
+        file.seek(0)
+        read = 0
+        for i, line in enumerate(file, 1):
+            read += len(line)
+            report(read)
+            if line.strip():
+                yield f"{log}, line {i:,}", _typed(_parsed(line, f"{log}, line {i:,},"), dict, f"{log}, line {i:,}")
+
+
+def _parsed(data: bytes, where: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as reason:
+        raise InputError("", f"{where} is not JSON: {_DAMAGED}", str(reason)) from None
+
+
+def _subject(*places: Any) -> str:
+    found = (place[name] for place in places if isinstance(place, Mapping) for name in _SUBJECTS if name in place)
+    return str(next((one for one in found if isinstance(one, str | int)), ""))
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+# lm-evaluation-harness: a line per document and filter; the type of task is in the file of results beside it.
+
+
+def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
+    found = re.fullmatch(r"samples_(.*?)_(\d{4}-\d\d-\d\dT[-\d.:]+)\.jsonl?", log.path.name)
+    log.task, log.created = (found[1], found[2]) if found else (log.path.stem.removeprefix("samples_"), "")
+    results = _lm_eval_results(log)
+    config = dotted(results, "configs") or {}
+    config = config.get(log.task, {})
+    log.model = str(results.get("model_name") or dotted(results, "config.model_args") or "")
+    kind, delimiter = config.get("output_type"), str(config.get("target_delimiter", " "))
+    for where, row in _lines(log, report):
+        if "doc_id" not in row:
+            raise InputError("", f"{where}: field 'doc_id' is missing: a log of another schema")
+        responses = [_unwrapped(one) for one in _typed(row.get("filtered_resps", row.get("resps")), list, where,
+                                                       "filtered_resps")]  # fmt: skip
+        likelihoods = bool(responses) and all(map(_is_likelihood, responses))
+        options = None
+        if kind in (None, "multiple_choice") and likelihoods and len(responses) > 1:
+            options = _lm_eval_options(row, [_number(one[0]) for one in responses], delimiter, where)
+        text = None if likelihoods or not responses else str(responses[0])
+        trouble = "no answer" if text is not None and text.strip() in ("", "[invalid]") else ""
+        if likelihoods and options is None:
+            trouble = "the log has the likelihood of the right answer, not of the answer given"
+        names = [*(row.get("metrics") or ()), "acc", "exact_match"]
+        scores = {one: row[one] for one in names if isinstance(row.get(one), int | float | str)}
+        question = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}")
+        more: dict[str, Any] = {"trouble": trouble, "options": options, "part": str(row.get("filter", ""))}
+        yield Sample(question, row, scores, text, subject=_subject(row.get("doc")), answer=text, **more)
+
+
+def _lm_eval_results(log: Log) -> Mapping[str, Any]:
+    beside = sorted(log.path.parent.glob("results*.json"))
+    own = [one for one in beside if log.created and log.created in one.name] or (beside if len(beside) == 1 else [])
+    if not own:
+        log.notes.append("no file of results lies beside it: its model is unknown, and the type of task is inferred")
+        return {}
+    return _typed(_parsed(own[0].read_bytes(), str(own[0])), dict, str(own[0]))  # type: ignore[no-any-return]
+
+
+def _unwrapped(response: Any) -> Any:
+    while isinstance(response, list) and len(response) == 1:
+        response = response[0]
+    return response
+
+
+def _is_likelihood(response: Any) -> bool:
+    """Whether it is a log-likelihood, as a number or text, with whether it is that of the greedy answer."""
+    if not isinstance(response, list) or len(response) != 2 or str(response[1]) not in ("True", "False"):
+        return False
+    return not math.isnan(_number(response[0])) or str(response[0]) == "nan"
+
+
+def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, where: str) -> Options:
+    arguments = row.get("arguments") or ()
+    pairs = list(arguments.values()) if isinstance(arguments, Mapping) else list(arguments)
+    texts = [[str(one) for one in (pair.values() if isinstance(pair, Mapping) else pair)][:2] for pair in pairs]
+    half = len(logs) // 2
+    alone = len(texts) == 2 * half == len(logs) and half > 1 and not any(text[0] for text in texts[half:])
+    if alone or "acc_mutual_info" in row:
+        logs, texts = logs[:half], texts[:half]  # the rest is without the question
+    if texts and len(texts) != len(logs):
+        raise InputError("", f"{where}: 'filtered_resps' has {len(logs)} options and 'arguments' {len(texts)}")
+    in_question = len({text[-1] for text in texts}) == 1  # as of winogrande: the target is a text after them
+    choices = [text[0] if in_question else text[-1].removeprefix(delimiter) for text in texts]
+    targets = ((), ()) if in_question else _lm_eval_targets(row, choices, len(logs))
+    return Options(logs, choices or [""] * len(logs), targets)
+
+
+def _lm_eval_targets(row: Mapping[str, Any], choices: list[str], size: int) -> Any:
+    """The right options, if the target is a number and if it is a text: the log has both as text."""
+    for name in ("brier_score", "likelihood", "f1", "mcc"):  # which keep the number itself
+        own = row.get(name)
+        if isinstance(own, list) and own and isinstance(own[0], int) and 0 <= own[0] < size:
+            return ((own[0],),) * 2
+    target = row.get("target")
+    many = _listed(json.loads(target) if re.fullmatch(r"\[[-\d,\s]*\]", str(target)) else target)
+    numbers = tuple(int(one) for one in many if re.fullmatch(r"\d+", str(one)) and int(one) < size)
+    texts = tuple(choices.index(str(one)) for one in many if str(one) in choices)
+    return numbers or texts, texts or numbers
+
+
+# inspect: a zip with a member per sample, or one JSON object.
+
+
+def _inspect(log: Log, report: Report) -> Iterator[Sample]:
+    with log.path.open("rb") as file:
+        if file.read(4) == b"PK\x03\x04":
+            yield from _inspect_zip(log, report)
+            return
+        file.seek(0)
+        found: dict[str, Any] = {}
+        samples = 0
+        for key, value in JsonReader(file, str(log), report).members("samples"):
+            if key != "samples" or value is None:
+                found[key] = value
+                continue
+            if not samples:  # the header stands before them
+                _inspect_header(log, found, str(log))
+            yield _inspect_sample(value, log, f"{log}, samples[{samples}]")
+            samples += 1
+        if not samples:
+            _inspect_header(log, found, str(log))
+
+
+def _inspect_zip(log: Log, report: Report) -> Iterator[Sample]:
+    with _archive(log) as archive:
+        entries = {entry.filename: entry for entry in archive.infolist()}  # of a repeated member the last counts
+        if len(entries) < len(archive.infolist()):
+            number = len(archive.infolist()) - len(entries)
+            log.notes.append(f"{number:,} members are repeated, and the last of each counts")
+        header = next((one for one in ("header.json", "_journal/start.json") if one in entries), None)
+        if header is None:
+            raise InputError("", f"{log} is a zip file without the members 'header.json' and '_journal/start.json'")
+        if header != "header.json":
+            log.notes.append("the run did not finish: it has no member 'header.json'")
+        _inspect_header(log, _member(archive, entries[header], log), f"{log}, member {header!r}")
+        read = 0
+        for name, entry in entries.items():
+            if re.fullmatch(r"samples/.+_epoch_\d+(\.json|/sample\.json)", name):
+                read += entry.compress_size
+                report(read)
+                yield _inspect_sample(_member(archive, entry, log), log, f"{log}, member {name!r}")
+
+
+def _archive(log: Log) -> Any:
+    """The zip file; zstd needs Python 3.14 or a backport."""
+    try:
+        archive: Any = zipfile.ZipFile(log.path)
+        if any(one.compress_type == _ZSTD for one in archive.infolist()) and sys.version_info < (3, 14):
+            archive = importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
+    except ImportError:
+        how = "`pip install 'trueness[evals]'`, or use Python 3.14"
+        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {how}.") from None
+    except (zipfile.BadZipFile, OSError, ValueError) as reason:
+        raise InputError("", f"{log} cannot be read as a zip file: {_DAMAGED}", str(reason)) from None
+    for member in archive.namelist():
+        if member.startswith("/") or "\\" in member or ".." in member.split("/") or not member.isprintable():
+            raise InputError("", f"{log} has the member {member[:200]!r}, a name that leads outside of it or is hidden")
+    return archive
+
+
+def _member(archive: Any, entry: Any, log: Log) -> Any:
+    where = f"{log}, member {entry.filename!r},"
+    if entry.file_size > _LARGEST_MEMBER:
+        raise InputError("", f"{where} must have at most {_LARGEST_MEMBER:,} bytes", f"it has {entry.file_size:,}")
+    try:
+        data = archive.read(entry)
+    except Exception as reason:  # damaged archives raise a dozen classes: zlib's, zstd's and the system's
+        raise InputError("", f"{where} cannot be unpacked: {_DAMAGED}", str(reason)) from None
+    return _parsed(data, where)
+
+
+def _inspect_header(log: Log, header: Any, where: str) -> None:
+    version = _typed(header, dict, where).get("version", 1)
+    if not isinstance(version, int) or version > _INSPECT_VERSION:
+        demand = f"{where}: field 'version' must be at most {_INSPECT_VERSION}, the newest schema that is known"
+        raise InputError("", demand, f"got {version!r}")
+    about = _typed(header.get("eval"), dict, where, "eval")
+    log.task = _typed(about.get("task"), str, where, "eval.task")
+    log.model, log.created = str(about.get("model", "")), str(about.get("created", ""))
+    log.identity = str(about.get("task_id", ""))
+    if header.get("status", "success") != "success":
+        log.notes.append(f"the run did not finish: its status is {header['status']!r}")
+
+
+def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
+    if "id" not in _typed(raw, dict, where):
+        raise InputError("", f"{where}: field 'id' is missing")
+    output = _typed(raw.get("output") or {}, dict, where, "output")
+    choice = dotted(output, "choices.0") or {}
+    text = output.get("completion")
+    text = _inspect_text(dotted(choice, "message.content")) if text is None else str(text)
+    scores = raw.get("scores") or ({"score": raw["score"]} if raw.get("score") else {})  # older logs had one
+    content = dotted(choice, "logprobs.content") or []
+    said = [_inspect_text(one.get("content")) for one in raw.get("messages") or () if one.get("role") == "assistant"]
+    return Sample(
+        f"{log.task}/{raw['id']}",
+        {**raw, "_said": "\n".join([*said, text])},
+        _typed(scores, dict, where, "scores"),
+        text,
+        int(raw.get("epoch") or 1),
+        _subject(raw.get("metadata")),
+        trouble="errored" if raw.get("error") else "invalidated" if raw.get("invalidation") else "",
+        options=_inspect_options(raw, content),
+        tokens=[(str(one.get("token", "")), _number(one.get("logprob"))) for one in content],
+    )
+
+
+def _inspect_text(content: Any) -> str:
+    """A message as text: a string, or a list of parts."""
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return "" if content is None else str(content)
+
+
+def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> Options | None:
+    """The log-probabilities of all letters at the last token that is one of them."""
+    choices = [str(one) for one in raw.get("choices") or ()]
+    letters = [chr(ord("A") + i) for i in range(len(choices))]
+    tops = [one.get("top_logprobs") for one in content if str(one.get("token", "")).strip() in letters]
+    if len(letters) < 2 or not tops or not tops[-1]:
+        return None
+    seen = [(str(top.get("token")).strip(), _number(top.get("logprob"))) for top in tops[-1]]
+    sums = [math.fsum(math.exp(log) for token, log in seen if token == letter) for letter in letters]
+    right = tuple(letters.index(one) for one in _listed(raw.get("target")) if one in letters)
+    return Options([math.log(one) for one in sums], choices, (right, right)) if all(sums) else None
+
+
+# HELM: the statistics of each instance, in the folder of a run.
+
+
+def _helm(log: Log, report: Report) -> Iterator[Sample]:
+    folder = log.path if log.path.is_dir() else log.path.parent
+    path, about = folder / "per_instance_stats.json", folder / "run_spec.json"
+    spec = _typed(_parsed(about.read_bytes(), str(about)), dict, str(about)) if about.is_file() else {}
+    if not spec:
+        log.notes.append("it has no file run_spec.json: its model is unknown")
+    log.model = str(dotted(spec, "adapter_spec.model") or "")
+    log.task = re.sub(r"[,:]?model(_deployment)?=[^,]*", "", str(spec.get("name") or folder.name)).strip(",:")
+    splits: set[str] = set()
+    with path.open("rb") as file:
+        for i, row in enumerate(JsonReader(file, str(path), report).elements()):
+            where = f"{path}, element {i}"
+            stats = _typed(_typed(row, dict, where).get("stats"), list, where, "stats")
+            names = [_typed(_typed(stat, dict, where).get("name"), dict, where, "stats[].name") for stat in stats]
+            # Beside the instance itself, newer versions list what its perturbations did to each number.
+            plain = [name.get("perturbation") is None for name in names]
+            perturbed = row.get("perturbation") is not None or not any(plain)
+            split = next((str(name["split"]) for name in names if name.get("split")), "")
+            own = {
+                str(name.get("name")): stat["mean"]
+                for name, stat, kept in zip(names, stats, plain, strict=True)
+                if kept and stat.get("count") and stat.get("mean") is not None
+            }
+            splits |= {split} - {"train", ""}
+            prob = _number(own.get("max_prob"))
+            yield Sample(
+                f"{log.task}/{_typed(row.get('instance_id'), str, where, 'instance_id')}",
+                {**row, "stats": own},
+                own,
+                epoch=int(row.get("train_trial_index") or 0) + 1,
+                subject=_subject(dotted(spec, "scenario_spec.args")),
+                trouble="a perturbed instance" if perturbed else "a training instance" if split == "train" else "",
+                logprob=None if math.isnan(prob) else math.log(prob) if prob > 0 else -math.inf,
+                part=split if split != "train" else "",
+            )
+    if splits and "test" not in splits:
+        log.notes.append(f"it has no instances of the split 'test': those of {', '.join(sorted(splits))} count")
+
+
+# OpenAI evals: events, of which several belong to one sample.
+
+
+def _openai(log: Log, report: Report) -> Iterator[Sample]:
+    samples: dict[str, dict[str, Any]] = {}
+    ended = False
+    for where, row in _lines(log, report):
+        if "spec" in row:
+            spec = _typed(row["spec"], dict, where, "spec")
+            log.task = str(spec.get("eval_name") or spec.get("base_eval") or "")
+            log.model = ", ".join(map(str, spec.get("completion_fns") or [spec.get("model") or ""]))
+            log.identity, log.created = str(spec.get("run_id") or ""), str(spec.get("created_at") or "")
+        elif row.get("sample_id") is not None:
+            kind = _typed(row.get("type"), str, where, "type")
+            data = _typed(row.get("data"), dict, where, "data")
+            own = samples.setdefault(str(row["sample_id"]), {})
+            own.setdefault("cond_logp", []).append(data) if kind == "cond_logp" else own.update({kind: data})
+        ended = ended or "final_report" in row
+    if not ended:
+        log.notes.append("the run did not finish: it has no final report")
+    for key, own in samples.items():
+        match = own.get("match", {})
+        written = _unwrapped(match.get("sampled", dotted(own, "sampling.sampled")))
+        text = None if written is None else str(written)
+        trouble = "errored" if "error" in own else "no answer" if text is not None and not text.strip() else ""
+        scores = {"match": match["correct"]} if "correct" in match else own.get("metrics", {})
+        known = own.get("cond_logp", [])
+        # Of the likelihoods of several answers, that of the answer given counts.
+        given = [one for one in known if str(one.get("completion", "")).strip() == str(text or "").strip()]
+        logprob = _number((given or known)[-1].get("logp")) if given or len(known) == 1 else None
+        more: dict[str, Any] = {"trouble": trouble, "logprob": logprob, "subject": _subject(match)}
+        yield Sample(f"{log.task}/{key}", own, scores, text, answer=text, **more)
+
+
+def _other(log: Log, report: Report) -> Iterator[Sample]:
+    """Objects of any kind, whose fields the caller names."""
+    log.task = log.path.stem
+    for i, (_, row) in enumerate(_lines(log, report)):
+        yield Sample(f"{log.task}/{i}", row, {}, subject=_subject(row))

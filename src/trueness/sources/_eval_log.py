@@ -1,0 +1,505 @@
+"""`eval_log`: logs of evaluation harnesses as answers with confidences, and what was missing in them."""
+
+import math
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from trueness._progress import Progress, progress_bar
+from trueness.errors import InputError, did_you_mean
+from trueness.results import Answers
+from trueness.sources._eval_confidence import (
+    Stated,
+    agreement,
+    answer_probability,
+    as_probabilities,
+    check_words,
+    compile_pattern,
+    read_stated,
+    softmax,
+    stated_in,
+    states,
+)
+from trueness.sources._eval_formats import Log, Sample, dotted, recognise, samples_of
+from trueness.sources._files import expand_paths
+from trueness.sources._numpy import Arrays
+from trueness.sources._table import import_polars
+
+_SOURCES = {
+    "logprob": "probability of the answer's tokens",
+    "options": "softmax of the options' log-likelihoods",
+    "options-per-character": "softmax of the options' log-likelihoods per character",
+    "options-per-byte": "softmax of the options' log-likelihoods per byte",
+    "stated": "stated in the answer",
+    "agreement": "share of the other samples that agree",
+}
+_RANKED_BY = {"acc": "options", "acc_norm": "options-per-character", "acc_bytes": "options-per-byte"}
+"""What the metrics of lm-eval choose an option by."""
+_FIELDS = ("confidence", "probability", "prob")
+_RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO": 0, "FALSE": 0}
+_ODD = {"P": "partly right (P)", "N": "no answer (N)"}
+
+
+class _Asked(NamedTuple):
+    """The arguments of `eval_log`, checked."""
+
+    scorer: str | None
+    part: str
+    """The filter of lm-eval."""
+    source: str
+    """A key of the sources, 'field' or 'auto'."""
+    confidence: str
+    pattern: Any
+    label_field: str | None
+    question_field: str | None
+    fields: tuple[str, ...]
+    words: Mapping[str, float]
+    correct_from: float | None
+
+
+@dataclass(slots=True)
+class _Row:
+    """What is kept of one sample."""
+
+    question: str
+    epoch: int
+    subject: str
+    part: str
+    label: int | None
+    trouble: str
+    answer: str | None
+    found: dict[str, Any]
+    """By source: a probability, a `Stated`, or why there is none."""
+    echoed: bool
+    """Whether the text has the number of the field."""
+    options: Any
+    """The probabilities of the options, as an array; large logs have many rows."""
+    targets: tuple[tuple[int, ...], tuple[int, ...]]
+    fields: tuple[Any, ...]
+
+
+def eval_log(
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    scorer: str | None = None,
+    confidence: str = "auto",
+    label_field: str | None = None,
+    confidence_field: str | None = None,
+    question_field: str | None = None,
+    fields: Sequence[str] = (),
+    words: Mapping[str, float] | None = None,
+    correct_from: float | None = None,
+    progress: Progress = True,
+) -> Answers:
+    r"""Answers of language models from the logs of evaluation harnesses.
+
+    Logs are recognised by their content: samples of lm-evaluation-harness (with the results beside them), logs of
+    inspect (``.eval`` and ``.json``), run folders of HELM, and records of OpenAI evals. Other JSON files are read if
+    `label_field` and `confidence` name fields.
+
+    Parameters
+    ----------
+    path : str, path or sequence of them
+        Files, patterns and folders. A folder stands for all logs in it.
+    scorer : str, optional
+        The scorer (inspect), metric (lm-eval, HELM) or ``'metric,filter'`` (lm-eval) that says which answers are
+        right; needed if there are several. By default ``acc`` or ``exact_match`` where a log has them.
+    confidence : str, default 'auto'
+        Where confidences come from: ``'logprob'`` (probability of the answer's tokens), ``'options'``,
+        ``'options-per-character'`` or ``'options-per-byte'`` (softmax of the log-likelihoods of all options),
+        ``'stated'`` (a number or a word after "confidence" in the text), ``'regex:…(\d+)'`` (the last match in the
+        text), ``'agreement'`` (share of the other samples of the same question with the same answer), or a field by
+        its path, such as ``'metadata.confidence'``. ``'auto'`` takes the first of these that the log has: a field
+        called confidence of the score, logprob, options, stated, agreement.
+    label_field, confidence_field, question_field : str, optional
+        Paths of fields that say whether the answer is right, how confident it is, and which question it belongs to.
+    fields : sequence of str, optional
+        Paths of further fields to keep, such as ``'metadata.topic'``.
+    words : mapping, optional
+        Probabilities of words such as "likely", in place of :data:`trueness.sources.CONFIDENCE_WORDS`.
+    correct_from : float, optional
+        Scores of at least this are right, others wrong. Without it, scores other than 0 and 1 are not counted.
+    progress : bool or callable, default True
+        Whether to show a progress bar on a terminal, or a function of (done, total) in bytes.
+
+    Returns
+    -------
+    Answers
+        Complete answers only; `missing` counts the others by reason. No answer is taken as right or wrong unless the
+        harness said so.
+
+    Notes
+    -----
+    Within one log, bare numbers are percentages if any of them exceeds 1; a number between 0 and 1 is then not
+    counted, because its scale is unclear. Some harnesses write 100 where the model stated nothing: if other texts
+    repeat their confidence and this one does not, it is not counted. Of a repeated sample, the last counts.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> import trueness as tn
+    >>> log = pathlib.Path(tempfile.mkdtemp(), "answers.jsonl")
+    >>> rows = [{"grade": {"right": i != 2}, "sure": f"{60 + 10 * i} %"} for i in range(4)]
+    >>> _ = log.write_text("\n".join(map(json.dumps, rows)))
+    >>> found = tn.sources.eval_log(log, label_field="grade.right", confidence_field="sure")
+    >>> found.label.tolist(), found.confidence.tolist()
+    ([1, 1, 0, 1], [0.6, 0.7, 0.8, 0.9])
+    """
+    asked = _check(scorer, confidence, label_field, confidence_field, question_field, fields, words, correct_from)
+    paths = [str(path)] if isinstance(path, str | PathLike) else [str(one) for one in path]
+    logs = list(_logs(expand_paths(paths), asked))
+    sizes = [(log.path / "per_instance_stats.json" if log.path.is_dir() else log.path).stat().st_size for log in logs]
+    bar = nullcontext(progress) if callable(progress) else progress_bar("Reading logs") if progress else nullcontext()
+    read: list[dict[Any, _Row]] = []
+    repeated = 0
+    with bar as report:
+        for i, log in enumerate(logs):
+
+            def tell(done: int, before: int = sum(sizes[:i]), size: int = sizes[i]) -> None:
+                if report is not None:
+                    report(before + min(done, size), max(sum(sizes), 1))  # type: ignore[operator]  # a function
+
+            rows, again = _rows_of(log, samples_of(log, tell), asked)
+            read.append(rows)
+            repeated += again
+    missing: Counter[str] = Counter()
+    found: dict[Any, tuple[Log, str, _Row, float]] = {}
+    for log, rows in sorted(zip(logs, read, strict=True), key=lambda pair: pair[0].created):
+        source, complete = _complete(log, rows, asked, missing)
+        for key, (row, p) in complete.items():
+            place = (log.identity or str(log), *key)
+            repeated += place in found
+            found[place] = (log, source, row, p)
+    notes = [f"{log}: {one}." for log in logs for one in log.notes]
+    notes += [f"{repeated:,} samples are repeated; the last of each counts."] if repeated else []
+    if not found:
+        lost = "; ".join(f"{reason}: {number:,}" for reason, number in missing.items()) or "there are no samples"
+        remedy = "`confidence` says where confidences are: logprob, a field, regex:…" if missing else ""
+        names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
+        raise InputError("", f"{names}: no answer has both a score and a confidence", lost, remedy=remedy)
+    return _answers(list(found.values()), asked, dict(missing.most_common()), notes)
+
+
+def is_eval_log(name: str) -> bool:
+    """Whether a path is a log of a known harness, or a folder."""
+    return name != "-" and "://" not in name and Path(name).exists() and bool(recognise(Path(name)))
+
+
+def _check(
+    scorer: Any, confidence: Any, label: Any, field: Any, question: Any, fields: Any, words: Any, correct_from: Any
+) -> _Asked:
+    texts = {"scorer": scorer, "label_field": label, "confidence_field": field, "question_field": question}
+    for name, value in {**texts, "confidence": confidence}.items():
+        if not isinstance(value, str) and (value is not None or name == "confidence"):
+            raise InputError(name, "must be a string", f"got {value!r}")
+    if field is not None and confidence != "auto":
+        raise InputError(
+            "confidence_field", "stands in place of `confidence`", f"got both, {field!r} and {confidence!r}"
+        )
+    if correct_from is not None and not (isinstance(correct_from, int | float) and math.isfinite(correct_from)):
+        raise InputError("correct_from", "must be a finite number", f"got {correct_from!r}")
+    pattern = compile_pattern(confidence.removeprefix("regex:")) if confidence.startswith("regex:") else None
+    source = "stated" if pattern is not None else confidence
+    source = source if field is None and source in (*_SOURCES, "auto") else "field"
+    metric, _, part = (scorer or "").partition(",")
+    if source in _RANKED_BY.values() and source != _RANKED_BY.get(metric, source):
+        demand = f"must be {_RANKED_BY[metric]!r} with `scorer={scorer!r}`, which ranks the options by that"
+        raise InputError("confidence", demand, f"got {confidence!r}")
+    if metric == "acc_mutual_info":
+        raise InputError("scorer", "must rank options by a probability", "'acc_mutual_info' does not")
+    listed = (fields,) if isinstance(fields, str) else tuple(fields)
+    given = field or confidence
+    return _Asked(
+        metric or None, part, source, given, pattern, label, question, listed, check_words(words), correct_from
+    )
+
+
+def _logs(names: Iterable[str], asked: _Asked) -> Iterator[Log]:
+    """The logs among files and in folders."""
+    for path in map(Path, names):
+        if not path.exists():
+            raise InputError("", f"There is no file {str(path)!r}")
+        kind = recognise(path)
+        if not kind and (asked.label_field is None or asked.source != "field"):
+            remedy = "Of other JSON, `label_field` and `confidence_field` must name the fields."
+            raise InputError("", f"{path} is not a log of lm-eval, inspect, HELM or OpenAI evals", remedy=remedy)
+        if kind != "folder":
+            yield Log(path, kind)
+            continue
+        runs = [one.parent for one in sorted(path.rglob("per_instance_stats.json"))]
+        files = [one for one in sorted(path.rglob("*")) if one.is_file() and one.parent not in runs]
+        inside = [*(Log(run, "helm") for run in runs), *(Log(one, kind) for one in files if (kind := recognise(one)))]
+        if not inside:
+            raise InputError("", f"The folder {str(path)!r} has no log of lm-eval, inspect, HELM or OpenAI evals")
+        yield from inside
+
+
+def _rows_of(log: Log, samples: Iterable[Sample], asked: _Asked) -> tuple[dict[Any, _Row], int]:
+    """The rows of a log by question and epoch, and how many were repeated: the last of each counts."""
+    rows: dict[Any, _Row] = {}
+    seen = 0
+    for one in samples:
+        if asked.part and one.part != asked.part:
+            continue
+        row = _row(log, one, asked)
+        key = (
+            row.question,
+            one.epoch,
+            _plain(one.raw.get("doc_id")),
+            one.part,
+            one.trouble == "a perturbed instance",
+        )
+        rows.pop(key, None)
+        rows[key] = row
+        seen += 1
+    if asked.part and not seen:
+        raise InputError("scorer", f"must name a filter of {log} after the comma", f"got {asked.part!r}")
+    return rows, seen - len(rows)
+
+
+def _row(log: Log, sample: Sample, asked: _Asked) -> _Row:
+    metric, score = _score(log, sample, asked)
+    own: Mapping[str, Any] = score if isinstance(score, Mapping) and "value" in score else {"value": score}
+    answer = sample.answer if own.get("answer") is None else str(own["answer"])
+    label, trouble = _label(own, asked)
+    found: dict[str, Any] = {}
+    options = None
+    if sample.options is not None:
+        ranking = asked.source if asked.source in _RANKED_BY.values() else _RANKED_BY.get(metric, "options")
+        options = softmax(_scaled(sample.options, ranking))
+        if isinstance(options, str):
+            found[ranking], options, trouble = options, None, options if log.harness == "lm-eval" else trouble
+        else:
+            given = ord(answer.strip()) - ord("A") if answer and len(answer.strip()) == 1 else -1
+            chosen = given if 0 <= given < len(options) else options.index(max(options))
+            found[ranking] = options[chosen]
+            if log.harness == "lm-eval":
+                label, trouble = _label_of_option(sample, chosen, label if _RANKED_BY.get(metric) == ranking else None)
+                answer = str(chosen)
+    stated = read_stated(_field(own, sample.raw, asked), asked.words)
+    if stated is not None:
+        found["field"] = stated
+    if sample.tokens:
+        found["logprob"] = answer_probability(sample.tokens, answer or "")
+    elif sample.logprob is not None:
+        found["logprob"] = math.exp(sample.logprob) if sample.logprob <= 0 else "a log-probability is not below 0"
+    in_text = None if sample.text is None else stated_in(sample.text, asked.words, asked.pattern)
+    if in_text is not None:
+        found["stated"] = in_text
+    if answer == "" or (sample.text is not None and not sample.text.strip()):
+        trouble = "no answer"
+    question = sample.question
+    if asked.question_field is not None:
+        question = f"{log.task}/{dotted(sample.raw, asked.question_field)}"
+    said = str(sample.raw.get("_said") or sample.text or "")
+    echoed = stated is not None and (not said or states(said, stated.value))
+    more = tuple(_plain(dotted(sample.raw, one)) for one in asked.fields)
+    about = (question, sample.epoch, sys.intern(sample.subject), sys.intern(sample.part))
+    targets = ((), ()) if sample.options is None else sample.options.targets
+    compact = None if options is None else array("d", options)
+    return _Row(*about, label, sample.trouble or trouble, answer, found, echoed, compact, targets, more)
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _scaled(options: Any, ranking: str) -> list[float]:
+    """The log-likelihoods that options are ranked by; nan if their lengths are unknown."""
+    lengths = {"options-per-character": len, "options-per-byte": lambda text: len(text.encode())}.get(ranking)
+    sizes = [1 if lengths is None else lengths(text) for text in options.texts]
+    return [log / size if size else math.nan for log, size in zip(options.logs, sizes, strict=True)]
+
+
+def _score(log: Log, sample: Sample, asked: _Asked) -> tuple[str, Any]:
+    """The name of the scorer, and what it said."""
+    scores = sample.scores
+    if asked.label_field is not None:
+        return "", dotted(sample.raw, asked.label_field)
+    if asked.scorer in scores:
+        return str(asked.scorer), scores[asked.scorer]
+    if asked.scorer is not None:
+        first, _, rest = asked.scorer.partition(".")  # an entry of a score with several
+        if isinstance(scores.get(first), Mapping):
+            return first, {**scores[first], "value": dotted(scores[first].get("value"), rest)}
+        if scores and not sample.trouble and asked.scorer not in _RANKED_BY:
+            raise InputError("scorer", f"must be one of those of {log}: {', '.join(scores)}", f"got {asked.scorer!r}")
+        return asked.scorer, None
+    wanted = asked.source if asked.source in _RANKED_BY.values() else "options"
+    ranked = [metric for metric, by in _RANKED_BY.items() if by == wanted]
+    usual = {"lm-eval": (*ranked, "exact_match"), "helm": ("exact_match",)}.get(log.harness, ())
+    name = next((one for one in usual if one in scores), next(iter(scores), ""))
+    if len(scores) > 1 and name not in usual and sample.options is None and not sample.trouble:
+        raise InputError("scorer", f"must say which scores of {log} to take", f"it has {', '.join(scores)}")
+    return name, scores.get(name)
+
+
+def _label(score: Mapping[str, Any], asked: _Asked) -> tuple[int | None, str]:
+    """1 for right, 0 for wrong; or None, and why."""
+    value = score.get("value")
+    reason = score.get("reason") or dotted(score.get("metadata"), "unscored_reason")
+    if isinstance(value, Mapping):
+        value = next((value[one] for one in ("score", "correct", "accuracy", "grade") if one in value), None)
+    if isinstance(value, str):
+        word = value.strip().upper()
+        value = _RIGHT.get(word, value)
+        if word in _ODD and asked.correct_from is None:
+            return None, _ODD[word]
+        value = {"P": 0.5, "N": 0.0}.get(word, value)
+    try:
+        number = math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        return None, f"a score that is neither a number nor C, I, P or N: {str(value)[:20]!r}"
+    if reason or math.isnan(number):
+        return None, f"not scored ({reason})" if reason else "not scored"
+    if asked.correct_from is not None:
+        return int(number >= asked.correct_from), ""
+    return (int(number), "") if number in (0, 1) else (None, "a score other than 0 and 1")
+
+
+def _label_of_option(sample: Sample, chosen: int, label: int | None) -> tuple[int | None, str]:
+    """Whether the chosen option is right: by the label of the metric that ranks options so, else by the target."""
+    assert sample.options is not None
+    by_target = {int(chosen in one) for one in sample.options.targets if one}
+    if label is not None:
+        odd = "the accuracy is not that of the option with the largest confidence"
+        return label, odd if by_target and label not in by_target else ""
+    return (by_target.pop(), "") if len(by_target) == 1 else (None, "the target is not one of the options")
+
+
+def _field(score: Mapping[str, Any], raw: Mapping[str, Any], asked: _Asked) -> Any:
+    """The field with the confidence: of the value of the score, of the score, its metadata, or the sample."""
+    named = asked.source == "field"
+    for key in (asked.confidence,) if named else _FIELDS:
+        for place in (score.get("value"), score, score.get("metadata"), raw.get("match"), raw):
+            found = dotted(place, key) if isinstance(place, Mapping) else None
+            if found is not None and not isinstance(found, Mapping | list):
+                return found
+    return None
+
+
+def _complete(
+    log: Log, rows: Mapping[Any, _Row], asked: _Asked, missing: Counter[str]
+) -> tuple[str, dict[Any, tuple[_Row, float]]]:
+    """The source of a log's confidences in words, and the complete rows with theirs; the others are counted."""
+    parts = sorted({row.part for row in rows.values()} - {""})
+    if log.harness == "lm-eval" and len(parts) > 1:
+        remedy = f"Name one after a comma: `scorer='exact_match,{parts[0]}'`."
+        raise InputError("", f"{log} has several filters of each answer: {', '.join(parts)}", remedy=remedy)
+    scored: dict[Any, _Row] = {}
+    for key, row in rows.items():
+        other = "test" in parts and row.part not in ("", "test")
+        trouble = row.trouble or (f"an instance of the split {row.part!r}" if other else "")
+        missing.update([trouble] if trouble else [])
+        scored |= {} if trouble else {key: row}
+    _add_agreement(scored.values())
+    source = asked.source
+    if source == "auto":
+        usable = {name for row in scored.values() for name, one in row.found.items() if not isinstance(one, str)}
+        order = ("field", "logprob", *_RANKED_BY.values(), "stated", "agreement")
+        source = next((one for one in order if one in usable), "")
+    if source == "field" and scored and not any("field" in row.found for row in scored.values()):
+        got = f"{log} has no field {asked.confidence!r} with a confidence"
+        near = did_you_mean(asked.confidence, _SOURCES)
+        raise InputError("confidence", "must be a source of confidences or a field of the samples", got, remedy=near)
+    found = {key: row.found.get(source, "no confidence") for key, row in scored.items()}
+    if source in ("field", "stated"):
+        found = _on_one_scale(log, scored, found, harness_may_write=source == "field")
+    if log.harness == "helm" and source == "logprob" and found and set(found.values()) == {1.0}:
+        found = dict.fromkeys(found, "max_prob is 1 everywhere: HELM kept no log-probabilities")
+    missing.update(p for p in found.values() if isinstance(p, str))
+    words = _SOURCES.get(source, f"field {asked.confidence if asked.source == 'field' else 'confidence of the score'}")
+    words = f"{words} ({asked.confidence})" if asked.pattern is not None else words
+    words = "max_prob of HELM" if log.harness == "helm" and source == "logprob" else words
+    return words, {key: (scored[key], float(p)) for key, p in found.items() if not isinstance(p, str)}
+
+
+def _add_agreement(rows: Iterable[_Row]) -> None:
+    by_question: dict[str, list[_Row]] = {}
+    for row in rows:
+        by_question.setdefault(row.question, []).append(row)
+    if max(map(len, by_question.values()), default=0) > 1:
+        for same in by_question.values():
+            for row, share in zip(same, agreement([one.answer for one in same]), strict=True):
+                row.found["agreement"] = share
+
+
+def _on_one_scale(
+    log: Log, rows: Mapping[Any, _Row], found: dict[Any, Any], *, harness_may_write: bool
+) -> dict[Any, Any]:
+    """Stated numbers as probabilities; a 100 of a field that no text states, though others do, is left out."""
+    stated = {key: one for key, one in found.items() if isinstance(one, Stated)}
+    values, percent = as_probabilities(list(stated.values()))
+    if percent:
+        log.notes.append("confidences are percentages, as some exceed 1")
+    result = found | dict(zip(stated, values, strict=True))
+    if harness_may_write:
+        silent = [key for key in stated if result[key] == 1 and not rows[key].echoed]
+        lower = [rows[key].echoed for key in stated if not isinstance(result[key], str) and result[key] < 1]
+        if silent and (2 * sum(lower) > len(lower) if lower else len(silent) == len(stated)):
+            return result | dict.fromkeys(silent, "a confidence of 100 % that the answer does not state")
+        if silent:
+            log.notes.append(f"{len(silent):,} confidences are exactly 1 without being stated in the answer")
+    return result
+
+
+def _answers(
+    found: list[tuple[Log, str, _Row, float]], asked: _Asked, missing: dict[str, int], notes: list[str]
+) -> Answers:
+    rows = [row for _, _, row, _ in found]
+    sizes = {0 if row.options is None else len(row.options) for row in rows}
+
+    def disagree(reading: int) -> int:
+        chosen = ((row, row.targets[reading]) for row in rows if row.targets[reading])
+        return sum((row.answer or "").isdecimal() and row.label != (int(str(row.answer)) in one) for row, one in chosen)
+
+    reading = int(disagree(1) < disagree(0))  # whether targets are texts of options rather than their numbers
+    targets = [row.targets[reading] for row in rows]
+
+    def texts(values: Iterable[Any]) -> Any:
+        return np.array([*values, None], dtype=object)[:-1]
+
+    return Answers(
+        label=np.array([row.label for row in rows], dtype=np.int64),
+        confidence=np.array([p for *_, p in found], dtype=float),
+        question=texts(row.question for row in rows),
+        epoch=np.array([row.epoch for row in rows], dtype=np.int64),
+        task=texts(log.task for log, *_ in found),
+        subject=texts(row.subject for row in rows),
+        source=texts(source for _, source, *_ in found),
+        model=texts(log.model for log, *_ in found),
+        answer=texts(row.answer or "" for row in rows),
+        right_option=np.array([one[0] if len(one) == 1 else -1 for one in targets], dtype=np.int64),
+        options=np.array([row.options for row in rows]) if len(sizes) == 1 and sizes != {0} else None,
+        missing=missing,
+        notes=tuple(notes),
+        fields={name: texts(row.fields[i] for row in rows) for i, name in enumerate(asked.fields)},
+    )
+
+
+class AnswersTable(Arrays):
+    """Answers as a table of columns."""
+
+    columns = tuple(Answers._columns)
+
+    def __init__(self, name: str, answers: Answers) -> None:
+        arrays = {one: getattr(answers, one) for one in self.columns}
+        if answers.options is not None:
+            arrays |= {f"option_{i}": answers.options[:, i] for i in range(answers.options.shape[1])}
+        super().__init__(name, arrays | dict(answers.fields))
+        self.answers, self.note = answers, " ".join(str(answers).split("\n"))
+
+    def save(self, file: BinaryIO, form: str) -> None:
+        """Write all columns as Parquet, Arrow IPC, CSV or JSON lines."""
+        polars = import_polars(self.name)
+        frame = polars.DataFrame({name: self.array(name).tolist() for name in self.names})
+        methods = {".parquet": "write_parquet", ".arrow": "write_ipc", ".csv": "write_csv", ".jsonl": "write_ndjson"}
+        getattr(frame, methods[form])(file)

@@ -1,0 +1,145 @@
+"""Commands read logs of evaluations like any table."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from eval_logs import generated_row, inspect_sample, lm_eval_row, write_eval, write_inspect_json, write_lines
+
+import trueness as tn
+
+
+def samples(right, seed, n=30, epochs=2):
+    rng = np.random.default_rng(seed)
+    return [
+        inspect_sample(i, "C" if rng.random() < right else "I", epoch=e, metadata={"confidence": float(p), "who": "x"})
+        for e in range(1, epochs + 1)
+        for i, p in enumerate(rng.choice([0.5, 0.7, 0.9], n))
+    ]
+
+
+@pytest.fixture
+def logs(tmp_path):
+    write_eval(tmp_path / "a.eval", samples(0.7, 1), model="mock/a")
+    write_eval(tmp_path / "b.eval", samples(0.4, 2)[:-3], model="mock/b")
+    return tmp_path
+
+
+def table(result):
+    assert result.exit_code == 0, result.stderr
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+def test_measure_takes_answers_with_questions_as_clusters(call, logs):
+    result = call("measure", "a.eval", "--format", "json")
+    found = tn.sources.eval_log(logs / "a.eval")
+    data = json.loads(result.stdout)
+    assert data["data"]["cluster"] == "question"
+    (model,) = data["models"]
+    assert model["measures"]["ece"] == pytest.approx(tn.ece(found.label, found.confidence))
+    own = tn.estimate("ece", found.label, found.confidence, cluster=found.cluster, seed=0)
+    assert model["measures"]["ece_low"] == pytest.approx(own.low)
+    assert "60 answers to 30 questions. Confidence: field confidence of the score." in result.stderr
+
+
+def test_sources_are_not_pooled_unless_asked_and_then_not_silently(call, logs):
+    write_lines(logs / "samples_t.jsonl", [lm_eval_row(i, [-1.0, -2.0], str(i % 2)) for i in range(20)])
+    result = call("measure", "a.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals")
+    lines = table(result)
+    assert [line["group"] for line in lines] == [
+        "field confidence of the score",
+        "softmax of the options' log-likelihoods",
+    ]
+    assert "groups by source: they are not pooled" in result.stderr
+    result = call(
+        "measure", "a.eval", "samples_t.jsonl", "--by", "metadata.topic", "--no-intervals", "--missing", "drop"
+    )
+    assert "Confidences of different sources are pooled: field confidence of the score; softmax" in result.stderr
+
+
+def test_models_are_compared_on_the_questions_and_epochs_that_both_answered(call, logs):
+    result = call("compare", "a.eval", "b.eval", "--format", "csv", "--measure", "brier")
+    (line,) = table(result)
+    assert "3 answers have no partner with the same question and epoch" in result.stderr
+    a, b = (tn.sources.eval_log(logs / f"{name}.eval") for name in "ab")
+    at = {(q, e): i for i, (q, e) in enumerate(zip(a.question, a.epoch, strict=True))}
+    rows = [at[q, e] for q, e in zip(b.question, b.epoch, strict=True)]
+    labels = {"mock/a": a.label[rows], "mock/b": b.label}
+    scores = {"mock/a": a.confidence[rows], "mock/b": b.confidence}
+    own = tn.compare(labels, scores, measure="brier", cluster=b.question)["mock/a", "mock/b"]
+    assert (line["first"], line["second"]) == ("mock/a", "mock/b")
+    assert float(line["difference"]) == pytest.approx(own.difference)
+    assert float(line["pvalue"]) == pytest.approx(own.pvalue)
+    assert float(line["first_estimate"]) == pytest.approx(tn.brier(labels["mock/a"], scores["mock/a"]))
+
+
+def test_one_model_in_two_logs_is_compared_by_file_and_one_log_is_refused(call, fails, logs):
+    write_eval(logs / "c.eval", samples(0.5, 3), model="mock/a")
+    (line,) = table(call("compare", "a.eval", "c.eval", "--format", "csv", "--no-intervals"))
+    assert (line["first"], line["second"]) == ("a", "c")
+    assert "must be logs of two models or more to compare; got 'a'" in fails("compare", "a.eval")
+
+
+def test_answers_are_written_and_read_again(call, fails, logs):
+    result = call("answers", "a.eval", "b.eval", "--by", "metadata.topic", "-o", "x.parquet")
+    assert result.exit_code == 0, result.stderr
+    own = table(call("measure", "a.eval", "b.eval", "--by", "model", "--format", "csv"))
+    again = table(call("measure", "x.parquet", "--cluster", "question", "--by", "model", "--format", "csv"))
+    assert [line["ece"] for line in again] == [line["ece"] for line in own]
+    call("answers", "a.eval", "-o", "x.csv")
+    assert (logs / "x.csv").read_text().startswith("label,confidence,question,epoch,task,subject,source,model")
+    assert "`--output` must end in .parquet or .arrow or .csv or .jsonl" in fails("answers", "a.eval", "-o", "x.txt")
+
+
+def test_confidences_and_labels_by_pattern_and_by_field(call, logs):
+    rows = [generated_row(i, f"4. Sure: {50 + i}", float(i % 2)) for i in range(40)]
+    write_lines(logs / "samples_g.jsonl", rows)
+    quick = ("--format", "csv", "--no-intervals")
+
+    def ece(*arguments):
+        return next(
+            float(line["confidence" if "--prob" not in arguments else "a.p"])
+            for line in table(call("measure", *arguments, *quick))
+            if line["measure"] == "ece"
+        )
+
+    expected = tn.ece([i % 2 for i in range(40)], [(50 + i) / 100 for i in range(40)])
+    assert ece("samples_g.jsonl", "--confidence", r"regex:Sure: (\d+)") == pytest.approx(expected)
+    write_lines(logs / "own.jsonl", [{"a": {"ok": i % 2, "p": i / 40}} for i in range(40)])
+    named = ece("own.jsonl", "--label", "a.ok", "--prob", "a.p")
+    assert named == ece("own.jsonl", "--label-field", "a.ok", "--confidence-field", "a.p")
+
+
+def test_a_misspelt_source_is_refused_in_the_words_of_the_command(fails, logs):
+    message = fails("measure", "a.eval", "--confidence", "logprobs")
+    assert message.startswith("`--confidence` must be a source of confidences or a field of the samples; ")
+    assert message.endswith("Did you mean 'logprob'?")
+
+
+def test_a_gate_and_a_tally_read_logs(call, logs):
+    assert call("gate", "a.eval", "--max-ece", "0.9").exit_code == 0
+    result = call("tally", "a.eval", "b.eval", "-o", "x.tally")
+    assert result.exit_code == 0, result.stderr
+    total = tn.Accumulator.load(logs / "x.tally")
+    assert (total.n, total.by, list(total.groups)) == (117, "source", ["field confidence of the score"])
+
+
+@pytest.mark.slow
+def test_a_report_says_where_confidences_come_from(call, logs):
+    spoilt = [inspect_sample(99, "C", error={"message": "x"}), *samples(0.2, 5)]
+    write_inspect_json(logs / "c.json", spoilt, model="mock/c")
+    result = call("report", "c.json", "--format", "markdown", "--no-intervals")
+    assert result.exit_code == 0, result.stderr
+    section = result.stdout.partition("## Where the confidences come from")[2].partition("\n## ")[0]
+    assert "field confidence of the score" in section
+    assert "mock/c" in section
+    assert "Samples that do not count: errored (1)." in section
+    # Few right answers with confidences above a half are no reason to suspect the wrong column.
+    assert "confidences of the predicted class" not in result.stdout
+    page = call("report", "c.json", "a.eval", "-o", "x.html", "--no-intervals")
+    assert page.exit_code == 0, page.stderr
+    html = (logs / "x.html").read_text()
+    assert html.count('id="confidences"') == 1
+    assert "groups by model" in page.stderr
