@@ -18,7 +18,7 @@ _MOST_NUMBERS, _REPEATED = 12, 5
 _GROUPS = 5
 MOST_GRADES = 1000
 MISSING = "(missing)"
-_TIMES = " × "
+TIMES = " × "
 
 
 class SegmentColumn(NamedTuple):
@@ -55,7 +55,7 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     if not columns:
         raise InputError("by", "must hold at least one column", "it has none")
     most = min(checked_whole(crossed, "crossed"), len(columns))
-    return (*columns, *(_crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
+    return (*columns, *(crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
 
 
 def _columns(by: Any, y_true: ArrayLike, kept: Bools, codes: bool) -> tuple[SegmentColumn, ...]:
@@ -84,7 +84,7 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, codes: bool) -
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
     found = _cut(name, given.values[kept], gone[kept], codes)
-    if np.array_equal(given.values, column(y_true, "y_true").values):
+    if not codes and np.array_equal(given.values, column(y_true, "y_true").values):
         return found._replace(note=f"{name!r} equals the labels: its segments say nothing about the scores.")
     return found
 
@@ -126,11 +126,11 @@ def _number_groups(values: Any) -> tuple[Ints, tuple[str, ...]]:
     return code, tuple(f"{distinct[a]:.6g} to {distinct[b]:.6g}" for a, b in zip(first, last, strict=True))
 
 
-def _crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
+def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     """The combinations of values that occur."""
     distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
-    names = (_TIMES.join(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
-    return SegmentColumn(_TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names))
+    names = (TIMES.join(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
+    return SegmentColumn(TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names))
 
 
 class GradeColumn(NamedTuple):

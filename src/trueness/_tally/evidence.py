@@ -178,13 +178,15 @@ class Evidence:
         """The place of each row in the input; None for sums."""
         return self.kept if self.kept is not None or self.rows is None else np.arange(self.rows.n)
 
-    def columns(self, by: Any, y_true: ArrayLike, crossed: int = 1) -> tuple[SegmentColumn, ...]:
+    def columns(
+        self, by: Any, y_true: ArrayLike, crossed: int = 1, *, codes: bool = False
+    ) -> tuple[SegmentColumn, ...]:
         """The columns `by` of the rows that were kept; `y_true` is the input as it was passed."""
         if self.position is None:
             raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
         kept = np.zeros(self.position.size + self.dropped, dtype=bool)
         kept[self.position] = True
-        return read_by(by, y_true, kept, crossed)
+        return read_by(by, y_true, kept, crossed, codes=codes)
 
     @cached_property
     def sums(self) -> Sums:

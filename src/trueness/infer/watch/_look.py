@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import checked_whole, is_real
-from trueness._input.segment_columns import MISSING, read_by
+from trueness._input.segment_columns import MISSING, TIMES, crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
@@ -16,30 +16,22 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer.watch._process import NOTHING, Look
+from trueness.infer.watch._process import Look
 from trueness.typing import Floats, Ints, RowOptions
 
 Position: TypeAlias = int | float | str
-_TIMES = " × "
 
 
 class Piece(NamedTuple):
-    """One look, read: the entries of all rows, and the entries of the segments."""
+    """One look, read."""
 
     whole: Look
-    parts: Look
+    """The entries of all rows."""
+    entries: Look
+    """The same as stream 0, then those of the segments, numbered from 1."""
     names: tuple[str, ...]
     counts: Floats
-    """Rows, events and Σp of all rows, then of each segment."""
-    binned: bool
-
-
-class _Sums(NamedTuple):
-    """The cells of sums: score, weight and events."""
-
-    cells: Floats
-    totals: tuple[float, float, float]
-    """Rows, events and Σp."""
+    """Rows, events and Σp of each stream."""
     binned: bool
 
 
@@ -47,98 +39,80 @@ def read_look(
     data: Any, y_prob: Any, by: Any, cluster: Any, largest_cluster: int, rows: RowOptions, eps: float | None
 ) -> Piece:
     """Read the arguments of one look."""
-    divisor = checked_whole(largest_cluster, "largest_cluster")
+    share = 1 / checked_whole(largest_cluster, "largest_cluster")
     if isinstance(data, Accumulator):
         data = data.groups if data.by else data.total
+    if isinstance(data, Tally | Binned | Sketch):
+        if by is not None:
+            raise InputError("by", "needs rows", f"a {type(data).__name__} has none", remedy="Pass a dict of sums.")
+        Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
+        return _piece(_cells(data), 0, (), eps, (share, share), isinstance(data, Binned))
     if isinstance(data, Mapping):
         for name, value in (("by", by), ("y_prob", y_prob), ("cluster", cluster)):
             if value is not None:
                 raise InputError(name, "must not be given beside a dict of sums")
         if not data:
             raise InputError("y_true", "must hold the sums of at least one segment", "the dict is empty")
-        sums = {_segment_name(key): _read_sums(one, divisor) for key, one in data.items()}
-        if len(sums) < len(data):
-            raise InputError("y_true", "must have names that differ as text", f"got {list(data)[:9]}")
-        return _of_sums(list(sums.values()), tuple(sums), eps)
-    if isinstance(data, Tally | Binned | Sketch):
-        if by is not None:
-            raise InputError("by", "needs rows", f"a {type(data).__name__} has none", remedy="Pass a dict of sums.")
-        Evidence.of(data, y_prob, rows, cluster=cluster)
-        return _of_sums([_read_sums(data, divisor)], (), eps)
-    if divisor > 1:
+        names = tuple(map(_segment_name, data))
+        cells = [_cells(sums) for sums in data.values()]
+        code = np.repeat(np.arange(len(cells)), [one.shape[1] for one in cells])
+        binned = any(isinstance(sums, Binned) for sums in data.values())
+        return _piece(np.concatenate(cells, axis=1), code, names, eps, (share, share), binned)
+    if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
-    return _of_rows(data, y_prob, by, cluster, rows, eps)
-
-
-def _of_sums(parts: list[_Sums], names: tuple[str, ...], eps: float | None) -> Piece:
-    """A look of sums: one of all rows, or one of each segment."""
-    score, weight, events = np.concatenate([part.cells for part in parts], axis=1)
-    code = np.repeat(np.arange(len(parts)), [part.cells.shape[1] for part in parts])
-    whole = Look(_moved(score, eps), weight, events, np.zeros(code.size, dtype=np.int64))
-    counts = np.array([part.totals for part in parts])
-    total = np.concatenate([counts.sum(axis=0)[np.newaxis], counts[: len(names)]])
-    segments = whole._replace(code=code) if names else NOTHING
-    return Piece(whole, segments, names, total, any(part.binned for part in parts))
-
-
-def _of_rows(y_true: Any, y_prob: Any, by: Any, cluster: Any, rows: RowOptions, eps: float | None) -> Piece:
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
+    evidence = Evidence.of(data, y_prob, rows, kind="confidence")
     evidence.require_one("a watch")
     if not evidence.whole:
         raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
-    position, sample = evidence.position, evidence.sample
-    assert position is not None
-    kept = np.zeros(position.size + evidence.dropped, dtype=bool)
-    kept[position] = True
-    columns = read_by(by, y_true, kept, codes=True)
-    codes = None
+    cells_of_rows(evidence.sample)  # checks every value
+    y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
+    w = np.ones(y.size) if evidence.sample.w is None else np.asarray(evidence.sample.w, dtype=np.float64)
+    code, names = np.zeros(y.size, dtype=np.int64), ()
+    if by is not None:
+        columns = evidence.columns(by, data, codes=True)
+        for one in columns:
+            if one.note:
+                remedy = "Cut them yourself, at the same places at every look."
+                raise InputError("by", "must hold names or whole numbers", f"{one.name!r} has fractions", remedy=remedy)
+        column = crossing(columns) if len(columns) > 1 else columns[0]
+        code, names = column.code, column.values
+    shares: Any = 1.0, 1.0
     if cluster is not None:
-        codes = cluster_codes(cluster_column(y_true, cluster, kept.size), position, least=1)
-    cells = cells_of_rows(sample)  # checks every value
-    y, p = (np.asarray(v, dtype=np.float64) for v in (sample.y, _moved(sample.p, eps)))
-    w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
-    zero = np.zeros(y.size, dtype=np.int64)
-    if codes is None:
-        weight, events = (np.asarray(v, dtype=np.float64) for v in (cells.weight, cells.events))
-        whole = Look(_moved(cells.score, eps), weight, events, zero[: cells.size])
-    else:
-        whole = _look(y, p, w, codes, zero)
-    counts, looks, names = [_totals(y, sample.p, w, zero, 1)], [NOTHING], list[str]()
-    for column in columns:
-        if column.note:
-            remedy = "Cut them yourself, at the same places at every look."
-            raise InputError("by", "must hold names or whole numbers", f"{column.name!r} has fractions", remedy=remedy)
-        counts.append(_totals(y, sample.p, w, column.code, len(column.values)))
-        look = _look(y, p, w, codes, column.code)
-        looks.append(look._replace(code=look.code + len(names)))
-        names += [v if len(columns) == 1 else f"{column.name} = {v}" for v in column.values]
-    if "" in names:
-        raise InputError("by", "must not hold empty names", "'' stands for all rows")
-    entries: Any = (np.concatenate(values) for values in zip(*looks, strict=True))
-    parts = Look(*entries)
-    return Piece(whole, parts, tuple(names), np.concatenate(counts), False)
+        assert evidence.position is not None
+        given = cluster_column(data, cluster, y.size + evidence.dropped)
+        clusters = cluster_codes(given, evidence.position, least=1)
+        shares = _share(clusters, w), _share(clusters * (code.max() + 1) + code, w)
+    return _piece(np.stack([p, w, w * y]), code, names, eps, shares, False)
 
 
-def _totals(y: Floats, p: Any, w: Floats, code: Ints, size: int) -> Floats:
-    """Rows, events and Σp of each segment."""
-    return np.stack([np.bincount(code, v, size) for v in (w, w * y, w * p)], axis=1)
+def _piece(cells: Floats, code: Any, names: tuple[str, ...], eps: float | None, shares: Any, binned: bool) -> Piece:
+    """Scores, weights and events become entries; a label in a cluster counts as its share, of all rows or a segment."""
+    if "" in names or len(set(names)) < len(names):
+        demand = "must have names that are not empty, and that differ as text"
+        raise InputError("by", demand, f"got {list(names)[:9]}; '' stands for all rows")
+    score, weight, events = cells
+    zero = np.zeros(score.size, dtype=np.int64)
+    streams = ((zero, 1), (code + zero, len(names))) if names else ((zero, 1),)
+    sums = weight, events, weight * score
+    counts = np.concatenate([np.stack([np.bincount(at, v, size) for v in sums], axis=1) for at, size in streams])
+    if eps is not None:
+        score = np.clip(score, eps, 1 - eps)
+    whole, *parts = (
+        Look(score, weight * share, events * share, at) for share, (at, _) in zip(shares, streams, strict=False)
+    )
+    whole = whole.pooled
+    both = [whole, *(one._replace(code=one.code + 1) for one in parts)]
+    return Piece(whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, counts, binned)
 
 
-def _look(y: Floats, p: Floats, w: Floats, cluster: Ints | None, code: Ints) -> Look:
-    """Rows; those of one cluster in a segment count as their mean."""
-    if cluster is not None:
-        pair = np.unique(np.stack([cluster, code]), axis=1, return_inverse=True)[1].reshape(-1)
-        size = np.bincount(pair, w)[pair]
-        w = np.divide(w, size, out=np.zeros(w.size), where=size > 0)
-    return Look(p, w, w * y, code)
+def _share(cluster: Ints, w: Floats) -> Floats:
+    """One over the rows of its cluster, for each row."""
+    code = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    return 1 / np.maximum(np.bincount(code, w), 1)[code]
 
 
-def _moved(score: Floats, eps: float | None) -> Floats:
-    return score if eps is None else np.clip(score, eps, 1 - eps)
-
-
-def _read_sums(sums: Any, divisor: int) -> _Sums:
-    """The cells of sums; every log-ratio is divided by the size of the largest cluster."""
+def _cells(sums: Any) -> Floats:
+    """Scores, weights and events of sums, with the rows of a bin at their mean score."""
     if isinstance(sums, Accumulator):
         sums = sums.total
     if not isinstance(sums, Tally | Binned | Sketch):
@@ -150,43 +124,37 @@ def _read_sums(sums: Any, divisor: int) -> _Sums:
     (part,) = evidence.cells_at_means
     if not part.whole:
         raise InputError("y_true", "must have weights that count rows", "got sums with fractional weights")
-    there = part.weight > 0
-    score, weight, events = (np.asarray(v[there], dtype=np.float64) for v in (part.score, part.weight, part.events))
-    totals = float(weight.sum()), float(events.sum()), float(weight @ score)
-    return _Sums(np.stack([score, weight / divisor, events / divisor]), totals, isinstance(sums, Binned))
+    return np.stack([part.score, part.weight, part.events], dtype=np.float64)[:, part.weight > 0]
+
+
+def _segment_name(key: Any) -> str:
+    """The text of a key; several values are joined, as in crossings of columns."""
+    return TIMES.join(MISSING if one is None else str(one) for one in (key if isinstance(key, tuple) else (key,)))
 
 
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
     """The groups of each position, in order."""
     names = getattr(groups, "names", None)
     if not isinstance(groups, Mapping) or names is None:
-        raise InputError(
-            "time", "needs the result of `scan_groups`, which names its keys", f"got {type(groups).__name__}"
-        )
+        got = f"got {type(groups).__name__}"
+        raise InputError("time", "needs the result of `scan_groups`, which names its keys", got)
     if time not in names:
         raise InputError("time", f"must be one of the keys {list(names)}", f"got {time!r}")
     k = names.index(time)
-    end, start = (None if one is None else plain_position(one) for one in (before, after))
-    looks: dict[Position, dict[Any, Any]] = {}
+    end, start = (
+        None if one is None else plain_position(one, name) for one, name in ((before, "before"), (after, "after"))
+    )
+    looks: dict[Any, dict[Any, Any]] = {}
     for key, sums in groups.items():
         parts = key if isinstance(key, tuple) else (key,)
         if parts[k] is None:
             raise InputError("time", "must not be missing", f"{sums.n:,} rows have no {time!r}")
-        place = plain_position(parts[k])
-        if (end is not None and place >= end) or (start is not None and place <= start):  # type: ignore[operator]  # of one column
-            continue
-        rest = parts[:k] + parts[k + 1 :]
-        looks.setdefault(place, {})[rest] = sums
+        place, rest = plain_position(parts[k]), parts[:k] + parts[k + 1 :]
+        late = end is not None and not _precedes(place, end, "before")
+        if not late and (start is None or _precedes(start, place, "after")):
+            look = looks.setdefault(place, {})
+            look[rest] = look[rest] + sums if rest in look else sums  # one instant may have several texts
     return [(place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)]
-
-
-def _segment_name(key: Any) -> str:
-    """The text of a key; several values are joined."""
-    parts = key if isinstance(key, tuple) else (key,)
-    name = _TIMES.join(MISSING if one is None else str(one) for one in parts)
-    if not name:
-        raise InputError("y_true", "must not have an empty name", "'' stands for all rows")
-    return name
 
 
 def checked_position(given: Any, last: Position | None) -> Position:
@@ -196,19 +164,34 @@ def checked_position(given: Any, last: Position | None) -> Position:
             raise InputError("position", "must be given: earlier looks have one", f"the last is {last!r}")
         return 1 if last is None else last + 1
     place = plain_position(given)
-    if last is not None and isinstance(place, str) is not isinstance(last, str):
-        raise InputError("position", f"must be of the type of the last one, {last!r}", f"got {place!r}")
-    if last is not None and place <= last:  # type: ignore[operator]  # both text or both numbers
+    if last is not None and not _precedes(last, place, "position"):
         remedy = "Each look counts once; rows whose labels come late belong to a later look."
         raise InputError("position", f"must be later than the last look, {last!r}", f"got {place!r}", remedy=remedy)
     return place
 
 
-def plain_position(given: Any) -> Position:
+def _precedes(a: Any, b: Any, argument: str) -> bool:
+    """Whether a position comes before another; both must be numbers, text, or times with a zone."""
+    kinds = [(isinstance(one, str), str(one).endswith("+00:00")) for one in (a, b)]
+    if kinds[0] != kinds[1]:
+        other, given = (b, a) if argument == "after" else (a, b)
+        demand = f"must be of the kind of other positions, such as {other!r}: a number, text, or a time with a zone"
+        raise InputError(argument, demand, f"got {given!r}")
+    return bool(a < b)
+
+
+def plain_position(given: Any, argument: str = "position") -> Position:
+    """A number or text; times with a zone are instants, in UTC."""
     if isinstance(given, date | np.datetime64) and given == given:  # not a time that is missing
-        return str(given) if isinstance(given, np.datetime64) else given.isoformat()
-    if isinstance(given, np.generic):
+        given = str(given) if isinstance(given, np.datetime64) else given.isoformat()
+    elif isinstance(given, np.generic):
         given = given.item()
-    if (isinstance(given, str) and given) or (is_real(given) and not isinstance(given, bool) and math.isfinite(given)):
+    if isinstance(given, str) and given:
+        try:
+            moment = datetime.fromisoformat(given)
+            return given if moment.tzinfo is None else moment.astimezone(UTC).isoformat()
+        except (ValueError, OverflowError):
+            return given
+    if is_real(given) and not isinstance(given, bool) and math.isfinite(given):
         return given
-    raise InputError("position", "must be a number, text or a date", f"got {given!r}")
+    raise InputError(argument, "must be a number, text or a date", f"got {given!r}")

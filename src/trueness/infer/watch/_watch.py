@@ -1,7 +1,8 @@
 """`Watch`: has a model drifted? An alarm that one may look at every day."""
 
+import hashlib
+import json
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,16 +11,15 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
-from trueness._numerics.logistic import recalibration_line
+from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer.watch import _state
 from trueness.infer.watch._look import Piece, Position, by_time, checked_position, plain_position, read_look
-from trueness.infer.watch._process import ALTERNATIVES, Look, ShiftSequence, Streams, listed, weights_of
+from trueness.infer.watch._process import ALTERNATIVES, REFUTED, Look, ShiftSequence, Streams, listed
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._watch import prometheus
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -28,9 +28,9 @@ _KEPT = math.log(2)
 """A segment's looks are kept from the first at which its evidence reaches 2."""
 _FEW = 5
 """Fewer events, or fewer rows without, give no slope of a look."""
-_LATER = 2**20
-"""So many entries of looks may wait."""
-_MOST = sys.float_info.max
+_FORMAT = {"what": "trueness.Watch", "schema": 2}
+_SETTINGS = ("alpha", "alternatives", "segments", "eps", "name")
+_PLAIN = ("about", "position", "alarm", "_segmented", "_names", "_first", "_looks", "_history")
 
 
 class Watch:
@@ -48,7 +48,7 @@ class Watch:
         the slopes 0.5, 0.7, 0.85, 1.2 and 1.5.
     segments : sequence of str, optional
         All segments that will come, if they are known: they share the weight 1 equally. Otherwise those of the first
-        look share ½, and each that comes later has less.
+        look share ½, and the i-th that comes later has 1/(2i(i + 1)).
     eps : float, optional
         Move scores into [eps, 1 − eps]. By default a label that contradicts a score of 0 or 1 refutes the scores.
     name : str, default ''
@@ -122,17 +122,14 @@ class Watch:
     def _begin(self) -> None:
         self.alarm = False
         self._segmented: bool | None = True if self.segments else None
-        self._names: dict[str, int] = {}
-        """The number of each segment; that of all rows is 0, and is not here."""
-        self._first = 0
+        self._names = list(self.segments)
+        self._first: int | None = None
         """Segments of the first look."""
-        self._streams = Streams(np.array(self.alternatives, dtype=np.float64))
-        self._streams.grow(1)
-        self._sums = np.zeros((1, 3))
+        self._streams = Streams(len(self.alternatives), 1 + len(self._names))
         self._shift: ShiftSequence | None = ShiftSequence()
         self._looks: list[Position] = []
-        self._history: dict[str, list[tuple[Any, ...]]] = {"": []}
-        self._later: list[Look] = []
+        self._history: dict[str, list[Sequence[Any]]] = {"": []}
+        """Position, rows, events, Σp, log E, slope and its limits (None if there is none) of each look."""
 
     # ---- looks
 
@@ -158,14 +155,14 @@ class Watch:
         y_true, y_prob
             As for :func:`ece`; or sums in place of both, or a dict of the sums of segments, which hold every row once.
         by : array-like, dict of array-like or frame, optional
-            The segment of each row; several columns give the segments of each column.
+            The segment of each row; of several columns, each combination of their values is a segment.
         cluster : array-like, optional
             Rows of one cluster are not independent of each other.
         largest_cluster : int, default 1
             For sums: the size of the largest cluster.
         position : int, float, str or date, optional
             The name of the look, which must be later than all before it. Text is compared letter by letter, as in
-            "2025-09" < "2025-10". By default looks are numbered.
+            "2025-09" < "2025-10"; times with a zone are compared, and kept, in UTC. By default looks are numbered.
         time : str, optional
             For sums from :func:`scan_groups`: the key that is the position. Its values are entered one after the other.
         before : int, float, str or date, optional
@@ -180,130 +177,107 @@ class Watch:
         InputError
             If the input is wrong or the position was counted already. Then the watch is as it was.
         """
-        if time is not None:
-            if position is not None:
-                raise InputError("position", "must not be given beside `time`", f"got {position!r}")
-            looks: list[tuple[Any, Any]] = by_time(y_true, time, before, after)
-        elif before is not None or after is not None:
+        if time is None and (before is not None or after is not None):
             raise InputError("after" if before is None else "before", "needs `time`", f"got {before or after!r}")
-        else:
-            looks = [(position, y_true)]
-        checked, last = [], self.position
+        if time is not None and position is not None:
+            raise InputError("position", "must not be given beside `time`", f"got {position!r}")
+        looks = [(position, y_true)] if time is None else by_time(y_true, time, before, after)
+        checked, last, segmented = [], self.position, self._segmented
         for given, data in looks:
             last = checked_position(given, last)
-            checked.append((last, read_look(data, y_prob, by, cluster, largest_cluster, rows, self.eps)))
-        self._check_segments([piece for _, piece in checked])
+            piece = read_look(data, y_prob, by, cluster, largest_cluster, rows, self.eps)
+            if segmented not in (None, bool(piece.names)):
+                got = "this look has none" if segmented else "this look has some"
+                raise InputError("by", "must be given at all looks or at none", got)
+            segmented = bool(piece.names)
+            if self.segments and (unknown := [name for name in piece.names if name not in self.segments]):
+                raise InputError("by", f"must be one of the {len(self.segments)} segments", f"got {unknown[0]!r}")
+            checked.append((last, piece))
         for place, piece in checked:
             self._enter(place, piece)
 
-    def _check_segments(self, pieces: list[Piece]) -> None:
-        """Refuse what would change the rule of the alarm on the way, or a segment that has no weight."""
-        segmented = self._segmented
-        for piece in pieces:
-            if segmented is None:
-                segmented = bool(piece.names)
-            if segmented is not bool(piece.names):
-                got = "this look has none" if segmented else "this look has some"
-                raise InputError("by", "must be given at all looks or at none", got)
-            for name in piece.names:
-                if self.segments and name not in self.segments:
-                    raise InputError("by", f"must be one of the {len(self.segments)} segments", f"got {name!r}")
-
     def _enter(self, place: Position, piece: Piece) -> None:
         """Count a look that was checked."""
-        self._segmented = bool(piece.names)
-        new = [name for name in piece.names if name not in self._names]
-        if not self._names:
-            self._first = len(new)
-        for name in new:
-            self._names[name] = len(self._names) + 1
-        size = len(self._names) + 1
-        self._streams.grow(size)
-        self._sums = np.concatenate([self._sums, np.zeros((len(new), 3))])
-        at = np.array([0, *(self._names[name] for name in piece.names)])
-        self._sums[at] += piece.counts
+        known = {name: i + 1 for i, name in enumerate(self._names)}
+        new = [name for name in piece.names if name not in known]
+        known |= {name: len(known) + 1 + i for i, name in enumerate(new)}
+        self._names, self._segmented = list(known), bool(piece.names)
+        self._first = len(new) if self._first is None else self._first
+        streams, at = self._streams, np.array([0, *(known[name] for name in piece.names)])
+        streams.grow(len(new))
+        streams.sums[at] += piece.counts
+        ratios = piece.entries.log_ratios(*np.array(self.alternatives).T, at.size)
+        there = piece.counts[:, 0] > 0
+        streams.step(at[there], ratios[there], piece.entries.refuted(at.size)[there], len(self._looks))
         self._looks.append(place)
         self.position = place
-        shift, slope = self._streams.alternatives.T
-        whole = piece.whole.pooled
-        both = (whole, 1), (piece.parts, len(piece.names))
-        ratios = np.concatenate([look.log_ratios(shift, slope, size) for look, size in both])
-        refuted = np.concatenate([look.refuted(size) for look, size in both])
-        there = piece.counts[:, 0] > 0
-        self._streams.step(at[there], ratios[there], refuted[there], len(self._looks) - 1)
         if piece.binned:
             self._shift = None
-        evidence = self._streams.log_evidence[at]
-        for i, name in enumerate(("", *piece.names)):
-            if i == 0 or name in self._history or evidence[i] >= _KEPT:
-                look = (place, *piece.counts[i].tolist(), float(evidence[i]), *(math.nan,) * 3)
+        elif self._shift is not None:
+            self._shift.enter(piece.whole, self.alpha)
+        slopes = _slope(piece.whole)
+        for name, counts, log in zip(("", *piece.names), piece.counts.tolist(), streams.log_evidence[at], strict=True):
+            if name in self._history or log >= _KEPT:
+                look = [place, *counts, float(log), *(None if name else one for one in slopes)]
                 self._history.setdefault(name, []).append(look)
-        self._later.append(whole)
-        if sum(look.score.size for look in self._later) > _LATER:
-            self._settle()
-        self.alarm = self.alarm or self._rings()
-
-    def _settle(self) -> None:
-        """The slope of each look and the sequence of the shift, which no alarm needs: computed when they are asked."""
-        looks = self._history[""]
-        for i, look in enumerate(self._later, start=len(looks) - len(self._later)):
-            looks[i] = (*looks[i][:5], *_slope(look))
-            if self._shift is not None:
-                self._shift.step(look, self.alpha)
-        self._later = []
-
-    def _rings(self) -> bool:
-        log = self._streams.log_evidence
-        if not self._segmented:
-            return bool(log[0] >= -math.log(self.alpha))
-        together = np.logaddexp.reduce(log[1:] + np.log(self._weights))
-        return bool(max(log[0], together) >= math.log(2 / self.alpha))
+        together = np.logaddexp.reduce(self._weighted[1:]) if self._segmented else -math.inf
+        self.alarm = self.alarm or bool(max(streams.log_evidence[0], together) >= math.log(self.alarm_at))
 
     # ---- answers
 
     @property
+    def alarm_at(self) -> float:
+        """The evidence at which the alarm rings: 1/alpha, or 2/alpha with segments."""
+        return (2 if self._segmented else 1) / self.alpha
+
+    @property
     def _weights(self) -> Floats:
-        return weights_of(list(self._names), self.segments, self._first)
+        """The weight of all rows, 1, and of each segment; those of segments have a sum of at most 1."""
+        if self.segments:
+            return np.array([1.0, *[1 / len(self.segments)] * len(self.segments)])
+        first = self._first or 0
+        later = np.arange(1, len(self._names) - first + 1)
+        return np.concatenate([[1.0], np.full(first, 0.5 / max(first, 1)), 0.5 / (later * (later + 1.0))])
+
+    @property
+    def _weighted(self) -> Floats:
+        """log(weight × E) of all rows and each segment."""
+        return np.asarray(self._streams.log_evidence + np.log(self._weights))
 
     @property
     def evidence(self) -> dict[str, float]:
         """E of every segment; that of '' is for all rows. 1 before the first look; infinite if labels refute scores."""
-        return {name: _exp(value) for name, value in zip(("", *self._names), self._streams.log_evidence, strict=True)}
+        return dict(zip(("", *self._names), _exp(self._streams.log_evidence), strict=True))
 
     @property
     def alarms(self) -> tuple[str, ...]:
         """The segments that the e-BH procedure names at this look, the clearest first."""
-        if not self._names:
-            return ()
-        names = list(self._names)
-        return tuple(names[i] for i in listed(self._streams.log_evidence[1:] + np.log(self._weights), self.alpha / 2))
+        return tuple(self._names[i] for i in listed(self._weighted[1:], self.alpha / 2))
 
     @property
     def watched(self) -> tuple[WatchedSegment, ...]:
         """All rows, then every segment, those with the largest evidence first."""
-        names, log = ("", *self._names), self._streams.log_evidence
-        weights, named = (1.0, *self._weights), set(self.alarms)
-        order = [0, *(1 + np.argsort(-log[1:], kind="stable"))]
+        names, evidence, weights = ("", *self._names), self.evidence, self._weights.tolist()
+        sums, alarms = self._streams.sums.tolist(), set(self.alarms)
         return tuple(
             WatchedSegment(
                 segment=names[i],
-                evidence=_exp(log[i]),
-                weight=float(weights[i]),
-                n=round(self._sums[i, 0]),
-                observed=float(self._sums[i, 1]),
-                expected=float(self._sums[i, 2]),
+                evidence=evidence[names[i]],
+                weight=weights[i],
+                n=round(sums[i][0]),
+                observed=sums[i][1],
+                expected=sums[i][2],
                 since=self._onset(i),
-                direction=self._words(i),
-                listed=names[i] in named,
+                direction=self._words(i, names[i]),
+                listed=names[i] in alarms,
             )
-            for i in order
+            for i in (0, *(1 + np.argsort(-self._streams.log_evidence[1:], kind="stable")).tolist())
         )
 
     @property
     def _clearest(self) -> int:
         """The stream with the largest weighted evidence."""
-        log = self._streams.log_evidence
-        return int(np.argmax(np.concatenate([log[:1], log[1:] + np.log(self._weights)])))
+        return int(np.argmax(self._weighted))
 
     @property
     def since(self) -> Position | None:
@@ -313,27 +287,26 @@ class Watch:
     @property
     def direction(self) -> str:
         """The error of the clearest stream in words; '' without evidence."""
-        return self._words(self._clearest)
+        return self._words(self._clearest, ("", *self._names)[self._clearest])
 
-    def _onset(self, stream: int) -> Position | None:
-        if self._streams.log_evidence[stream] <= 0:
+    def _onset(self, i: int) -> Position | None:
+        """The look at which the error of a stream probably began."""
+        if self._streams.log_evidence[i] <= 0:
             return None
-        return self._looks[self._streams.leading(stream)[0]]
+        return self._looks[self._streams.onset[i, np.argmax(self._streams.best[i])]]
 
-    def _words(self, stream: int) -> str:
+    def _words(self, i: int, name: str) -> str:
         """What the alternative that fits best says of the rows since the onset."""
-        since = self._onset(stream)
+        since = self._onset(i)
         if since is None:
             return ""
-        if self._streams.refuted[stream]:
-            wrong = int(self._streams.refuted[stream])
+        if wrong := int(self._streams.refuted[i]):
             return f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1"
-        shift, slope = self.alternatives[self._streams.leading(stream)[1]]
+        shift, slope = self.alternatives[int(np.argmax(self._streams.mass[i]))]
         if slope != 1:
             return "overconfident" if slope < 1 else "underconfident"
-        name = ("", *self._names)[stream]
-        looks = [one for one in self._history.get(name, ()) if one[0] >= since]
-        observed, expected = (sum(one[k] for one in looks) for k in (2, 3)) if looks else self._sums[stream, 1:]
+        looks = [one[2:4] for one in self._history.get(name, ()) if one[0] >= since] or self._streams.sums[[i], 1:]
+        observed, expected = np.sum(looks, axis=0).tolist()
         ratio = observed / expected if expected else math.inf
         if (ratio > 1) is not (shift > 0):
             return f"events {'more' if shift > 0 else 'less'} frequent than predicted"
@@ -342,20 +315,16 @@ class Watch:
     @property
     def shift(self) -> Shift | None:
         """The shift of all rows with a confidence sequence; None if a look came from bins, which do not give one."""
-        self._settle()
-        if self._shift is None:
-            return None
-        return Shift(*self._shift.limits, level=round(1 - self.alpha, 12))
+        return None if self._shift is None else Shift(*self._shift.limits, level=round(1 - self.alpha, 12))
 
     @property
     def history(self) -> dict[str, WatchHistory]:
         """The looks of all rows (''), and of a segment from the first at which its evidence reached 2."""
-        self._settle()
         found = {}
         for name, looks in self._history.items():
             place, *columns = zip(*looks, strict=True) if looks else ((),) * 8
             n, observed, expected, log, *slopes = (np.array(values, dtype=np.float64) for values in columns)
-            evidence = np.array([_exp(value) for value in log])
+            evidence = np.array(_exp(log))
             found[name] = WatchHistory(tuple(place), n.astype(np.int64), observed, expected, evidence, *slopes)
         return found
 
@@ -366,31 +335,50 @@ class Watch:
         self.position = last
 
     def __repr__(self) -> str:
-        return f"Watch({len(self._looks):,} looks, {round(self._sums[0, 0]):,} rows, {len(self._names):,} segments)"
+        rows = round(self._streams.sums[0, 0])
+        return f"Watch({len(self._looks):,} looks, {rows:,} rows, {len(self._names):,} segments)"
 
     def __str__(self) -> str:
-        i, line = self._clearest, (2 if self._segmented else 1) / self.alpha
-        what = ("all rows", *map(repr, self._names))[i]
-        value = _exp(self._streams.log_evidence[i])
+        i = self._clearest
+        what, value = list(self.evidence.items())[i]
         found = "without bound" if value == math.inf else f"{value:.2g}"
-        weight = f" at weight {self._weights[i - 1]:.2g}" if i else ""
-        evidence = f"evidence {found}{weight}, alarm at {line:.3g}"
-        state = "Alarm" if self.alarm else "No alarm"
+        weight = f" at weight {self._weights[i]:.2g}" if i else ""
         since = f", since {self.since}: {self.direction}" if self.direction and self.alarm else ""
-        return f"{state}: {what}{since} ({evidence})."
+        state = f"{'Alarm' if self.alarm else 'No alarm'}: {repr(what) if what else 'all rows'}{since}"
+        return f"{state} (evidence {found}{weight}, alarm at {self.alarm_at:.3g})."
 
     # ---- state
 
     def to_json(self) -> str:
         """The state as text, with the number of its format and a checksum."""
-        self._settle()
-        return _state.to_json(self)
+        state: dict[str, Any] = {**_FORMAT, **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)}}
+        for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
+            state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
+        return json.dumps({**state, "checksum": _checksum(state)}, allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read the result of :meth:`to_json`; other or damaged text is an error."""
-        found: Self = _state.from_json(cls, text)
-        return found
+        try:
+            state = json.loads(text)
+        except (ValueError, TypeError, RecursionError) as reason:
+            raise InputError("state", "must be the text that `to_json` gave", str(reason)) from None
+        if not isinstance(state, dict) or state.get("what") != _FORMAT["what"]:
+            raise InputError("state", "must be the state of a watch", "it is something else")
+        if state.get("schema") != _FORMAT["schema"]:
+            raise InputError("state", f"must have format {_FORMAT['schema']}", f"got {state.get('schema')!r}")
+        if state.pop("checksum", None) != _checksum(state):
+            raise InputError("state", "must be as it was written", "its checksum differs: it is damaged or was changed")
+        watch = cls(**{name: state[name] or None if name == "segments" else state[name] for name in _SETTINGS})
+        for name in _PLAIN:
+            setattr(watch, name, state[name])
+        for name in ("_streams", "_shift"):
+            if state[name] is None:
+                setattr(watch, name, None)
+            for one, values in (state[name] or {}).items():
+                like = getattr(getattr(watch, name), one)
+                setattr(getattr(watch, name), one, np.array(values, like.dtype).reshape(-1, *like.shape[1:]))
+        return watch
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file; a failed write leaves the old file."""
@@ -400,27 +388,31 @@ class Watch:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote."""
-        return _state.read(as_path(path), cls.from_json)
+        path = as_path(path)
+        try:
+            return cls.from_json(path.read_bytes().decode())
+        except UnicodeDecodeError:
+            raise InputError("", f"{str(path)!r} must be the state of a watch", "it is not text") from None
+        except InputError as reason:
+            raise reason.within(f"File {str(path)!r}") from None
 
     def to_prometheus(self) -> str:
         """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
         return prometheus(self.name, self.alarm, self.watched)
 
 
-def _slope(look: Look) -> tuple[float, float, float]:
+def _slope(look: Look) -> tuple[float | None, ...]:
     """The slope of a look and ordinary limits of 95 %."""
-    at = np.flatnonzero(look.inside)
-    n, events = look.weight[at], look.events[at]
-    if min(events.sum(), n.sum() - events.sum()) < _FEW:
-        return (math.nan,) * 3
-    x = np.log(look.score[at]) - np.log1p(-look.score[at])
-    slope, intercept = recalibration_line(x, n, events)
-    q = 1 / (1 + np.exp(-(intercept + slope * x)))
-    v = n * q * (1 - q)
-    centred = x - (v @ x) / v.sum()
-    spread = float(v @ centred**2)
-    half = 1.959963984540054 / math.sqrt(spread) if spread > 0 else math.nan
-    return slope, slope - half, slope + half
+    n, events, x = look.weight, look.events, logits(look.score)
+    at = np.isfinite(x)
+    if min(events[at].sum(), (n - events)[at].sum()) < _FEW:
+        return (None,) * 3
+    slope, intercept = recalibration_line(x[at], n[at], events[at])
+    q = 1 / (1 + np.exp(-(intercept + slope * x[at])))
+    v = n[at] * q * (1 - q)
+    spread = float(v @ (x[at] - (v @ x[at]) / v.sum()) ** 2)
+    half = 1.96 / math.sqrt(spread) if spread > 0 else math.nan
+    return tuple(one if math.isfinite(one) else None for one in (slope, slope - half, slope + half))
 
 
 def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
@@ -446,6 +438,12 @@ def _checked_names(given: Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _exp(value: float) -> float:
+def _exp(logarithms: Floats) -> list[float]:
     """E; as large as a float can be, unless it is infinite."""
-    return math.inf if value == math.inf else math.exp(value) if value < 700 else _MOST
+    found: list[float] = np.where(logarithms >= REFUTED, math.inf, np.exp(np.minimum(logarithms, 709))).tolist()
+    return found
+
+
+def _checksum(state: dict[str, Any]) -> str:
+    text = json.dumps(state, allow_nan=False, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
