@@ -101,7 +101,7 @@ def test_a_damaged_state_and_no_state(fails, days, tmp_path):
     (tmp_path / "s.json").write_text('{"what": "trueness.Watch"')
     assert "must be the text that" in fails("watch", "s.json", "day01.csv", *COLUMNS)
     assert "Name the columns" in fails("watch", "t.json", "day01.csv")
-    assert "Give a FILE" in fails("watch", "t.json")
+    assert "give a FILE" in fails("watch", "t.json")
     assert not (tmp_path / "t.json").exists()
 
 
@@ -149,6 +149,15 @@ def test_a_file_that_was_cut_short_may_come_again_and_one_of_the_same_name_is_ne
     assert tn.Watch.load(tmp_path / "t.json").history[""].n.tolist() == [300] * 2
     (tmp_path / "none.csv").write_text("y,p,region,day\n")
     assert "none.csv has no new rows" in call("watch", "t.json", "none.csv").stderr
+
+
+def test_a_log_that_grows_is_read_up_to_the_day_that_is_not_over(call, days, tmp_path):
+    for day in (2, 3, 5):  # the log holds rows of today or none
+        pl.concat(days[: day + (day == 3)]).write_csv(tmp_path / "log.csv")
+        words = [*COLUMNS, "--time", "day"] if day == 2 else []
+        call("watch", "s.json", "log.csv", *words, "--before", f"2025-01-{day + 1:02}")
+        assert tn.Watch.load(tmp_path / "s.json").history[""].n.tolist() == [300] * day
+    assert "log.csv has no new rows" in call("watch", "s.json", "log.csv", "--before", "2025-01-06").stderr
 
 
 def test_a_day_that_was_counted_is_refused_unless_its_file_was_cut_short(fails, call, days, tmp_path):

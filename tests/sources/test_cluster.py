@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from engine_cases import CASES, GRID_EDGES, run
@@ -188,3 +189,41 @@ def test_an_executor_killed_in_the_middle_of_a_scan_changes_no_bit(spark, spark_
     os.kill(victims[0], signal.SIGKILL)
     scan.join(timeout=300)
     assert found == [tn.binned(*rows_in_memory(), bins=100)]
+
+
+def watch_by_day(rows):
+    """The one line of the guide: groups of an engine become looks, without the day that is still open."""
+    watch = tn.Watch()
+    groups = tn.scan_groups(rows, by=["day", "region"], label="y", prob="p", bins="sketch")
+    watch.update(groups, time="day", before="2025-01-04")
+    return watch
+
+
+def days_of_regions():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=400).round(2)
+    days = np.datetime64("2025-01-01") + np.arange(400) // 100
+    region = np.where(np.arange(400) % 2, "north", "south")
+    return pa.table({"y": (rng.uniform(size=400) < p).astype(np.int8), "p": p, "day": days, "region": region})
+
+
+def check_watch(watch):
+    wanted = watch_by_day(pl.from_arrow(days_of_regions()))
+    assert wanted.history[""].position == ("2025-01-01", "2025-01-02", "2025-01-03")
+    assert watch.history[""].n.tolist() == [100] * 3
+    assert watch.to_json() == wanted.to_json()
+
+
+def test_a_watch_takes_the_days_of_spark_in_one_line(spark):
+    check_watch(watch_by_day(spark.createDataFrame(days_of_regions()).repartition(3)))
+
+
+def test_a_watch_takes_the_days_of_spark_connect_in_one_line(connect):
+    check_watch(watch_by_day(connect.createDataFrame(days_of_regions())))
+
+
+def test_a_watch_takes_the_days_of_ibis_and_dask_in_one_line():
+    table = days_of_regions()
+    check_watch(watch_by_day(pytest.importorskip("ibis").memtable(table)))
+    rows = table.to_pandas(types_mapper=pd.ArrowDtype)
+    check_watch(watch_by_day(pytest.importorskip("dask.dataframe").from_pandas(rows, npartitions=3)))

@@ -23,7 +23,6 @@ _HEAD = """<!doctype html>
 def watch_page(watch: Any) -> str:
     """HTML that answers whether scores are still true, since when not, where, and what to do."""
     whole, *segments = watch.watched
-    line = (2 if segments else 1) / watch.alpha
     looks = watch.history[""].position
     head = _HEAD.format(
         title=escape(f"Watch of {watch.name}" if watch.name else "Watch"),
@@ -31,7 +30,7 @@ def watch_page(watch: Any) -> str:
         about=escape(f"{len(looks):,} looks, {looks[0]} to {looks[-1]}; {total(whole.n)} rows"),
         tone="miscalibrated" if watch.alarm else "no-evidence",
         headline=escape(_headline(watch)),
-        certainty=f"An alarm rings at evidence {line:.3g}. A calibrated model raises one in at most "
+        certainty=f"An alarm rings at evidence {watch.alarm_at:.3g}. A calibrated model raises one in at most "
         f"{100 * watch.alpha:.3g} % of all streams, however often one looks.",
     )
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
@@ -52,7 +51,7 @@ def _headline(watch: Any) -> str:
         return "Still true, as far as these rows tell: no alarm."
     if not watch.direction:
         return "There was an alarm; by now the evidence has gone."
-    where = "" if watch.evidence[""] >= 2 / watch.alpha or not watch.alarms else f" in {', '.join(watch.alarms[:3])}"
+    where = "" if watch.evidence[""] >= watch.alarm_at or not watch.alarms else f" in {', '.join(watch.alarms[:3])}"
     return f"No longer true{where}: {watch.direction}, since {watch.since}."
 
 

@@ -69,7 +69,7 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
             _count(watch, name, path, options)
             report(i + 1, len(files))
     if not path.exists():
-        raise click.UsageError("Give a FILE with rows: there is no state yet.")
+        raise click.UsageError("There is no state yet, and no row was counted: give a FILE with rows.")
     if options["page"] is not None:
         from trueness._report.watch_page import watch_page
 
@@ -118,73 +118,65 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _count(watch: "tn.Watch", name: str, path: Path, options: dict[str, Any]) -> None:
-    """Enter a file, unless it was counted; one that has grown would count twice."""
-    counted, here = watch.about["files"], Path(name).stat().st_size
-    known = _digest(name, here)
-    if known in counted:
-        note(f"{name} was counted before and is skipped.")
-        return
-    for digest, size in counted.items():
-        if size <= here and _digest(name, size) == digest:
+    """Enter a file, unless it was counted; one that has grown would count twice, unless --before cut it short."""
+    counted, size, after = watch.about["files"], Path(name).stat().st_size, None
+    digests = _digests(name, {size, *(known for known, _ in counted.values() if known <= size)})
+    for digest, (known, cut) in counted.items():
+        if digests.get(known) != digest:
+            continue
+        if cut is not None:
+            after = cut if after is None else max(after, cut)
+        elif known == size:
+            note(f"{name} was counted before and is skipped.")
+            return
+        else:
             remedy = "Rows that are new belong to a file of their own."
             raise InputError("", f"{name} must hold new rows", "it begins with a file that was counted", remedy=remedy)
-    rows = watch.history[""].n.sum()
-    whole = _enter(watch, name, options)
-    if watch.history[""].n.sum() == rows:
+    looks = len(watch.history[""].position)
+    _enter(watch, name, after, options)
+    if len(watch.history[""].position) == looks:
         note(f"{name} has no new rows.")
         return
-    if whole:
-        counted[known] = here
+    counted[digests[size]] = size, None if options["before"] is None else watch.position
     watch.save(path)
 
 
-def _digest(name: str, size: int) -> str:
-    """The checksum of the first bytes of a file."""
-    found = hashlib.sha256()
+def _digests(name: str, sizes: set[int]) -> dict[int, str]:
+    """The checksums of the first bytes of a file, for several numbers of bytes."""
+    found, total, done = {}, hashlib.sha256(), 0
     with Path(name).open("rb") as file:
-        while size and (piece := file.read(min(size, 1 << 20))):
-            found.update(piece)
-            size -= len(piece)
-    return found.hexdigest()
+        for size in sorted(sizes):
+            while done < size and (piece := file.read(min(size - done, 1 << 20))):
+                total.update(piece)
+                done += len(piece)
+            found[size] = total.hexdigest()
+    return found
 
 
-def _enter(watch: "tn.Watch", name: str, options: dict[str, Any]) -> bool:
-    """Count the rows, or the sums, of one file; False if --before left rows out: then the file may come again."""
-    about, cluster = watch.about, options["largest_cluster"]
+def _enter(watch: "tn.Watch", name: str, after: Any, options: dict[str, Any]) -> None:
+    """Count the rows, or the sums, of one file."""
+    about, given = watch.about, {"largest_cluster": options["largest_cluster"]}
     if name.endswith(".tally"):
+        sums: Any = tn.Accumulator.load(name)
         if about["time"]:
             raise InputError("--time", "needs rows", f"{name} holds sums")
-        sums = tn.Accumulator.load(name)
         if bool(about["by"]) is not bool(sums.by):
             got = f"{name} has {'none' if about['by'] else repr(sums.by)}"
             raise InputError("--by", "must be as in the sums", got)
-        watch.update(sums, largest_cluster=cluster)
-        return True
+        watch.update(sums, **given)
+        return
     for option in ("label", "prob"):
         if about[option] is None:
             raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
     keys = [*([about["time"]] if about["time"] else []), *about["by"]]
     rows = {key: about[key] for key in ("label", "prob", "pos_label", "missing")}
-    if not keys:
-        scanned = tn.scan(name, bins="sketch", **rows)
-        if scanned.n:
-            watch.update(scanned, largest_cluster=cluster)
-        return True
-    groups: Any = tn.scan_groups(name, by=keys, bins="sketch", **rows)
-    if not groups:
-        return True
-    if about["time"] is None:
-        watch.update(groups, largest_cluster=cluster)
-        return True
-    looks = _by_period(groups, about["time"], about["every"])
-    before = None if options["before"] is None else period(options["before"], "--before", about["every"])
-    here, cut = Path(name).stat().st_size, about.setdefault("cut", {})
-    known = [at for digest, (size, at) in cut.items() if size <= here and _digest(name, size) == digest]
-    watch.update(looks, time=about["time"], before=before, after=max(known, default=None), largest_cluster=cluster)
-    whole = before is None or all(key[0] < before for key in looks)
-    if not whole:  # it may come again, for what was left out
-        cut[_digest(name, here)] = here, watch.position
-    return whole
+    sums = tn.scan(name, bins="sketch", **rows) if not keys else tn.scan_groups(name, by=keys, bins="sketch", **rows)
+    if about["time"]:
+        sums = _by_period(sums, about["time"], about["every"])
+        before = None if options["before"] is None else period(options["before"], "--before", about["every"])
+        given |= {"time": about["time"], "before": before, "after": after}
+    if sums.n if not keys else sums:
+        watch.update(sums, **given)
 
 
 def _by_period(groups: Any, time: str, every: str) -> Any:

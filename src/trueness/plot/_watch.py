@@ -59,8 +59,7 @@ class WatchDisplay(Display):
         if not history[""].position:
             raise InputError("watch", "must have seen a look", "it has seen none")
         watched = [one for one in watch.watched if one.segment in history][: 1 + segments]
-        alarm_at = (2 if len(watch.evidence) > 1 else 1) / watch.alpha
-        return cls(history, watched, alarm_at=alarm_at, shift=watch.shift)
+        return cls(history, watched, alarm_at=watch.alarm_at, shift=watch.shift)
 
     @property
     def panels(self) -> int:

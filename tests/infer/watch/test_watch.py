@@ -5,6 +5,7 @@ import math
 from datetime import date, datetime, timedelta, timezone
 from itertools import product
 
+import duckdb
 import numpy as np
 import polars as pl
 import pytest
@@ -242,14 +243,17 @@ def test_a_stored_state_goes_on_as_if_nothing_had_happened(form, tmp_path):
     assert (two.evidence, two.alarms, two.shift, two.watched) == (one.evidence, one.alarms, one.shift, one.watched)
 
 
-def test_groups_of_an_engine_are_entered_by_time():
+@pytest.mark.parametrize("engine", [pl.DataFrame.lazy, pl.DataFrame.to_pandas, duckdb.from_arrow])
+def test_groups_of_an_engine_are_entered_by_time(engine):
     rng = np.random.default_rng(12)
     p = rng.uniform(size=400).round(2)
     frame = pl.DataFrame(
         {"y": (rng.uniform(size=400) < p).astype(int), "p": p}
         | {"day": [f"2025-01-{1 + i // 100:02}" for i in range(400)], "region": ["n", "s"] * 200}
     )
-    groups = tn.scan_groups(frame, by=["region", "day"], label="y", prob="p", bins=None)
+    frame = frame.with_columns(day=pl.col("day").str.to_date())
+    rows = engine(frame.to_arrow() if engine is duckdb.from_arrow else frame)
+    groups = tn.scan_groups(rows, by=["region", "day"], label="y", prob="p", bins=None)
     assert groups.names == ("region", "day")
     watch, rows = tn.Watch(), tn.Watch()
     watch.update(groups, time="day", before="2025-01-04")
@@ -300,6 +304,17 @@ def test_times_with_a_zone_are_instants():
     assert both.history[""].n.tolist() == [2, 1]  # one instant in two texts is one look
     with pytest.raises(tn.InputError, match="`before` must be of the kind of other positions"):
         both.update(tn.scan_groups(frame, by="t", label="y", prob="p"), time="t", before=3)
+
+
+def test_a_day_is_the_same_in_all_its_forms():
+    forms = "2025-01-03", date(2025, 1, 3), datetime(2025, 1, 3), np.datetime64("2025-01-03T00:00"), "2025-01-03 00:00"
+    for first, second in product(forms, forms):
+        watch = tn.Watch()
+        watch.update([0, 1], [0.3, 0.6], position=first)
+        with pytest.raises(tn.InputError, match="must be later than the last look, '2025-01-03'"):
+            watch.update([0, 1], [0.3, 0.6], position=second)
+    watch.update([0, 1], [0.3, 0.6], position="2025-01-03 10:00")
+    assert watch.position == "2025-01-03T10:00:00"
 
 
 def test_what_prometheus_reads():

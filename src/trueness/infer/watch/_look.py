@@ -181,17 +181,18 @@ def _precedes(a: Any, b: Any, argument: str) -> bool:
 
 
 def plain_position(given: Any, argument: str = "position") -> Position:
-    """A number or text; times with a zone are instants, in UTC."""
+    """A number or text; times are written in one way, those with a zone in UTC, and midnight without as the date."""
     if isinstance(given, date | np.datetime64) and given == given:  # not a time that is missing
         given = str(given) if isinstance(given, np.datetime64) else given.isoformat()
     elif isinstance(given, np.generic):
         given = given.item()
     if isinstance(given, str) and given:
         try:
-            moment = datetime.fromisoformat(given)
-            return given if moment.tzinfo is None else moment.astimezone(UTC).isoformat()
+            moment = datetime.fromisoformat(given if len(given) > len("2025-01-31") else "")
+            moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
         except (ValueError, OverflowError):
             return given
+        return moment.isoformat().removesuffix("T00:00:00")
     if is_real(given) and not isinstance(given, bool) and math.isfinite(given):
         return given
     raise InputError(argument, "must be a number, text or a date", f"got {given!r}")
