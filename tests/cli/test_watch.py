@@ -56,6 +56,14 @@ def test_files_are_looks_and_count_once(call, days, tmp_path):
     assert call("watch", "s.json", "--reset").exit_code == 0
 
 
+def test_a_rate_far_from_one_half_is_asked_for(call, tmp_path):
+    pl.DataFrame({"y": [0, 1] * 20, "p": [0.03, 0.05] * 20}).write_csv(tmp_path / "rare.csv")
+    assert "note: The mean score is 0.04: `--rate 0.04`" in call("watch", "s.json", "rare.csv", *COLUMNS).stderr
+    assert "--rate" not in call("watch", "s.json").stderr
+    assert "--rate" not in call("watch", "t.json", "rare.csv", *COLUMNS, "--rate", "0.04").stderr
+    assert tn.Watch.load(tmp_path / "t.json").rate == 0.04
+
+
 def test_a_column_of_dates_and_segments(call, days, tmp_path):
     result = call("watch", "s.json", "all.parquet", *COLUMNS, "--time", "day", "--by", "region")
     assert result.exit_code == 1

@@ -18,6 +18,9 @@ from trueness.cli._messages import note
 from trueness.cli._writing import write
 from trueness.errors import InputError
 
+_SETTINGS = ("alpha", "rate", "name")
+_FAR = 0.3
+"""Further from ½, the usual event rate matters to the watch."""
 EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
 
@@ -33,6 +36,7 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @opt.text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL")
 @opt.missing
 @opt.number("--alpha", "Largest probability of a false alarm, over all looks.  [default: 0.05]", metavar="X")
+@opt.number("--rate", "Usual event rate, if far from 1/2: slopes turn about its log-odds.", metavar="X")
 @opt.count("--largest-cluster", "Rows of the largest cluster, if rows are not independent.", 1)
 @opt.text("--name", "Name of what is watched.")
 @click.option("--reset", is_flag=True, help="Begin again after the last look, as after a refit of the model.")
@@ -60,6 +64,7 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
 
     del debug
     path, files = Path(state), expand_paths(files) if files else ()
+    new = not path.exists()
     with _alone(path), progress_bar("Reading the files") as report:
         watch = _opened(path, options)
         if options["reset"]:
@@ -70,6 +75,10 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
             report(i + 1, len(files))
     if not path.exists():
         raise click.UsageError("There is no state yet, and no row was counted: give a FILE with rows.")
+    whole = watch.watched[0]
+    if new and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
+        rate = f"{whole.expected / whole.n:.2g}"
+        note(f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it.")
     if options["page"] is not None:
         from trueness._report.watch_page import watch_page
 
@@ -85,15 +94,15 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
     if options["time"] is None and not path.exists() and (opt.is_typed("every") or opt.is_typed("before")):
         raise click.UsageError("--every and --before need --time.")
     if not path.exists():
-        watch = tn.Watch(0.05 if options["alpha"] is None else options["alpha"], name=options["name"] or "")
+        watch = tn.Watch(**{name: options[name] for name in _SETTINGS if options[name] is not None})
         watch.about = {**asked, "files": {}}
         return watch
     watch = tn.Watch.load(path)
     watch.about = {**asked, "files": {}, **watch.about}  # a state that was made in Python has none
     typed = {name: value for name, value in asked.items() if opt.is_typed(name)}
-    typed |= {name: options[name] for name in ("alpha", "name") if opt.is_typed(name)}
+    typed |= {name: options[name] for name in _SETTINGS if opt.is_typed(name)}
     for name, value in typed.items():
-        known = getattr(watch, name) if name in ("alpha", "name") else watch.about.get(name)
+        known = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
         if known != value:
             remedy = "Another model, or another question, needs a state of its own."
             option, demand = f"--{name.replace('_', '-')}", f"must be {known!r}, as in {path}"

@@ -514,3 +514,19 @@ def test_the_forecasts_of_games_ring_when_home_teams_win_less_than_predicted(dat
     assert rung["both"] == ("2017-03-02", "overconfident")  # the shift cancels, the slope stays
     assert home.evidence[""] > 1e19
     assert home.shift.high < 0 < both.shift.high
+
+
+def test_slopes_turn_about_the_usual_rate():
+    rng, centre = np.random.default_rng(16), -2.5
+    usual, told = tn.Watch(), tn.Watch(rate=expit(centre))
+    for _ in range(6):
+        x = rng.normal(centre, 1, 3_000)
+        y = rng.uniform(size=x.size) < expit(centre + 0.8 * (x - centre))
+        for watch in (usual, told):
+            watch.update(y, expit(x))
+    assert (told.alarm, told.direction) == (True, "overconfident")
+    assert told.evidence[""] > 100 * usual.evidence[""]
+    grid = [(d + centre * (1 - s), s) for d, s in GRID]
+    looks = list(stream(rng, 2, 9))
+    assert watch_of(looks, rate=expit(centre)).evidence[""] == pytest.approx(slow_evidence(looks, grid), rel=1e-10)
+    assert tn.Watch.from_json(told.to_json()).rate == told.rate

@@ -29,7 +29,7 @@ _KEPT = math.log(2)
 _FEW = 5
 """Fewer events, or fewer rows without, give no slope of a look."""
 _FORMAT = {"what": "trueness.Watch", "schema": 2}
-_SETTINGS = ("alpha", "alternatives", "segments", "eps", "name")
+_SETTINGS = ("alpha", "alternatives", "rate", "segments", "eps", "name")
 _PLAIN = ("about", "position", "alarm", "_segmented", "_names", "_first", "_looks", "_history")
 
 
@@ -44,8 +44,11 @@ class Watch:
     alpha : float, default 0.05
         The largest probability of a false alarm, over all looks.
     alternatives : sequence of (shift, slope), optional
-        The errors that are looked for: logit q = shift + slope · logit p. By default ten shifts from ±0.1 to ±1.6 and
-        the slopes 0.5, 0.7, 0.85, 1.2 and 1.5.
+        The errors that are looked for: logit q = shift + slope · logit p, if `rate` is ½. By default ten shifts from
+        ±0.1 to ±1.6 and the slopes 0.5, 0.7, 0.85, 1.2 and 1.5.
+    rate : float, default 0.5
+        The usual event rate: slopes turn about its log-odds. With rates far from ½ it lets the watch see scores that
+        become too extreme while events stay as frequent as predicted.
     segments : sequence of str, optional
         All segments that will come, if they are known: they share the weight 1 equally. Otherwise those of the first
         look share ½, and the i-th that comes later has 1/(2i(i + 1)).
@@ -103,12 +106,14 @@ class Watch:
         alpha: float = 0.05,
         *,
         alternatives: Sequence[tuple[float, float]] | None = None,
+        rate: float = 0.5,
         segments: Sequence[str] | None = None,
         eps: float | None = None,
         name: str = "",
     ) -> None:
         self.alpha = checked_fraction(alpha, "alpha")
         self.alternatives = _checked_alternatives(ALTERNATIVES if alternatives is None else alternatives)
+        self.rate = checked_fraction(rate, "rate")
         self.segments = _checked_names(segments)
         self.eps = None if eps is None else checked_fraction(eps, "eps")
         if self.eps is not None and self.eps >= 0.5:
@@ -206,7 +211,9 @@ class Watch:
         streams, at = self._streams, np.array([0, *(known[name] for name in piece.names)])
         streams.grow(len(new))
         streams.sums[at] += piece.counts
-        ratios = piece.entries.log_ratios(*np.array(self.alternatives).T, at.size)
+        shift, slope = np.array(self.alternatives).T
+        shift += math.log(self.rate / (1 - self.rate)) * (1 - slope)
+        ratios = piece.entries.log_ratios(shift, slope, at.size)
         there = piece.counts[:, 0] > 0
         streams.step(at[there], ratios[there], piece.entries.refuted(at.size)[there], len(self._looks))
         self._looks.append(place)
