@@ -243,7 +243,7 @@ def test_a_stored_state_goes_on_as_if_nothing_had_happened(form, tmp_path):
     assert (two.evidence, two.alarms, two.shift, two.watched) == (one.evidence, one.alarms, one.shift, one.watched)
 
 
-@pytest.mark.parametrize("engine", [pl.DataFrame.lazy, pl.DataFrame.to_pandas, duckdb.from_arrow])
+@pytest.mark.parametrize("engine", ["polars", "pandas", "duckdb"])
 def test_groups_of_an_engine_are_entered_by_time(engine):
     rng = np.random.default_rng(12)
     p = rng.uniform(size=400).round(2)
@@ -252,7 +252,9 @@ def test_groups_of_an_engine_are_entered_by_time(engine):
         | {"day": [f"2025-01-{1 + i // 100:02}" for i in range(400)], "region": ["n", "s"] * 200}
     )
     frame = frame.with_columns(day=pl.col("day").str.to_date())
-    rows = engine(frame.to_arrow() if engine is duckdb.from_arrow else frame)
+    rows = {"polars": frame.lazy, "pandas": frame.to_pandas, "duckdb": lambda: duckdb.from_arrow(frame.to_arrow())}[
+        engine
+    ]()
     groups = tn.scan_groups(rows, by=["region", "day"], label="y", prob="p", bins=None)
     assert groups.names == ("region", "day")
     watch, rows = tn.Watch(), tn.Watch()
