@@ -113,6 +113,23 @@ def test_a_damaged_state_and_no_state(fails, days, tmp_path):
     assert not (tmp_path / "t.json").exists()
 
 
+def test_messages_name_options_and_files(call, fails, days, tmp_path):
+    days[0].with_columns(y=pl.when(pl.col("p") > 0.15).then("y")).write_csv(tmp_path / "gaps.csv")
+    days[0].with_columns(day=pl.lit("31/01/2025")).write_csv(tmp_path / "odd.csv")
+    told = fails("watch", "s.json", "gaps.csv", *COLUMNS)
+    assert "gaps.csv: `--label` column 'y' must not have missing values" in told
+    assert "`--missing drop`" in told
+    assert "`--label` names no column 'z' in 'day01.csv'" in fails(
+        "watch", "s.json", "day01.csv", "--label", "z", "--prob", "p"
+    )
+    odd = fails("watch", "s.json", "odd.csv", *COLUMNS, "--time", "day")
+    assert "odd.csv: `--time` must hold dates such as 2025-01-31; got '31/01/2025'" in odd
+    assert "`STATE` must lie in a folder that exists" in fails("watch", "no/s.json", "day01.csv", *COLUMNS)
+    dropped = call("watch", "s.json", "gaps.csv", *COLUMNS, "--missing", "drop").stderr
+    assert "warning: gaps.csv: " in dropped
+    assert "rows have a missing value and were dropped." in dropped
+
+
 @pytest.mark.slow
 def test_a_kill_at_any_moment_loses_nothing(days, tmp_path):
     words = [sys.executable, "-m", "trueness", "watch", "s.json", *(f"day{i:02}.csv" for i in range(1, 11)), *COLUMNS]

@@ -14,7 +14,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import json_ready
-from trueness.cli._messages import note
+from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._writing import write
 from trueness.errors import InputError
 
@@ -118,6 +118,8 @@ def _alone(path: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
+    if not path.parent.is_dir():
+        raise InputError("STATE", "must lie in a folder that exists", f"got {str(path)!r}")
     with path.with_name(f".{path.name}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,7 +144,9 @@ def _count(watch: "tn.Watch", name: str, path: Path, options: dict[str, Any]) ->
             remedy = "Rows that are new belong to a file of their own."
             raise InputError("", f"{name} must hold new rows", "it begins with a file that was counted", remedy=remedy)
     looks = len(watch.history[""].position)
-    _enter(watch, name, after, options)
+    with reword_messages(wording(options={one: f"--{one}" for one in ("label", "prob", "by")}), name) as warned:
+        _enter(watch, name, after, options)
+    warning(*warned, about=name)
     if len(watch.history[""].position) == looks:
         note(f"{name} has no new rows.")
         return

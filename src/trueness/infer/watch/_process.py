@@ -87,10 +87,9 @@ class Streams:
         self.log_evidence = np.zeros(streams)
         self.mass = np.full(wide, -REFUTED)
         """log M by alternative."""
-        self.best = np.full(wide, -REFUTED)
-        """The logarithm of the largest term of M: that of one onset."""
+        self.best = np.zeros(wide)
+        """The largest sum of log-ratios from some look on: that look is the likeliest onset."""
         self.onset = np.zeros(wide, dtype=np.int64)
-        """The look at which that onset lies."""
         self.looks = np.zeros(streams, dtype=np.int64)
         """Looks that had rows."""
         self.refuted = np.zeros(streams, dtype=np.int64)
@@ -110,8 +109,8 @@ class Streams:
         t = self.looks[at][:, np.newaxis].astype(np.float64)
         begin = -np.log(t * (t + 1))
         self.mass[at] = np.logaddexp(self.mass[at], begin) + ratios
-        self.onset[at] = np.where(begin > self.best[at], look, self.onset[at])
-        self.best[at] = np.maximum(self.best[at], begin) + ratios
+        self.onset[at] = np.where(self.best[at] <= 0, look, self.onset[at])
+        self.best[at] = np.maximum(self.best[at], 0) + ratios
         new = at[(refuted > 0) & (self.refuted[at] == refuted)]
         self.best[new], self.onset[new] = REFUTED, look  # the first labels that refute a score are the onset
         found = np.logaddexp.reduce(self.mass[at], axis=1) - math.log(self.mass.shape[1])
