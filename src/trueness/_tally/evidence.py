@@ -406,9 +406,7 @@ class Evidence:
             raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
-            remedy = (
-                "Pass a column of labels and a column of scores at a time; `estimate` and `calibration_test` take all."
-            )
+            remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
             raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
             raise InputError(

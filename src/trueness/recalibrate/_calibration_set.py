@@ -19,8 +19,8 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints
 Scale: TypeAlias = Literal["probabilities", "logits"]
 """What the scores are; never guessed from their values."""
 
-Shape: TypeAlias = Literal["vector", "matrix", "any"]
-"""What a calibrator works on: P(positive), one column per class, or either."""
+Shape: TypeAlias = Literal["vector", "matrix", "any", "labels"]
+"""What a calibrator works on: P(positive), one column per class, or either; or one column per label."""
 
 NAME = "y_prob"
 
@@ -29,6 +29,10 @@ REMEDIES = {
     "drop-missing": Remedy("drop-missing", "Leave such rows out first."),
     "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
     "sum-tolerance": Remedy("sum-tolerance", "They differ by at most {value}. Divide each row by its sum."),
+    "multilabel": Remedy(
+        "multilabel",
+        "`OneVsRest(kind='multilabel')` takes a column per label; divide each row by its sum if these are shares.",
+    ),
     "rescale-weights": Remedy("", ""),  # weights are repetitions here: another factor gives another map
     "from-logits": Remedy(
         "temperature", "These look like logits: use `TemperatureScaling(from_logits=True)` if they are."
@@ -43,7 +47,7 @@ class CalibrationSet(NamedTuple):
     p: NDArray[Any]
     """Scores, (n,) or (n, K): float64, or the float32 or float16 that was passed."""
     y: Ints
-    """0/1, or column indices."""
+    """0/1, or column indices; for several labels, a column of 0/1 each, which its own calibrator checks."""
     w: Floats | None
     """Weights above 0, or None."""
     classes: tuple[Any, ...] | None
@@ -84,26 +88,36 @@ def accept_rows(
         logits = _accept_logits(y_prob)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         stand_in = np.broadcast_to(0.5, logits.shape)
-    sample = read_sample(y_true, stand_in, labels=labels, pos_label=pos_label, sample_weight=sample_weight)
+    several = shape == "labels"
+    if getattr(y_prob, "ndim", 0) > 2:
+        remedy = "`np.moveaxis(y_prob, 1, -1).reshape(-1, K)` has a row per pixel, and `np.ravel(y_true)` its label."
+        raise InputError(NAME, "must have one or two dimensions", f"got shape {y_prob.shape}", remedy=remedy)
+    options: Any = {"labels": labels, "pos_label": pos_label, "multilabel": several}
+    sample = read_sample(y_true, stand_in, sample_weight=sample_weight, **options)
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)
     elif scale == "probabilities":  # the labels of a matrix were checked beside its number of columns
-        _check_probabilities(sample.p, sample.tolerance)
+        _check_probabilities(sample.p, np.inf if several else sample.tolerance)
     p = _as_floats(sample.p) if scale == "probabilities" else logits
     _check_shape(p, shape)
-    y, w = np.asarray(sample.y).astype(np.int64, copy=False), sample.w
+    y, w = np.asarray(sample.y) if several else np.asarray(sample.y).astype(np.int64, copy=False), sample.w
     if w is not None and not w.all():
         p, y, w = p[w > 0], y[w > 0], w[w > 0]
+    if several:
+        return CalibrationSet(p, y, w, sample.classes)
     one_class = events in (0, y.size) if events is not None and w is None else (y == y[0]).all()
     if one_class:
         warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
     return CalibrationSet(p, y, w, sample.classes)
 
 
-def accept_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None) -> NDArray[Any]:
+def accept_scores(
+    y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None, shape: Shape = "any"
+) -> NDArray[Any]:
     """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
-    p = _accept_logits(y_prob) if scale == "logits" else accept_probabilities(y_prob, any_shape=True)
+    tolerance = np.inf if shape == "labels" else None
+    p = _accept_logits(y_prob) if scale == "logits" else accept_probabilities(y_prob, tolerance, any_shape=True)
     if classes is None and p.ndim != 1:
         raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {p.shape}")
     if classes is not None and (p.ndim != 2 or p.shape[1] != classes):
@@ -111,11 +125,11 @@ def accept_scores(y_prob: ArrayLike, *, scale: Scale = "probabilities", classes:
     return p
 
 
-def accept_probabilities(y_prob: ArrayLike, *, any_shape: bool = False) -> NDArray[Any]:
+def accept_probabilities(y_prob: ArrayLike, tolerance: float | None = None, *, any_shape: bool = False) -> NDArray[Any]:
     """Check probabilities of one or two dimensions; with `any_shape`, the caller checks the shape."""
     p = _numbers(y_prob)
     if p.ndim in (1, 2):
-        _check_probabilities(p, row_sum_tolerance(p.dtype, None))
+        _check_probabilities(p, row_sum_tolerance(p.dtype, None) if tolerance is None else tolerance)
     elif not any_shape:
         raise InputError(NAME, "must have one or two dimensions", f"got {p.ndim} (shape {p.shape})")
     return p
@@ -213,7 +227,7 @@ def _check_shape(p: NDArray[Any], shape: Shape) -> None:
         way_out = Remedy("one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix.")
         demand = "must be a vector of P(positive) for this calibrator"
         raise InputError(NAME, demand, f"got shape {p.shape}", remedy=way_out)
-    if shape == "matrix" and p.ndim == 1:
+    if shape in ("matrix", "labels") and p.ndim == 1:
         way_out = Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes one.")
         demand = "must be a matrix, one column per class, for this calibrator"
         raise InputError(NAME, demand, "it is a vector", remedy=way_out)

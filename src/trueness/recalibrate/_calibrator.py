@@ -104,6 +104,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     def _scale(self) -> calibration.Scale:
         return "probabilities"
 
+    @property
+    def _rows_shape(self) -> calibration.Shape:
+        return self._shape
+
     @suggests_keywords
     def fit(
         self,
@@ -135,11 +139,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self
         """
         self._check_parameters()
-        options: Any = {"labels": labels, "pos_label": pos_label, "scale": self._scale, "shape": self._shape}
+        options: Any = {"labels": labels, "pos_label": pos_label, "scale": self._scale, "shape": self._rows_shape}
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
             rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)
-        self.n_rows_ = rows.y.size
+        self.n_rows_ = rows.p.shape[0]
         self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
         self.classes_ = rows.classes
         self.columns_ = None if rows.classes is None else calibration.column_names(y_prob)
@@ -249,7 +253,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         check_is_fitted(self)
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
-            p = calibration.accept_scores(y_prob, scale=self._scale, classes=self.n_classes_)
+            p = calibration.accept_scores(y_prob, scale=self._scale, classes=self.n_classes_, shape=self._rows_shape)
         if self.classes_ is not None:
             calibration.check_column_order(calibration.column_names(y_prob), self.columns_, self.classes_)
         if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self.seen_:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from trueness._input.arguments import checked_whole, checked_word
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate import _calibrator as base
-from trueness.recalibrate._calibration_set import CalibrationSet, Scale, accept_scores
+from trueness.recalibrate._calibration_set import CalibrationSet, Scale, Shape, accept_scores
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.recalibrate._logistic import PlattScaling
@@ -162,7 +162,7 @@ def _with_confidence(p: NDArray[Any], top: Ints, confidence: Floats) -> Floats:
 
 @base.with_parameters
 class OneVsRest(base.Calibrator):
-    """Calibrate each column of a matrix as a binary problem: its class against all others.
+    """Calibrate each column of a matrix as a binary problem: its class against all others, or a label of its own.
 
     Parameters
     ----------
@@ -172,6 +172,9 @@ class OneVsRest(base.Calibrator):
     normalize : bool, default True
         Whether to divide each row by its sum. Otherwise rows need not sum to one, but each column is exactly what its
         calibrator predicts: a guarantee of the calibrator is about the columns before normalization.
+    kind : {'classwise', 'multilabel'}, default 'classwise'
+        'multilabel': each column is a label of its own, of which a row may have any number. Labels are a column of 0/1
+        each, and nothing is normalized.
 
     Notes
     -----
@@ -197,6 +200,11 @@ class OneVsRest(base.Calibrator):
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
     normalize: bool = True
+    kind: Literal["classwise", "multilabel"] = "classwise"
+
+    @property
+    def _rows_shape(self) -> Shape:
+        return "labels" if self.kind == "multilabel" else "matrix"
 
     @property
     def _scale(self) -> Scale:
@@ -205,17 +213,23 @@ class OneVsRest(base.Calibrator):
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
         base.check_flag("normalize", self.normalize)
+        checked_word(self.kind, "kind", ("classwise", "multilabel"))
 
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
         inner = base.inner_calibrator(self.calibrator, PlattScaling)
+        several = rows.y.ndim == 2
 
         def fit(k: int) -> base.Calibrator:
             own: base.Calibrator = clone(inner)
-            return own.fit(np.ascontiguousarray(rows.p[:, k]), (rows.y == k).astype(np.int64), rows.w)
+            y = rows.y[:, k] if several else (rows.y == k).astype(np.int64)
+            return own.fit(np.ascontiguousarray(rows.p[:, k]), y, rows.w)
 
         fits = ((name, partial(fit, k)) for k, name in enumerate(rows.classes))
-        self.calibrators_ = base.fit_each(("Class", "Classes"), fits)
+        self.calibrators_ = base.fit_each(("Label", "Labels") if several else ("Class", "Classes"), fits)
 
     def _formula(self) -> PerClass:
-        return PerClass(tuple(calibrator._formula() for calibrator in self.calibrators_), bool(self.normalize))
+        return PerClass(
+            tuple(calibrator._formula() for calibrator in self.calibrators_),
+            bool(self.normalize) and self.kind != "multilabel",
+        )

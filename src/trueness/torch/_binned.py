@@ -1,23 +1,23 @@
 """`binned` and `binned_logits`: sums per bin of labels and scores, or logits, that are tensors."""
 
+from typing import Any
+
 import torch
 
 from trueness._keywords import suggests_keywords
-from trueness._tally.multiclass import check_kind
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.torch._dispatch import binned_of
-from trueness.torch._rows import Layout, ruler_of
+from trueness.torch._rows import Layout, images_of, ruler_of
 from trueness.torch._validation import check_ignored, check_rows, check_tolerance
 from trueness.typing import Kind
 
 
 def _checked_kind(kind: Kind) -> Kind:
-    if kind == "multilabel":
-        remedy = "Sum a column of labels and scores at a time; `trueness.binned` takes all of them."
-        raise InputError("kind", "must not be 'multilabel' for tensors on their device", remedy=remedy)
-    return check_kind(kind)
+    if kind not in ("classwise", "confidence", "top-label"):  # a tensor of labels is summed column by column
+        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
+    return kind
 
 
 def binned(
@@ -35,10 +35,11 @@ def binned(
 
     Parameters
     ----------
-    y_true : tensor of shape (n,)
+    y_true : tensor of shape (n,) or (B, …)
         Labels: bool, integers or whole floats; 0/1 for a vector of scores, class codes for a matrix.
-    y_prob : tensor of shape (n,) or (n, K)
-        Scores: float64, float32, float16 or bfloat16, on the same device.
+    y_prob : tensor of shape (n,), (n, K) or (B, K, …)
+        Scores: float64, float32, float16 or bfloat16, on the same device. Images and other dense scores have their
+        classes second, and are summed one image at a time.
     bins : int, sequence of edges, EqualWidth or Edges, default 10
         An int means that many bins of equal width on [0, 1].
     kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
@@ -77,7 +78,9 @@ def binned(
     """
     layout = Layout(ruler_of(bins), _checked_kind(kind), moments)
     ignored, tolerance = check_ignored(ignore_index), check_tolerance(sum_tolerance)
-    return binned_of(check_rows(y_true, y_prob, sample_weight, ignored, logits=False, tolerance=tolerance), layout)
+    options: Any = {"logits": False, "tolerance": tolerance}
+    images = images_of(y_true, y_prob, sample_weight)
+    return sum(binned_of(check_rows(*one, ignored, **options), layout) for one in images)  # type: ignore[return-value]  # at least one
 
 
 @suggests_keywords
@@ -95,9 +98,9 @@ def binned_logits(
 
     Parameters
     ----------
-    y_true : tensor of shape (n,)
+    y_true : tensor of shape (n,) or (B, …)
         Labels: class codes 0 to K − 1, or 0/1 for a vector of logits.
-    logits : tensor of shape (n, K) or (n,)
+    logits : tensor of shape (n, K), (n,) or (B, K, …)
         float64, float32, float16 or bfloat16. A matrix is mapped by the softmax, a vector by the logistic function. An
         entry of a matrix may be −inf, an impossible class; nan, +inf and rows without a finite entry are errors. In a
         vector, ±inf are the probabilities 1 and 0, and nan is an error.
@@ -140,12 +143,15 @@ def binned_logits(
     >>> sums.parts[0].count.tolist()
     [0, 0, 2, 1, 0]
 
-    Text without its padding; for images, move classes to the last dimension first (``logits.movedim(1, -1)``):
+    Text without its padding, with classes last, and images, with classes second:
 
     >>> words = torch.tensor([[0, 2, -100], [1, -100, -100]])
     >>> logits = torch.zeros(2, 3, 5)
     >>> tn.torch.binned_logits(words.flatten(), logits.flatten(0, -2), ignore_index=-100)
     Binned(confidence, 3 rows, 10 bins)
+    >>> tn.torch.binned_logits(torch.zeros(2, 8, 8, dtype=torch.int64), torch.zeros(2, 5, 8, 8))
+    Binned(confidence, 128 rows, 10 bins)
     """
     layout = Layout(ruler_of(bins), _checked_kind(kind), moments)
-    return binned_of(check_rows(y_true, logits, sample_weight, check_ignored(ignore_index), logits=True), layout)
+    ignored, images = check_ignored(ignore_index), images_of(y_true, logits, sample_weight)
+    return sum(binned_of(check_rows(*one, ignored, logits=True), layout) for one in images)  # type: ignore[return-value]  # at least one

@@ -15,7 +15,7 @@ from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.measure._binned import checked_norm
 from trueness.torch._dispatch import as_binned, on_host, sums_of
-from trueness.torch._rows import Layout, TensorRows, ruler_of
+from trueness.torch._rows import Layout, TensorRows, images_of, ruler_of
 from trueness.torch._sums import Sums, add_compensated, float_home, no_sums, no_weights, refuse_light
 from trueness.torch._validation import check_ignored, check_rows, check_tolerance, explain, refuse_counts, scores_name
 from trueness.typing import Norm
@@ -44,9 +44,9 @@ class CalibrationError:
         How distances are averaged over bins: weighted mean, root mean square, maximum, or the power mean with any
         exponent ≥ 1.
     kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
-        'binary': scores of shape (n,). The others need shape (n, K). 'confidence': the largest score of each row
-        against whether that class is correct. 'top-label': the same by predicted class. 'classwise': each column
-        against the rest.
+        'binary': scores of shape (n,). The others need shape (n, K), or (B, K, …) with labels (B, …). 'confidence': the
+        largest score of each row against whether that class is correct. 'top-label': the same by predicted class.
+        'classwise': each column against the rest.
     from_logits : bool, default False
         Whether the scores are logits.
     n_classes : int, optional
@@ -241,7 +241,14 @@ class CalibrationError:
     def _batch(
         self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None, into: Sums | None = None
     ) -> Sums:
-        """The sums of a batch; they are `into` itself if the device could add to it."""
+        """The sums of a batch; they are `into` itself if the device could add to it. Images come one by one."""
+        (first, *others) = images_of(y_true, scores, weight)
+        found = self._rows(*first, None if others else into)
+        for one in others:
+            found = found.plus(self._rows(*one))
+        return found
+
+    def _rows(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
         rows = self._check(y_true, scores, weight)
         sums = sums_of(rows, self._layout, into)
         if self.validate and bool(sums.faults.any()):

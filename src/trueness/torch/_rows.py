@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -142,6 +142,27 @@ class TensorRows(NamedTuple):
         keep = keep.flatten()
         w = None if self.w is None else torch.where(keep, self.w, 0)
         return self._replace(y=torch.where(keep, self.y, 0), p=p, w=w, ignored=None)
+
+
+def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Labels, scores and weights of each image of dense scores (B, C, …), a row per pixel; others as they are.
+
+    One channel, or a single column, is a vector. With weights all images come together, since one alone may weigh 0.
+    """
+    one = isinstance(p, torch.Tensor) and isinstance(y, torch.Tensor) and p.ndim > 1 and p.shape[1] == 1
+    y = y[:, 0] if one and y.shape == p.shape else y
+    if one and p.ndim == 2:
+        p = p[:, 0]
+    if not isinstance(p, torch.Tensor) or p.ndim < 3 or getattr(y, "shape", None) != p.shape[:1] + p.shape[2:]:
+        yield y, p, w
+        return
+    images = p.flatten(2)
+    if w is not None or p.shape[0] == 0:
+        rows = images.flatten() if one else images.movedim(1, 2).flatten(0, 1)
+        yield y.flatten(), rows, w.flatten() if getattr(w, "shape", None) == y.shape else w
+        return
+    for labels, image in zip(y, images, strict=True):
+        yield labels.flatten(), image[0] if one else image.T, None
 
 
 def as_bytes(codes: torch.Tensor) -> torch.Tensor:

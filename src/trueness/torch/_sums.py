@@ -42,6 +42,10 @@ class Sums(NamedTuple):
         """(5,): rows left out for a bad score, bad label, score outside the edges, sum other than 1, bad weight."""
         return self.flat[-FAULTS:]
 
+    def plus(self, other: "Sums") -> "Sums":
+        """The sums of these rows and of others without weights."""
+        return self._replace(flat=self.flat + other.flat)
+
 
 def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = False) -> Sums:
     """Sums of no rows."""
