@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import matrices
 from toy_calibrators import Shares
 
-from trueness import FewRowsWarning, HistogramBinning, InputError, OneClassWarning, OneVsRest, PlattScaling, TopLabel
+from trueness import FewRowsWarning, HistogramBinning, InputError, OneClassWarning, PlattScaling, TopLabel
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning", "ignore::trueness.FewRowsWarning"
@@ -130,21 +130,3 @@ def test_as_many_rows_as_demanded_are_enough():
     with pytest.warns(FewRowsWarning, match="rows are predicted as 1: these"):
         fitted = TopLabel(Shares(1), min_rows=3).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
     assert fitted.pooled_classes_ == (1,)
-
-
-def test_each_label_has_the_map_of_its_own_column_and_nothing_is_normalized():
-    rng = np.random.default_rng(5)
-    p = rng.random((300, 3))
-    y = (rng.random((300, 3)) < p**2).astype(int)
-    fitted = OneVsRest(kind="multilabel").fit(p[:200], y[:200], labels=["cat", "dog", "red"])
-    new = fitted.predict(p[200:])
-    for k in range(3):
-        assert np.array_equal(new[:, k], PlattScaling().fit(p[:200, k], y[:200, k]).predict(p[200:, k]))
-    assert fitted.classes_ == ("cat", "dog", "red")
-    assert np.array_equal(OneVsRest.from_dict(fitted.to_dict()).predict(p[200:]), new)
-    with pytest.raises(InputError, match="must be 0 or 1"):
-        OneVsRest(kind="multilabel").fit(p, y / 2)
-    with pytest.raises(InputError, match="takes a column per label"):
-        OneVsRest().fit(p, y)
-    with pytest.raises(InputError, match="has a row per pixel"):
-        OneVsRest().fit(np.full((2, 2, 3, 3), 0.5), np.zeros((2, 3, 3)))

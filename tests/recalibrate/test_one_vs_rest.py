@@ -104,3 +104,21 @@ def test_the_map_is_stored_with_all_its_parts():
 def test_bad_parameters_are_refused_when_fitting(wrapper, message):
     with pytest.raises(InputError, match=message):
         wrapper.fit(P, Y)
+
+
+def test_each_label_has_the_map_of_its_own_column_and_nothing_is_normalized():
+    rng = np.random.default_rng(5)
+    p = rng.random((300, 3))
+    y = (rng.random((300, 3)) < p**2).astype(int)
+    fitted = OneVsRest(kind="multilabel").fit(p[:200], y[:200], labels=["cat", "dog", "red"])
+    new = fitted.predict(p[200:])
+    for k in range(3):
+        assert np.array_equal(new[:, k], PlattScaling().fit(p[:200, k], y[:200, k]).predict(p[200:, k]))
+    assert fitted.classes_ == ("cat", "dog", "red")
+    assert np.array_equal(OneVsRest.from_dict(fitted.to_dict()).predict(p[200:]), new)
+    with pytest.raises(InputError, match="must be 0 or 1"):
+        OneVsRest(kind="multilabel").fit(p, y / 2)
+    with pytest.raises(InputError, match="takes a column per label"):
+        OneVsRest().fit(p, y)
+    with pytest.raises(InputError, match="has a row per pixel"):
+        OneVsRest().fit(np.full((2, 2, 3, 3), 0.5), np.zeros((2, 3, 3)))

@@ -245,7 +245,7 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subjec
 
 
 def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison | None:
-    if len(subject.models) < 2 or subject.source != "rows":
+    if len(subject.models) < 2 or subject.source != "rows" or subject.view == "multilabel":
         return None
     ask = partial(compare_of, subject.models, "squared_ece", level=options.level, rng=generator(options.seed))
     return notes.attempt("The comparison", ask)

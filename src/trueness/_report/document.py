@@ -15,7 +15,7 @@ from trueness._text.strings import display_width, markdown_text, quoted, shorten
 from trueness._text.table import Table
 
 _WIDTH = 100
-_PER_CLASS = ("classwise", "top-label")
+_PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
     "summary": "Summary",
     "bins": "Where it is wrong",
@@ -153,7 +153,9 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield f"scores {contents.models[0].name}"
     clusters = "" if contents.clusters is None else f" in {count(contents.clusters.number, 'cluster')}"
     yield f"{count(contents.rows.used, 'row')}{clusters}"
-    if contents.rows.classes is not None:
+    if contents.view == "multilabel":
+        yield count(len(contents.models), "label")
+    elif contents.rows.classes is not None:
         label = "" if origin.label is None else f" of {origin.label}"
         yield f"{len(contents.rows.classes)} classes{label}"
         yield from [f"accuracy {percent(summary.rate)}"] if len(contents.models) == 1 else []
@@ -191,8 +193,8 @@ def headings(contents: Contents) -> dict[str, str]:
 
 
 def plural(contents: Contents) -> str:
-    """What there are several of: models, or classes of sums."""
-    return "classes" if contents.view in _PER_CLASS else "models"
+    """What there are several of: models, labels, or classes of sums."""
+    return _PER_CLASS.get(contents.view, "models")
 
 
 def worst_sentence(model: Model, table: Table) -> str:

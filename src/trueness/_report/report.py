@@ -30,7 +30,6 @@ from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
-from trueness.measure import ece
 from trueness.results import Series
 from trueness.typing import ArrayLike, RowOptions
 
@@ -166,8 +165,8 @@ def report(
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
     **rows
-        As for :func:`trueness.ece`, but without `kind`: a matrix is reported both by its largest scores and class by
-        class. ``missing="drop"`` drops a row for all models.
+        As for :func:`trueness.ece`. `kind` is only for ``"multilabel"``, where each label is reported by itself, with
+        p-values adjusted for their number; any other matrix is reported both by its largest scores and class by class.
 
     Returns
     -------
@@ -235,7 +234,7 @@ def report_rows(
 def report_sums(sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any) -> Report:
     """The report of sums; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(kept_bins(sums), **settings)
-    subject = read_sums(sums, lambda part: float(ece(part, bins=options.rule)), notes)
+    subject = read_sums(sums, options.rule, notes)
     return Report(compute_contents(subject, (), options, origin, **others))
 
 
@@ -266,7 +265,8 @@ def _checked(
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
-    typed = ["y_prob[:, 1]" if subject.first.two_columns else "y_prob", "y_true"]
+    column = "[:, 1]" if subject.first.two_columns else "[:, label]" if subject.view == "multilabel" else ""
+    typed = [f"y_prob{column}", f"y_true{column if subject.view == 'multilabel' else ''}"]
     typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
     typed += ["labels=labels"] if event is None and rows.get("labels") is not None else []
     return ", ".join([*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed)
@@ -287,9 +287,9 @@ def _day(date: Any) -> str:
     return date.strftime("%Y-%m-%d")
 
 
-# A matrix is reported in every view: `kind` is the one option of rows that is not accepted.
+# A matrix is reported in every view: `kind` is only for several labels.
 _signature = inspect.signature(report)
-_parameters = [one for name, one in _signature.parameters.items() if name != "kind"]
+_parameters = [one.replace(default=None) if name == "kind" else one for name, one in _signature.parameters.items()]
 report.__signature__ = _signature.replace(parameters=_parameters)  # type: ignore[attr-defined]
 
 

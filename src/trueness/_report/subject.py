@@ -18,6 +18,7 @@ from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
+from trueness.measure import ece
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 Result = TypeVar("Result")
@@ -114,8 +115,18 @@ class Subject:
         return self.view in ("confidence", "top-label")
 
 
-def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: Iterable[str] = ()) -> Subject:
-    """Take sums apart: one model, or one per class. Of very many classes those with the largest `error` are kept."""
+def _fewer(models: Mapping[str, Any], what: str, rule: BinRule | None = None) -> tuple[Mapping[str, Any], list[str]]:
+    """The sums or evidence with the largest ECE, as many as a page can hold, and a note if there are others."""
+    if len(models) <= _MOST_CLASSES:
+        return models, []
+    errors = {name: float(ece(getattr(one, "sums", one), bins=rule or 10)) for name, one in models.items()}
+    worst = sorted(models, key=lambda name: -errors[name])[:_MOST_CLASSES]
+    note = f"The {_MOST_CLASSES} {what} with the largest ECE are shown, of {len(models):,}."
+    return {name: models[name] for name in models if name in worst}, [note]
+
+
+def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()) -> Subject:
+    """Take sums apart: one model, or one per class or label; of very many those with the largest ECE are kept."""
     by = sums.by if isinstance(sums, Accumulator) else None
     total = sums.total if isinstance(sums, Accumulator) else sums
     if total.n == 0:
@@ -123,11 +134,8 @@ def read_sums(sums: Sums | Accumulator, error: Callable[[Sums], float], notes: I
     whole = Evidence.of_sums(total)
     notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
     total = quietly(lambda: whole.sums)
-    models = _problems(total)
-    if len(models) > _MOST_CLASSES:
-        worst = sorted(models, key=lambda name: -error(models[name]))[:_MOST_CLASSES]
-        notes.append(f"The {_MOST_CLASSES} classes with the largest ECE are shown, of {len(models):,}.")
-        models = {name: models[name] for name in models if name in worst}
+    models, more = _fewer(_problems(total), "labels" if total.kind == "multilabel" else "classes", rule)
+    notes += more
     groups: dict[str, dict[str, Sums]] = {name: {} for name in models}
     for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by is not None else ():
         for name, problem in _problems(binary_of_two_classes(part)).items():
@@ -145,7 +153,8 @@ def _problems(sums: Sums) -> dict[str, Sums]:
     if len(parts) == 1:
         return {"scores": make("binary", parts)}
     named = zip(sums.classes or (), parts, strict=True)
-    return {f"class {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
+    what = "label" if sums.kind == "multilabel" else "class"
+    return {f"{what} {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
 
 
 def kept_bins(sums: Any) -> BinRule | None:
@@ -162,8 +171,11 @@ def read_rows(
     y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None, rounded_to: float | None = None
 ) -> Subject:
     """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
-    if "kind" in rows:
-        raise InputError("kind", "is not accepted: the report of a matrix shows the top label and every class")
+    if rows.get("kind") == "multilabel":
+        return _read_labels(y_true, y_prob, rows, cluster, rounded_to)
+    if rows.get("kind") is not None:
+        demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
+        raise InputError("kind", demand, f"got {rows['kind']!r}")
     models = _models(y_prob)
     # Errors name the model if there are several.
     named = models if len(models) > 1 else {"": next(iter(models.values()))}
@@ -177,7 +189,7 @@ def read_rows(
             bins_of_rows(one.sample, EqualWidth(1))  # checks every value, so that nothing after needs to
     first = next(iter(found.values()))
     assert first.position is not None
-    values, classes = column(y_true, "y_true").values, first.classes
+    values, classes = column(y_true, "y_true").values.reshape(-1), first.classes
     kept = np.zeros(values.shape[0], dtype=bool)
     kept[first.position] = True
     counts = RowCounts(kept.size, first.position.size, first.dropped, first.weight, given.weights, classes)
@@ -190,6 +202,20 @@ def read_rows(
     other = next((one for one in values[kept] if one != event), None) if classes is None else None
     other = other.item() if isinstance(other, np.generic) else other
     return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other)
+
+
+def _read_labels(y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, rounded_to: float | None) -> Subject:
+    """Every label as a problem of its own, of the same rows."""
+    with collected_warnings(DroppedRowsWarning):  # the report counts them
+        whole = Evidence.of(y_true, y_prob, rows, cluster=cluster)
+    models, notes = _fewer({f"label {name}": one for name, one in whole.by_class().items()}, "labels")
+    assert whole.position is not None
+    n, dropped = whole.position.size, whole.dropped
+    kept = np.zeros(n + dropped, dtype=bool)
+    kept[whole.position] = True
+    counted = {name: _counted(one.rounded(rounded_to)) for name, one in models.items()}
+    counts = RowCounts(n + dropped, n, dropped, whole.weight, whole.weights, None)
+    return Subject(counted, counts, "rows", "multilabel", kept, notes=(*whole.notes, *notes), event=1, other=0)
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:

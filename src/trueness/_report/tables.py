@@ -13,6 +13,7 @@ from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies
 from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, percent, ratio, signed, span
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
+from trueness.infer.group._classes import holm_adjusted
 from trueness.results import Comparison, Series
 from trueness.results._segments import ClassRow
 
@@ -71,10 +72,11 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
 def _models(contents: Contents) -> Table:
     confidence, all_classes = _views(contents.models[0])
     columns = (
-        Column("model", "Model", "name"),
+        Column("model", "Label" if contents.view == "multilabel" else "Model", "name"),
         Column("verdict", "Verdict"),
         _L2,
         Column("p", "p", "p"),
+        *([Column("adjusted", "Adjusted p", "p")] if contents.view == "multilabel" else []),
         _ECE._replace(title=f"ECE{confidence}"),
         Column("floor", "Noise floor", "number"),
         Column("brier", f"Brier{all_classes}", "number"),
@@ -96,8 +98,12 @@ def _models(contents: Contents) -> Table:
                 **{key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")},
             }
         )
-    brackets = f"Brackets: {level_percent(contents.settings.level)} interval."
-    return Table(columns, rows, [brackets], name="models", caption="On the same rows")
+    notes = [f"Brackets: {level_percent(contents.settings.level)} interval."]
+    if contents.view == "multilabel":
+        for row, adjusted in zip(rows, holm_adjusted([row["p"] for row in rows]), strict=True):
+            row["adjusted"] = adjusted
+        notes.append("Verdicts are about one label each; adjusted p-values are about all of them together (Holm).")
+    return Table(columns, rows, notes, name="models", caption="On the same rows")
 
 
 def _views(model: Model) -> tuple[str, str]:

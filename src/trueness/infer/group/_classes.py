@@ -30,7 +30,7 @@ def classes_of(
     errors = {label: float(ece(one.sums, bins=bins)) for label, one in classes.items()}
     pvalues = [_pvalue(one, draws, seed) for one in classes.values()]
     total, rows = sum(errors.values()), []
-    for label, p, q in zip(classes, pvalues, _holm_adjusted(pvalues), strict=True):
+    for label, p, q in zip(classes, pvalues, holm_adjusted(pvalues), strict=True):
         one = classes[label]
         score, share, gap = one.means
         limits = ratio_limits(one.cells, level, one.clustered if one.dependent else None)
@@ -79,7 +79,7 @@ def _draws(tallies: Sequence[Tally], alpha: float) -> int | None:
     return draws if exact and cells * draws <= _TEST_LABELS else None
 
 
-def _holm_adjusted(pvalues: list[float | None]) -> list[float | None]:
+def holm_adjusted(pvalues: list[float | None]) -> list[float | None]:
     """Holm's adjustment over the p-values that exist."""
     known = np.array([p for p in pvalues if p is not None], dtype=np.float64)
     done = iter(holm(known).tolist())
