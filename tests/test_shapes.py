@@ -301,4 +301,4 @@ def test_limits_by_image_cover_where_limits_by_pixel_do_not():
     for name in true:
         assert share[name, "images"] >= 0.92, share
         assert share[name, "pixels"] < share[name, "images"] - 0.1, share
-    assert share["observed_expected", "pixels"] < 0.6, share
+    assert share["observed_expected", "pixels"] < 0.7, share

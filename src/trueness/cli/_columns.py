@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from trueness._text.table import Column
@@ -47,6 +47,8 @@ class Request:
     confidence: str | None = None
     label_field: str | None = None
     confidence_field: str | None = None
+    multilabel: bool = False
+    """Whether `label` and the one of `matrices` name a column for each of several labels."""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -123,6 +125,11 @@ class Choice:
     grades: str | None = None
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns of labels: one, or one per label."""
+        return tuple(model.label or self.label for model in self.models) if self.models[0].label else (self.label,)
+
+    @property
     def groups(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]))))
 
@@ -132,7 +139,8 @@ class Choice:
         return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
 
     def in_words(self, source: str) -> str:
-        named = {"labels": self.label, "weights": self.weight, "clusters": self.cluster}
+        label = ", ".join(self.labels) if self.label in self.labels else self.label
+        named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
         named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
         return ", ".join([f"Data: {source}", *(f"{what} {name!r}" for what, name in named.items() if name is not None)])
 
@@ -143,6 +151,10 @@ class Choice:
 
 def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     """Find the named columns; guess labels and scores only if exactly one name fits."""
+    if request.multilabel:
+        models = _label_models(names, source, request)
+        own = replace(request, label=models[0].label, probs=models[0].columns, matrices=(), multilabel=False)
+        return replace(choose(names, source, own), models=models)
     label, weight, guesses = request.label, request.weight, []
     if label is None:
         label = _guess(names, LABELS, "labels", "--label", source)
@@ -158,6 +170,25 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
     models, guessed = choose_scores(names, source, request, taken)
     return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades)
+
+
+def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[Model, ...]:
+    """A binary problem for each label; columns that match two patterns are paired by what their stars match."""
+    if request.label is None or len(request.matrices) != 1 or request.probs:
+        demand = "needs columns of labels, such as `--label 'y_*'`, and as many of scores, `--prob-columns 'p_*'`"
+        raise InputError("--kind multilabel", demand)
+    scores = _matrix_model(names, request.matrices[0], source)
+    free = [name for name in names if name not in scores.columns]
+    labels = _matrix_model(free, request.label, source, "--label")
+    assert labels.classes is not None and scores.classes is not None
+    place = {name: i for i, name in enumerate(scores.classes)}
+    order = [place.get(name, -1) for name in labels.classes] if labels.starred and scores.starred else None
+    if len(labels.columns) != len(scores.columns) or (order is not None and -1 in order):
+        got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
+        raise InputError("", "Every label must have a column of scores", got)
+    columns = [scores.columns[i] for i in order or range(len(scores.columns))]
+    triples = zip(labels.classes, labels.columns, columns, strict=True)
+    return tuple(Model(name, (column,), label=label) for name, label, column in triples)
 
 
 def choose_scores(
@@ -230,7 +261,7 @@ def _list_names(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:_SHOWN]) + more
 
 
-def _matrix_model(names: Sequence[str], text: str, source: str) -> Model:
+def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "--prob-columns") -> Model:
     columns: list[str] = []
     classes: list[str] = []
     for item in (part.strip() for part in text.split(",")):
@@ -240,18 +271,18 @@ def _matrix_model(names: Sequence[str], text: str, source: str) -> Model:
             if not matches:
                 known, hint = _overview(names)
                 demand = f"no column of {source} matches {item!r}"
-                raise InputError("", demand, known, remedy=hint, context="`--prob-columns`")
+                raise InputError("", demand, known, remedy=hint, context=f"`{option}`")
             if all(part.isdecimal() for part, _ in matches):  # p2 before p10, whatever their order in the file
                 matches.sort(key=lambda pair: int(pair[0]))
             classes += [part for part, _ in matches]
             columns += [name for _, name in matches]
         else:
-            _check_column(names, item, "--prob-columns", source)
+            _check_column(names, item, option, source)
             classes.append(item)
             columns.append(item)
     if len(set(columns)) < len(columns):
-        raise InputError("--prob-columns", "must name each column once", f"got {text!r}")
+        raise InputError(option, "must name each column once", f"got {text!r}")
     if len(columns) < 2:
         demand, got = "must give one column per class, at least 2", f"{text!r} gives one"
-        raise InputError("--prob-columns", demand, got, remedy="`--prob` takes one.")
+        raise InputError(option, demand, got, remedy="`--prob` takes one." if option == "--prob-columns" else "")
     return Model(text, tuple(columns), tuple(classes), "*" in text)

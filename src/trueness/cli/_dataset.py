@@ -155,17 +155,27 @@ class Rows:
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
         if not self.is_matrix(model):
+            label = self.columns.labels[model.label or self.choice.label]
             if request.pos_label is not None:
-                rows["pos_label"] = _as_label(self.label, request.pos_label)
+                rows["pos_label"] = _as_label(label, request.pos_label)
             if request.labels is not None:
-                rows["labels"] = [_as_label(self.label, name) for name in request.labels]
-            return Arguments(self.label, scores[0], rows)
+                rows["labels"] = [_as_label(label, name) for name in request.labels]
+            return Arguments(label, scores[0], rows)
         if request.pos_label is not None:
             rows["pos_label"] = request.pos_label
         order, remark = _class_order(self.label, model, request.labels)
         if order is not None:
             rows["labels"] = order
         return Arguments(self.label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
+
+    def side_by_side(self) -> Arguments:
+        """All labels with their scores, as matrices."""
+        import numpy as np
+
+        every = [self.arguments(model) for model in self.choice.models]
+        names: Any = {"kind": "multilabel", "labels": [model.name for model in self.choice.models]}
+        y, p = (np.column_stack([getattr(one, name) for one in every]) for name in ("y_true", "y_prob"))
+        return Arguments(y, p, {**every[0].rows, **names})
 
     def each(self, doing: str, ask: Callable[[Arguments, Rows], Answer]) -> Iterator[tuple[Group, Model, Answer]]:
         """What a function answers about each model in each group; errors and warnings say which."""
@@ -197,7 +207,7 @@ class Rows:
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
         named = [("column" if len(model.columns) == 1 else "scores", model.name) for model in models]
         arguments = {
-            "y_true": f"column {self.choice.label!r}",
+            "y_true": f"column {(models[0].label if len(models) == 1 else None) or self.choice.label!r}",
             "y_prob": " and ".join(f"{what} {name!r}" for what, name in named),
             "sample_weight": f"column {self.choice.weight!r}",
             "cluster": f"column {self.choice.cluster!r}",
@@ -231,14 +241,14 @@ class Dataset:
 
     def rows(self) -> Rows:
         with progress_bar(f"Reading {self.source.name}"):
-            columns = self.source.read((self.choice.label,), self.choice.numbers, self.choice.groups)
+            columns = self.source.read(self.choice.labels, self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
         return Rows(columns, self.choice, self.source, self.request)
 
     def pieces(self, groups: Sequence[str] = ()) -> Iterator[tuple[Rows, int]]:
         """Some rows at a time, with the bytes read so far."""
         first = 0
-        for columns, read in self.source.batches((self.choice.label,), self.choice.numbers, groups):
+        for columns, read in self.source.batches(self.choice.labels, self.choice.numbers, groups):
             rows = Rows(columns, self.choice, self.source, self.request, first=first)
             first += len(rows)
             yield rows, read

@@ -19,6 +19,7 @@ from trueness.errors import InputError, did_you_mean
 @opt.data(by=False, scale=False)
 @opt.cluster
 @opt.missing
+@opt.multilabel
 @click.option("--from-logits", is_flag=True, help="The scores are logits.")
 @opt.text(
     "--calibrator",
@@ -54,6 +55,7 @@ def command(
       trueness fit rows.csv --label churned --prob p --calibrator platt -o m.json
       trueness fit rows.csv --label churned --prob x --from-logits -o map.json
       trueness fit rows.npz --label y --prob P --calibrator top-label:histogram
+      trueness fit x.csv --kind multilabel --label 'y_*' --prob-columns 'p_*'
 
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
@@ -62,14 +64,17 @@ def command(
     check_suffix(output, "JSON", (".json",))
     from_logits = bool(options.pop("from_logits"))
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
+    several = options.pop("kind") is not None
+    if several:
+        unfitted = _for_labels(unfitted)
     if options["cluster"] is not None and type(unfitted).__name__ != "AutoCalibration":
         demand = "is only for auto-calibration, whose folds keep clusters together"
         raise InputError("--cluster", demand, f"got {calibrator}")
-    request = Request.pop_from({**options, "files": files})
+    request = replace(Request.pop_from({**options, "files": files}), multilabel=several)
     if not files and not request.probs:
         request = replace(request, probs=("overconfident",))
     rows = read_rows(request, alike=False)
-    if len(rows.choice.models) > 1:
+    if len(rows.choice.models) > 1 and not several:
         names = ", ".join(model.name for model in rows.choice.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
     fitted = _fit_map(unfitted, rows)
@@ -82,7 +87,7 @@ def command(
 
 
 def _fit_map(calibrator: Any, rows: Rows) -> Any:
-    (model,) = rows.choice.models
+    models = rows.choice.models
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
         "temperature": "These look like logits: use `--calibrator temperature-scaling --from-logits` if they are.",
@@ -90,13 +95,14 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
         "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}
-    with rows.about(model, options=parameters, remedies=remedies) as warned:
-        arguments = rows.arguments(model)
+    with rows.about(*models, options=parameters, remedies=remedies) as warned:
+        arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
         known = ("labels", "pos_label", "sample_weight")
         own = {name: value for name, value in arguments.rows.items() if name in known}
         own |= {} if rows.cluster is None else {"cluster": rows.cluster}
         calibrator.fit(arguments.y_prob, arguments.y_true, **own)
-    calibrator.label_name_, calibrator.score_names_ = rows.choice.label, tuple(model.columns)
+    calibrator.label_name_ = ", ".join(rows.choice.labels)
+    calibrator.score_names_ = tuple(column for model in models for column in model.columns)
     note(*filter(None, [arguments.remark]))
     warning(*warned)
     return calibrator
@@ -122,6 +128,15 @@ def _calibrator(text: str) -> Any:
     if "calibrator" not in cls._get_param_names():
         raise InputError("--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}")
     return cls(calibrator=_calibrator(inner))
+
+
+def _for_labels(calibrator: Any) -> Any:
+    """The calibrator for each of several labels."""
+    from trueness import OneVsRest
+
+    if isinstance(calibrator, OneVsRest):
+        return calibrator.set_params(kind="multilabel")
+    return OneVsRest(calibrator, kind="multilabel")
 
 
 def _class(text: str) -> Any:

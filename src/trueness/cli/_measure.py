@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each")
 """Options of `measure` that do not change a panel."""
-_KINDS = "What to compare for several classes; repeatable.  [default: classwise and confidence]"
+_KINDS = "What to compare for several classes or labels; repeatable.  [default: classwise and confidence]"
 
 
 @opt.command("measure")
 @opt.data()
 @opt.cluster
 @opt.seed("Seed of the demo data.")
-@opt.choice("--kind", opt.KINDS, None, _KINDS, "kinds", multiple=True)
+@opt.choice("--kind", opt.LABEL_KINDS, None, _KINDS, "kinds", multiple=True)
 @opt.bins("10", "Bins of ECE and MCE (ACE uses the same number, of equal mass)")
 @click.option("--table", "tables", is_flag=True, help="Also print the bins, with intervals for the event rates.")
 @opt.level(0.95, "Confidence level of all intervals.", least=0.5)
@@ -68,11 +68,14 @@ def command(**options: Any) -> None:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["panel"] or options["tripod"]:
         return _panel(options)
-    kinds = tuple(dict.fromkeys(options["kinds"]))
+    kinds = tuple(kind for kind in dict.fromkeys(options["kinds"]) if kind != "multilabel")
+    several = "multilabel" in options["kinds"]
+    if several and kinds:
+        raise click.UsageError(f"--kind multilabel does not go with --kind {kinds[0]}; leave one of them out.")
     rule = opt.bin_rule(options["bins"])
     settings = Options(rule, options["level"], kinds, options["tables"], options["intervals"])
     target = Target.pop_from(options)
-    request = Request.pop_from(options)
+    request = replace(Request.pop_from(options), multilabel=several)
     with open_dataset(request) as data:
         if data.streamed(stream):
             results = [(Group(), _from_stream(data, settings, asked=stream is not None))]

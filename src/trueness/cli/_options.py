@@ -12,6 +12,7 @@ from trueness.errors import InputError, did_you_mean
 Decorator: TypeAlias = Callable[[Any], Any]
 
 KINDS = ("classwise", "confidence", "top-label")
+LABEL_KINDS = (*KINDS, "multilabel")
 _OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "mass": "mass:10", "uniform": "10", "width": "10"}
 """What other libraries call bins, and how they are typed here."""
 _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
@@ -109,6 +110,9 @@ def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: An
     return option(name, what, *more, metavar=metavar, **settings)
 
 
+multilabel = choice(
+    "--kind", ("multilabel",), None, "Columns of several labels: --label 'y_*' --prob-columns 'p_*'.", "kind"
+)
 _demo = combine(
     click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file."),
     count("--rows", "Rows of the demo data.", 10_000),

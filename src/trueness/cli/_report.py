@@ -40,6 +40,7 @@ _page = opt.combine(
 @opt.data()
 @opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
 @opt.cluster
+@opt.multilabel
 @opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
@@ -64,6 +65,7 @@ def command(**options: Any) -> None:
       trueness report scores.npz --label y --prob P -o dogs.html
       trueness report m2025-*.csv --each -o months.html
       trueness report rows.csv --over date --every month
+      trueness report x.csv --kind multilabel --label 'y_*' --prob-columns 'p_*'
       trueness report monday.tally tuesday.tally -o days.html
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
@@ -74,7 +76,7 @@ def command(**options: Any) -> None:
         **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")},
         "bins": opt.bin_rule(options["bins"]),
     }
-    request = Request.pop_from(options)
+    request = replace(Request.pop_from(options), multilabel=options["kind"] is not None)
     over = request.over
     if options["every"] is not None and over is None:
         raise click.UsageError("--every needs --over.")
@@ -182,12 +184,18 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         from trueness._report.records import Provenance
         from trueness._report.report import report_rows, today
 
-        commands = {model.name: _fit_command(rows, model) for model in rows.choice.models}
+        several = rows.request.multilabel
+        named = {f"label {model.name}" if several else model.name: model for model in rows.choice.models}
+        commands = {name: _fit_command(rows, model) for name, model in named.items()}
         cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
         answers = getattr(rows.origin, "answers", None)
         told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
-        origin = Provenance(rows.source, rows.choice.label, None, today(), commands, **told)
+        label = None if several else rows.choice.label
+        origin = Provenance(rows.source, label, None, today(), commands, **told)
         scores, one = rows.model_scores()
+        if several:
+            one = rows.side_by_side()
+            scores = one.y_prob
         if answers is not None:
             found = {"origins": answers.origins(), "missing": answers.missing, "notes": answers.notes}
             settings = {**settings, "confidences": found}
@@ -208,11 +216,13 @@ def _fit_command(rows: Rows, model: Model) -> str:
         return ""
     demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
     scores, event = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name), request.pos_label
+    if model.label is not None:
+        scores = "--prob", model.columns[0]
     if len(model.columns) == 2 and model.classes is not None:  # reported as the binary problem of the second
         scores = "--prob", model.columns[1]
         event = request.labels[1] if request.labels else model.classes[1] if rows.label.dtype.kind in "OU" else event
     options = {
-        "--label": choice.label,
+        "--label": model.label or choice.label,
         scores[0]: scores[1],
         "--weight": choice.weight,
         "--pos-label": event,

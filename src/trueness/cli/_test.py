@@ -1,6 +1,7 @@
 """``trueness test``."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -56,7 +57,7 @@ _TOO_GOOD = 0.001
     None,
     "What --equivalent-within judges: the l2 error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
 )
-@opt.choice("--kind", opt.KINDS, None, "What to test for several classes.  [default: confidence]")
+@opt.choice("--kind", opt.LABEL_KINDS, None, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
@@ -69,13 +70,15 @@ def command(**options: Any) -> None:
     reverse: a small p-value is evidence that the error is below a margin. Several models, or groups of --by, are tested
     separately, and p-values are also adjusted for their number by Holm's method. With scores for several classes, the
     test is whether the largest score is the probability that its class is right; --kind classwise tests every class,
-    and two columns are a binary problem whose score is the second.
+    and two columns are a binary problem whose score is the second. --kind multilabel tests several labels of a row,
+    each with a column of labels and one of scores.
 
     \b
       trueness test --demo
       trueness test rows.csv --label churned --prob model --by region
       trueness test rows.csv --label churned --prob model --equivalent-within 0.05
       trueness test answers.jsonl --label correct --prob p --cluster question
+      trueness test x.csv --kind multilabel --label 'y_*' --prob-columns 'p_*'
 
     Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options or the data are
     wrong.
@@ -90,11 +93,11 @@ def command(**options: Any) -> None:
         # An option that no method takes is passed on, for the library to refuse.
         taken = {name for name, takers in _TAKE.items() if method in takers or takers.isdisjoint(methods)}
         own = settings[method] = {name: typed[name] for name in typed if name in taken and typed[name] is not None}
-        if kind is not None:
+        if kind not in (None, "multilabel"):
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
             own["seed"] = options["seed"]
-    rows = read_rows(Request.pop_from(options))
+    rows = read_rows(replace(Request.pop_from(options), multilabel=kind == "multilabel"))
     results = list(_results(rows, settings, equivalence))
     _adjust(results)
     top = kind in (None, "confidence") and options["k"] in (None, 1) and rows.is_matrix(rows.choice.models[0])
@@ -117,7 +120,7 @@ def _equivalence(options: dict[str, Any], typed: dict[str, Any], methods: Sequen
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is not an option of the equivalence test ({criterion}); leave it out."
             )
-    if kind not in (None, "confidence"):
+    if kind not in (None, "confidence", "multilabel"):
         raise click.UsageError(f"--equivalent-within judges the largest scores; --kind {kind} does not go with it.")
     bins = {"bins": typed["bins"]} if criterion == "ece" and typed["bins"] is not None else {}
     return {"within": within, "criterion": criterion, "seed": options["seed"], **bins}
