@@ -409,12 +409,8 @@ class Evidence:
             remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
             raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
-            raise InputError(
-                "kind",
-                f"must be 'confidence' for {what}",
-                f"got {self.view!r}",
-                remedy="For one class against the rest pass its column as a vector.",
-            )
+            remedy = "For one class against the rest pass its column as a vector."
+            raise InputError("kind", f"must be 'confidence' for {what}", f"got {self.view!r}", remedy=remedy)
 
     @cached_property
     def expanded(self) -> "Evidence":

@@ -293,7 +293,8 @@ def _predicts(calibrator: Any) -> bool:
         scores = 100 * (scores - 0.5)
     with np.errstate(all="ignore"):
         found = np.asarray(calibrator._formula()(scores))
-    sums = found.sum(axis=1) if k is not None and getattr(calibrator, "normalize", True) else np.ones(1)
+    summed = k is not None and getattr(calibrator, "normalize", True) and calibrator._rows_shape != "labels"
+    sums = found.sum(axis=1) if summed else np.ones(1)
     return bool(((found >= -_SLACK) & (found <= 1 + _SLACK)).all() and (np.abs(sums - 1) <= _ROUNDED).all())
 
 
