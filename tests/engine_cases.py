@@ -300,6 +300,36 @@ sketched("classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, p
 sketched("classes, weights", {**matrix(), "w": rng.random(200)}, prob=SCORES, weight="w", kind="top-label")
 
 
+USERS = {"number": np.arange(400) % 37 - 5, "text": np.array([f"ü {i % 41}" for i in range(400)])}
+for form in (10, None, "sketch"):
+    for user, names in USERS.items():
+        case(f"clusters: {user}, bins {form}", {**draws(), "user": names}, bins=form, cluster="user")
+case("clusters: 256 buckets, text", {**draws(), "user": USERS["text"]}, cluster="user", buckets=256)
+case("clusters: 32 buckets, number", {**draws(), "user": USERS["number"]}, cluster="user", buckets=32)
+case("clusters: weights", {**draws(), "user": USERS["text"], "w": np.arange(400) % 3}, cluster="user", weight="w")
+case("clusters: by", {**draws(), "user": USERS["text"], "d": ["a", "b"] * 200}, cluster="user", by="d")
+case(
+    "clusters: confidence",
+    {**matrix(), "user": USERS["number"][:200]},
+    prob=SCORES,
+    kind="confidence",
+    cluster="user",
+    bins="sketch",
+)
+case(
+    "clusters: NULL",
+    {"y": [0, 1, 1], "p": [0.1, 0.6, 0.9], "user": ["a", None, "b"]},
+    "`cluster` column 'user' must not have missing values; 1 of 3 rows has one",
+    cluster="user",
+)
+case(
+    "clusters: floats",
+    {"y": [0, 1], "p": [0.1, 0.6], "user": [0.5, 1.5]},
+    "`cluster` column 'user' must hold text or whole numbers",
+    cluster="user",
+)
+
+
 def ask(source: Any, **options: Any) -> Any:
     """The sums of all rows or, with `by`, of each group; columns y and p unless others are named."""
     options = {"label": "y", "prob": "p"} | options
@@ -360,6 +390,8 @@ def _in_memory(table: pa.Table, options: dict[str, Any]) -> Any:
     p = table[prob] if isinstance(prob, str) else table.select(prob)
     if "weight" in rest:
         rest["sample_weight"] = table[rest.pop("weight")]
+    if "cluster" in rest:
+        rest["cluster"] = table[rest.pop("cluster")]
     bins = rest.pop("bins", 10)
     if isinstance(bins, str):
         return tn.sketch(y, p, **rest)

@@ -367,7 +367,7 @@ def crafted(seen, **entries):
 
 
 def group(sums, key=None):
-    return [key, store.describe(sums.kind, sums.parts, sums.classes)]
+    return [key, store.describe(sums)]
 
 
 EMPTY, BINS = tn.Accumulator(), tn.Accumulator(7)

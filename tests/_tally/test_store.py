@@ -111,10 +111,10 @@ def body_of(data):
 def test_the_format_stays_as_it_is():
     """A change here is a change of format, and needs a new number."""
     data = tn.tally([0, 1, 1], [0.5, 0.25, 0.25]).to_bytes()
-    assert data[:9] == b"TNTALLYS\x04"
+    assert data[:9] == b"TNTALLYS\x05"
     assert int.from_bytes(data[9:17], "little") == len(body_of(data))
     header = (
-        '{"what":"tally","kind":"binary","classes":null,'
+        '{"what":"tally","kind":"binary","classes":null,"largest_cluster":null,'
         '"parts":[{"whole":true,"score":2,"count":2,"weight":2,"events":2}]}'
     )
     columns = bytes(12) + bytes.fromhex("d0e0 3f3f")  # 0.25 and 0.5, byte by byte
@@ -177,8 +177,8 @@ OTHERS = {
     "its name alone": (lambda whole: whole[:10], "it is cut off"),
     "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
     "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
-    "newer": (lambda whole: sealed(body_of(whole), number=5), "5, of a newer trueness; this version reads number 4"),
-    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 4"),
+    "newer": (lambda whole: sealed(body_of(whole), number=6), "6, of a newer trueness; this version reads number 5"),
+    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 5"),
     "a bomb": (lambda whole: sealed(body_of(whole), length=2**40), "it claims to hold 1,099,511,627,776 bytes"),
     "too long": (lambda whole: sealed(body_of(whole), length=10**6), "its length is not what it says"),
     "too short": (lambda whole: sealed(body_of(whole), length=10), "its length is not what it says"),
@@ -221,7 +221,7 @@ def changed(**columns):
 
 
 SPOILT = {
-    "another schema": (lambda d: d.update(schema=2), "its schema is 2, and this version reads 4"),
+    "another schema": (lambda d: d.update(schema=2), "its schema is 2, and this version reads 5"),
     "bins, not cells": (lambda d: d.update(what="trueness.binned"), "this is not a trueness tally"),
     "unknown kind": (lambda d: d.update(kind="ternary"), "its kind is 'ternary'"),
     "parts no list": (lambda d: d.update(parts=3), "header is damaged"),

@@ -137,7 +137,11 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
     models, more = _fewer(_problems(total), "labels" if total.kind == "multilabel" else "classes", rule)
     notes += more
     groups: dict[str, dict[str, Sums]] = {name: {} for name in models}
-    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by is not None else ():
+    grouped = isinstance(sums, Accumulator) and by is not None
+    if grouped and total.buckets is not None:
+        notes.append("Groups are not compared: their tests would take rows as independent, and these are in clusters.")
+        grouped = False
+    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and grouped else ():
         for name, problem in _problems(binary_of_two_classes(part)).items():
             if name in groups:
                 groups[name][str(group) or "''"] = problem
@@ -151,7 +155,7 @@ def _problems(sums: Sums) -> dict[str, Sums]:
     parts: tuple[Any, ...] = sums.parts
     make: Any = type(sums)
     if len(parts) == 1:
-        return {"scores": make("binary", parts)}
+        return {"scores": make("binary", parts, None, sums.buckets)}
     named = zip(sums.classes or (), parts, strict=True)
     what = "label" if sums.kind == "multilabel" else "class"
     return {f"{what} {label}": make("binary", (part,)) for label, part in named if part.totals.rows}

@@ -15,9 +15,10 @@ from trueness._input.labels import checked_order
 from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import store
+from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
 from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
 from trueness._tally.multiclass import check_kind
-from trueness._tally.rows_or_sums import binned_of, sample_and_kind, sketch_of, tally_of
+from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
@@ -47,6 +48,9 @@ class Accumulator:
     pos_label : optional
         As for :func:`trueness.ece`. Without `labels`, the other label is learnt from the rows, and a third label in
         a later batch is an error.
+    buckets : 32, 64, 128 or 256, optional
+        Keep the sums of this number of buckets of clusters, as :func:`trueness.tally` does; every `update` then needs
+        `cluster`.
     about : dict, optional
         Notes to store with the sums, as plain JSON values: column names, a model's version. Accumulators with different
         notes cannot be merged.
@@ -83,6 +87,7 @@ class Accumulator:
         sum_tolerance: float | None = None,
         from_logits: bool = False,
         percent: bool = False,
+        buckets: int | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
         if by is not None and not isinstance(by, str):
@@ -96,6 +101,8 @@ class Accumulator:
         """The sums that are kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
         self.by = by
         """What the groups are, such as "day"."""
+        self.buckets = None if buckets is None else check_buckets(buckets)
+        """The number of buckets of clusters, if any."""
         self.about = store.json_ready(dict(about or {}), "about")
         """Notes that are kept with the sums."""
         self.position: Any = None
@@ -128,6 +135,7 @@ class Accumulator:
         *,
         sample_weight: ArrayLike | None = None,
         group: ArrayLike | Group = None,
+        cluster: ArrayLike | None = None,
         position: Any = None,
     ) -> None:
         """Add a batch of rows. If anything is wrong with them, nothing is added.
@@ -140,6 +148,8 @@ class Accumulator:
         group : array-like of shape (n,), or one value
             The group of each row, or of all rows, none of them missing; required if the Accumulator has `by`. Names are
             strings, integers, booleans or finite floats, all of one type, because 1, True and 1.0 are the same key.
+        cluster : array-like of shape (n,)
+            The cluster of each row, as text or whole numbers; required if the Accumulator has `buckets`.
         position : optional
             Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file names. It is saved
             with the sums in one step, so that a restart neither repeats nor loses rows. With every batch or with none.
@@ -148,6 +158,11 @@ class Accumulator:
         if (group is None) != (self.by is None):
             demand = "must be passed with every batch, since the Accumulator has `by`"
             raise InputError("group", demand if self.by is not None else "needs an Accumulator that was made with `by`")
+        if (cluster is None) != (self.buckets is None):
+            demand = "must be passed with every batch, since the Accumulator has `buckets`"
+            raise InputError(
+                "cluster", "needs an Accumulator that was made with `buckets`" if self.buckets is None else demand
+            )
         if where is None and self.position is not None:
             demand = "must be passed with every batch or with none"
             remedy = "Set the attribute `position` to None to continue without one."
@@ -157,7 +172,8 @@ class Accumulator:
             y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
         )
         other = self._other_label_with(y_true, sample)
-        added = self._with(self._pieces(sample, kind, group))
+        clusters = None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
+        added = self._with(self._pieces(sample, kind, group, clusters))
         self._sums, self._other_label, self.position = added, other, where
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
@@ -185,20 +201,23 @@ class Accumulator:
             got = f"earlier batches have {known}, {where} has {found!r}"
             raise InputError("y_true", "must hold two labels in all batches", got)
 
-    def _pieces(self, sample: Sample, kind: Kind, group: Any) -> list[tuple[Group, Sums]]:
+    def _pieces(self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None) -> list[tuple[Group, Sums]]:
         if group is None or is_one_group(group):
             key = None if group is None else plain_group(group)
-            return [(key, self._summed(sample, kind))] if sample.n else []
+            return [(key, by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
         found = rows_by_group(group, sample.n)
         if len(found) == 1:
-            return [(found[0][0], self._summed(sample, kind))]
+            return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))]
         try:
-            return [(key, self._summed(_rows_of_group(sample, key, at), kind)) for key, at in found]
+            return [
+                (key, by_bucket(self._summed, _rows_of_group(sample, key, at), kind, clusters and clusters.at(at)))
+                for key, at in found
+            ]
         except InputError:
             self._summed(sample, kind)  # raises the same of all rows, unless it is about the group
             raise
 
-    def _summed(self, sample: Sample, kind: Kind) -> Sums:
+    def _summed(self, sample: Sample, kind: Kind) -> Any:
         if sample.w is not None and not sample.w.any():
             every = np.arange(sample.n)
             self._summed(sample.at(every, None), kind)  # rows of weight 0 are checked as others are
@@ -256,7 +275,9 @@ class Accumulator:
     def _refuse_other_settings(self, other: Accumulator) -> None:
         if other is self:
             raise InputError("other", "must be another Accumulator", "its rows would count twice")
-        mine, theirs = ({"bins": a.bins, "by": a.by, "about": a.about, **a._options} for a in (self, other))
+        mine, theirs = (
+            {"bins": a.bins, "by": a.by, "buckets": a.buckets, "about": a.about, **a._options} for a in (self, other)
+        )
         for name in {**mine, **theirs}:
             if mine.get(name) != theirs.get(name):
                 got = f"`{name}` is {mine.get(name)!r} here and {theirs.get(name)!r} there"
@@ -283,12 +304,14 @@ class Accumulator:
             got = f"`kind` is {kind!r} here and {sums.kind!r} there"
         elif labels is not None and sums.classes is not None and labels != list(sums.classes):
             got = f"`labels` is {labels!r} here and {list(sums.classes)!r} there"
+        elif self.buckets != (known := None if sums.buckets is None else len(sums.buckets.parts)):
+            got = f"`buckets` is {self.buckets} here and {known} there"
         elif isinstance(sums, Binned):
             edges: Any = as_rule(self.bins).fixed_edges
             if not all(np.array_equal(part.edges, edges) for part in sums.parts):
                 got = f"`bins` is {self.bins!r} here, and the edges differ there"
         if got:
-            raise InputError("", "Only sums of the same kind, classes and bins can be added", got)
+            raise InputError("", "Only sums of the same kind, classes, bins and buckets can be added", got)
 
     @property
     def _form(self) -> str:
@@ -303,12 +326,13 @@ class Accumulator:
         settings = {
             "bins": self.bins,
             "by": self.by,
+            "buckets": self.buckets,
             "about": store.json_ready(self.about, "about"),
             "options": self._options,
             "position": store.json_ready(self.position, "position"),
             "other_label": self._other_label,
         }
-        groups = [[key, store.describe(one.kind, one.parts, one.classes)] for key, one in self.groups.items()]
+        groups = [[key, store.describe(one)] for key, one in self.groups.items()]
         return store.pack({"what": "accumulator", "form": self._form, **settings, "groups": groups})
 
     @classmethod
@@ -316,12 +340,13 @@ class Accumulator:
         """Read the result of :meth:`to_bytes`. Nothing in it is executed; other bytes are an error."""
         header = store.unpack(data, "accumulator")
         form = header.get("form")
-        settings = {"what", "form", "groups", "bins", "by", "about", "options", "position", "other_label"}
-        if header.keys() != settings or not isinstance(header["options"], dict) or form not in list(_FORMS):
+        settings = {"bins", "by", "buckets", "about"}
+        others = {"what", "form", "groups", "options", "position", "other_label"}
+        if header.keys() != settings | others or not isinstance(header["options"], dict) or form not in list(_FORMS):
             store.refuse("its header is damaged")
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
-            found = cls(header["bins"], by=header["by"], about=header["about"], **header["options"])
+            found = cls(**{name: header[name] for name in settings}, **header["options"])
             found._sums = found._checked_groups(groups)
         except InputError as error:
             raise error.within("The sums cannot be read") from error

@@ -28,15 +28,27 @@ class ClusteredRows:
     """Labels, scores and, perhaps, importance weights; of a matrix, the largest scores."""
     cluster: Ints
     """The cluster of each row, numbered from 0."""
+    counts: bool = False
+    """Whether weights count rows of one score, label and cluster, as those of sums do; else they are importance."""
 
     @property
     def weight(self) -> Floats | None:
-        """Importance weights, if any."""
+        """Weights, if any."""
         return self.top.w
 
     @property
+    def importance(self) -> bool:
+        """Whether rows have importance weights."""
+        return self.weight is not None and not self.counts
+
+    @property
     def n(self) -> int:
-        return self.cluster.size
+        return round(float(self.w.sum())) if self.counts else self.cluster.size
+
+    @property
+    def squares(self) -> Floats:
+        """The sum of the squared weights of the rows that each row stands for."""
+        return self.w if self.counts else self.w**2
 
     @property
     def clusters(self) -> int:
@@ -53,7 +65,7 @@ class ClusteredRows:
 
     @property
     def w(self) -> Floats:
-        """Weights; 1 without importance weights."""
+        """Weights; 1 without."""
         return np.ones(self.n) if self.weight is None else self.weight
 
     @property

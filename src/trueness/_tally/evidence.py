@@ -55,7 +55,7 @@ class Evidence:
     given: Sums | None = None
     """The sums, where they are known already: those passed in place of rows."""
     cluster: Ints | None = None
-    """The cluster of each row, numbered from 0."""
+    """The cluster of each row, numbered from 0; of sums, the buckets of clusters that they keep."""
     weight_type: WeightType = "auto"
     """Whether weights count rows. 'auto': whole numbers do, others express importance."""
     kept: Ints | None = None
@@ -114,7 +114,8 @@ class Evidence:
         if two:
             notes.append(two_columns_in_words(sums.classes) if sums.classes else TWO_COLUMNS)
             sums = binary_of_two_classes(sums)
-        return cls(sums.kind, given=sums, weight_type=weight_type, two_columns=two, notes=tuple(notes))
+        cluster = None if sums.buckets is None else np.arange(len(sums.buckets.parts))
+        return cls(sums.kind, given=sums, cluster=cluster, weight_type=weight_type, two_columns=two, notes=tuple(notes))
 
     @classmethod
     def several(
@@ -445,18 +446,27 @@ class Evidence:
 
     @cached_property
     def clustered(self) -> "ClusteredRows":
-        """One score per row in clusters; without `cluster`, every row is its own."""
+        """One score per row in clusters; without `cluster`, every row is its own. Of sums, the buckets are clusters."""
         self.require_one("a matrix with `cluster`")
-        expanded = self.expanded
-        top = expanded.sample
-        self.warn_one_class()
-        cells_of_rows(top)  # checks every value
-        codes = codes_by_content(top, np.arange(top.y.size) if expanded.cluster is None else expanded.cluster)
+        buckets = None if self.given is None else self.given.buckets
+        if buckets is not None and self.rows is None:
+            self.warn_one_class(self.given)
+            top, known = buckets.cells(_at_means)
+            known = np.unique(known, return_inverse=True)[1].reshape(-1)  # some buckets may have no rows
+        else:
+            expanded = self.expanded
+            top, known = expanded.sample, expanded.cluster
+            self.warn_one_class()
+            cells_of_rows(top)  # checks every value
+        codes = codes_by_content(top, np.arange(top.y.size) if known is None else known)
         w = top.w
         order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
-        found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order])
+        counts = buckets is not None and self.whole
+        found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order], counts)
         warn_few_clusters(
-            found.cluster, found.weight, "rows by `sample_weight`" if self.cluster is None else "clusters"
+            found.cluster,
+            found.weight,
+            "rows by `sample_weight`" if self.cluster is None else "clusters" if buckets is None else "buckets",
         )
         return found
 
@@ -485,6 +495,11 @@ class Evidence:
         if rule.n_requested > self.weight and not self.memory.get(rule.n_requested):
             self.memory[rule.n_requested] = True
             warn_few_rows(round(self.weight), rule)
+
+
+def _at_means(part: Any) -> Cells:
+    """The rows of each cell or bin at their mean score."""
+    return part if isinstance(part, Cells) else part.at_means() if isinstance(part, Bins) else part.as_cells()
 
 
 def warn_few_rows(n: int, rule: BinRule) -> None:

@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, Unpack
 
 from trueness._input.arguments import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.bins import Bins
+from trueness._tally.buckets import RowClusters, read_clusters
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
@@ -19,6 +21,7 @@ from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneC
 from trueness.typing import ArrayLike, Kind, RowOptions
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
+Sums = TypeVar("Sums", Tally, Binned, Sketch)
 Part = TypeVar("Part")
 
 _SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
@@ -224,7 +227,14 @@ def warn_one_class(n: int) -> None:
 
 
 @takes_rows
-def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> Tally:
+def tally(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    cluster: ArrayLike | None = None,
+    buckets: int = 64,
+    **rows: Unpack[RowOptions],
+) -> Tally:
     """Sum the rows of each distinct score.
 
     Parameters
@@ -234,6 +244,12 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
     y_prob : array-like of shape (n,) or (n, K)
         Scores. For a matrix, the tally holds one part per class (`kind` 'classwise' or 'top-label') or a single one
         ('confidence').
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row, as text or whole numbers; rows of one cluster may depend on each other. The sums
+        are then kept for each bucket of clusters, and every interval and test from them allows for the dependence.
+        A matrix needs `kind='confidence'`.
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
     **rows
         As for :func:`trueness.ece`.
 
@@ -249,17 +265,32 @@ def tally(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> T
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
-    return tally_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
+    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True)
+    return by_bucket(
+        partial(tally_of, piece=cluster is not None), sample, kind, _clusters(y_true, cluster, sample, buckets, kind)
+    )
 
 
 @takes_rows
-def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> Sketch:
+def sketch(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    cluster: ArrayLike | None = None,
+    buckets: int = 64,
+    **rows: Unpack[RowOptions],
+) -> Sketch:
     """Sum the rows of each cell of a fixed grid, in one pass and bounded memory, for any measure.
 
     Parameters
     ----------
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row, as text or whole numbers; the sums are then kept for each bucket of clusters, and
+        every interval and test from them allows for dependent rows. A matrix needs `kind='confidence'`.
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
 
     Returns
     -------
@@ -274,17 +305,33 @@ def sketch(y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> 
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
     """
-    return sketch_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True))
+    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True)
+    return by_bucket(
+        partial(sketch_of, piece=cluster is not None), sample, kind, _clusters(y_true, cluster, sample, buckets, kind)
+    )
 
 
 @takes_rows
-def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows: Unpack[RowOptions]) -> Binned:
+def binned(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    bins: BinsLike = 10,
+    cluster: ArrayLike | None = None,
+    buckets: int = 64,
+    **rows: Unpack[RowOptions],
+) -> Binned:
     """Sum the rows of each bin, in one pass without sorting if the edges are fixed.
 
     Parameters
     ----------
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row, as text or whole numbers; the sums are then kept for each bucket of clusters, and
+        every interval and test from them allows for dependent rows. A matrix needs `kind='confidence'`.
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
     bins : int, sequence of edges or bin rule, default 10
         An int means that many bins of equal width on [0, 1].
 
@@ -301,7 +348,33 @@ def binned(y_true: ArrayLike, y_prob: ArrayLike, *, bins: BinsLike = 10, **rows:
     """
     rule = as_rule(bins)
     may_be_empty = rule.fixed_edges is not None
-    return binned_of(*sample_and_kind(y_true, y_prob, rows, allow_empty=may_be_empty, keep_logits=True), rule)
+    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=may_be_empty, keep_logits=True)
+    if cluster is not None and rule.fixed_edges is None:
+        return tally(y_true, y_prob, cluster=cluster, buckets=buckets, **rows).coarsen(rule)
+    clusters = _clusters(y_true, cluster, sample, buckets, kind)
+    return by_bucket(partial(binned_of, rule=rule), sample, kind, clusters)
+
+
+def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: RowClusters | None) -> Sums:
+    """The sums of the rows, kept for each bucket of clusters if there are clusters."""
+    if clusters is None:
+        return make(sample, kind)
+    pieces = clusters.rows()
+    if sample.w is not None:
+        pieces = [at[sample.w[at] > 0] for at in pieces]  # a bucket of weight 0 has no rows
+    try:
+        none = make(sample.at(pieces[0][:0], None), kind)
+        made = [
+            make(sample.at(at, None if sample.w is None else sample.w[at]), kind) if at.size else none for at in pieces
+        ]
+    except InputError:
+        make(sample, kind)  # raises the same, of all rows
+        raise
+    return made[0].of_buckets(made, clusters.largest(sample.w))
+
+
+def _clusters(y_true: Any, cluster: Any, sample: Sample, buckets: int, kind: Kind) -> RowClusters | None:
+    return None if cluster is None else read_clusters(y_true, cluster, sample, buckets, kind)
 
 
 def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:

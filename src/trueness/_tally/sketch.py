@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from trueness._tally.bins import Bins
+from trueness._tally.buckets import Buckets, starts_in
 from trueness._tally.grid import GridCells
-from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule
 from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
 from trueness.errors import InputError
 
@@ -39,10 +40,16 @@ class Sketch(Parts[GridCells]):
         def bins_of(part: GridCells) -> Bins:
             return part.as_bins(rule.group(part.as_cells())) if part.size else Bins.empty(edges_of(rule))
 
-        return Binned(self.kind, tuple(map(bins_of, self.parts)), self.classes)
+        buckets: Buckets[Bins] | None = None
+        if self.buckets is not None and self.parts[0].size:
+            edges, start = rule.group(self.parts[0].as_cells())
+            starts = starts_in(self.buckets, self.parts[0].cell, start, "cell")
+            made = (part.as_bins(Groups(edges, s)) for part, s in zip(self.buckets.parts, starts, strict=True))
+            buckets = Buckets(tuple(made), self.buckets.largest)
+        return Binned(self.kind, tuple(map(bins_of, self.parts)), self.classes, buckets)
 
     def as_tally(self) -> Tally:
-        """The tally of rows that lie at the mean score of their cell."""
+        """The tally of rows that lie at the mean score of their cell, without buckets of clusters."""
         return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
 
 

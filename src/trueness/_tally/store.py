@@ -14,6 +14,8 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -23,12 +25,13 @@ from numpy.typing import NDArray
 from trueness._kernels.grid import cell_of
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.bins import Bins
+from trueness._tally.buckets import CHOICES, Buckets
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
 from trueness.errors import InputError
 
-FORMAT = 4
+FORMAT = 5
 """The number of the format; a reader refuses every other."""
 
 _MAGIC = b"TNTALLYS"
@@ -43,6 +46,7 @@ _ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, rela
 
 Part: TypeAlias = Cells | Bins | GridCells
 Fields: TypeAlias = dict[str, Any]
+_Read: TypeAlias = tuple[View, tuple[Any, ...], tuple[Any, ...] | None, Buckets[Any] | None]
 _Column: TypeAlias = tuple[str, tuple[int, ...]]
 """Type and shape of a row; int64 or float64 ('?') as the flag `whole` says."""
 
@@ -109,14 +113,17 @@ def load(path: str | Path, read: Callable[[bytes], Any]) -> Any:
         raise error.within(repr(str(path))) from error
 
 
-def describe(kind: View, parts: tuple[Part, ...], classes: tuple[Any, ...] | None) -> Fields:
-    """The sums as a dict of flags and arrays, part by part."""
+def describe(sums: Any) -> Fields:
+    """The sums as a dict of flags and arrays, part by part; the parts of buckets in place of their sum."""
+    classes, buckets = sums.classes, sums.buckets
     for name in classes or ():
         if not isinstance(name, str | int | float | bool) or (isinstance(name, float) and not math.isfinite(name)):
             demand = "A class written to a file must be a string or a finite number"
             raise InputError("", demand, f"got {reprlib.repr(name)}")
     named = None if classes is None else list(classes)
-    return {"kind": kind, "classes": named, "parts": [_fields(part) for part in parts]}
+    parts = sums.parts if buckets is None else buckets.parts
+    largest = None if buckets is None else buckets.largest
+    return {"kind": sums.kind, "classes": named, "largest_cluster": largest, "parts": [_fields(part) for part in parts]}
 
 
 def _fields(part: Part) -> Fields:
@@ -147,7 +154,7 @@ def to_dict(what: str, described: Fields) -> Fields:
     return {"schema": FORMAT, "what": f"trueness.{what}", **_with_parts(described, lists)}
 
 
-def from_dict(what: str, data: Any) -> tuple[View, tuple[Any, ...], tuple[Any, ...] | None]:
+def from_dict(what: str, data: Any) -> _Read:
     """Read and check what :func:`to_dict` returned."""
     if not isinstance(data, dict) or data.get("what") != f"trueness.{what}":
         refuse(f"this is not a trueness {what}")
@@ -296,9 +303,9 @@ def _types(form: str, fields: Fields) -> dict[str, _Column]:
     return {name: (own if dtype == "?" else dtype, shape) for name, (dtype, shape) in found.items()}
 
 
-def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[Any, ...] | None]:
-    """Kind, parts and classes of sums that rows could have."""
-    if described.keys() - {"what"} != {"kind", "classes", "parts"}:
+def restore(form: str, described: Fields) -> _Read:
+    """Kind, parts, classes and buckets of sums that rows could have."""
+    if described.keys() - {"what"} != {"kind", "classes", "largest_cluster", "parts"}:
         refuse("its header is damaged")
     kind, classes, parts = described["kind"], described["classes"], described["parts"]
     if kind not in _VIEWS:
@@ -309,11 +316,19 @@ def restore(form: str, described: Fields) -> tuple[View, tuple[Any, ...], tuple[
         refuse("its classes are not strings or numbers")
     if classes is not None and len(set(classes)) < len(classes):
         refuse("it names a class twice")
-    expected = len(classes) if classes is not None and kind != "confidence" else 1
-    if len(parts) != expected:
-        refuse(f"it should have {expected} parts and has {len(parts)}")
+    largest = described["largest_cluster"]
+    several = classes is not None and kind != "confidence"
+    expected = (len(classes) if several else 1,) if largest is None else CHOICES
+    if len(parts) not in expected or (several and largest is not None):
+        refuse(f"it should have {' or '.join(map(str, expected))} parts and has {len(parts)}")
     found = tuple(_part(form, fields) for fields in parts)
-    return kind, found, None if classes is None else tuple(classes)
+    named = None if classes is None else tuple(classes)
+    if largest is None:
+        return kind, found, named, None
+    total = reduce(add, found)
+    if type(largest) is not int or not 0 <= largest <= math.ceil(total.totals.weight):
+        refuse("its largest cluster is larger than it is")
+    return kind, (total,), named, Buckets(found, largest)
 
 
 def _part(form: str, fields: Fields) -> Part:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from trueness._tally.bins import Bins
+from trueness._tally.buckets import Buckets, starts_in
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import EACH_ROW, View
-from trueness._tally.rules import BinRule, BinsLike, as_rule
+from trueness._tally.rules import BinRule, BinsLike, Groups, as_rule
 from trueness.errors import InputError
 from trueness.typing import Floats
 
@@ -26,21 +28,40 @@ AnySums = TypeVar("AnySums", bound="Parts[Any]")
 class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond of every first call
     """Sums in parts: one for a binary problem or the top label, else one per class."""
 
-    __slots__ = ("classes", "kind", "parts")
+    __slots__ = ("buckets", "classes", "kind", "parts")
     _cells = "cells"
 
-    def __init__(self, kind: View, parts: tuple[Part, ...], classes: tuple[Any, ...] | None = None) -> None:
+    def __init__(
+        self,
+        kind: View,
+        parts: tuple[Part, ...],
+        classes: tuple[Any, ...] | None = None,
+        buckets: Buckets[Part] | None = None,
+    ) -> None:
         self.kind = kind
         """'binary', or the `kind` of a matrix of scores."""
         self.parts: tuple[Part, ...] = parts
         """One part, or one per class in column order."""
         self.classes = classes
         """The classes in column order; None for a binary problem."""
+        self.buckets = buckets
+        """The sums of each bucket of clusters; None if rows are independent."""
+
+    @classmethod
+    def of_buckets(cls, sums: Sequence[Self], largest: int) -> Self:
+        """The sums of all buckets of clusters, which remember each; there is one score per row."""
+        return sums[0]._with_buckets(Buckets(tuple(one.parts[0] for one in sums), largest))
+
+    @property
+    def largest_cluster(self) -> int | None:
+        """Rows of the largest cluster, or more; None if the sums were made without `cluster`."""
+        return None if self.buckets is None else self.buckets.largest
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return (self.kind, self.classes, self.parts) == (other.kind, other.classes, other.parts)
+        mine, theirs = ((one.kind, one.classes, one.parts, one.buckets) for one in (self, other))
+        return mine == theirs
 
     __hash__ = None  # type: ignore[assignment]  # the sums are arrays, which can change
 
@@ -91,8 +112,20 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         if (self.kind, self.classes) != (other.kind, other.classes):
             mine, theirs = (f"{sums.kind} of {list_classes(sums.classes)}" for sums in (self, other))
             raise InputError("", "Only sums of the same kind can be added", f"got {mine} and {theirs}")
-        parts = tuple(map(add, self.parts, other.parts))
-        return type(self)(self.kind, parts, self.classes)
+        if self.buckets is not None and other.buckets is not None:
+            buckets = self.buckets + other.buckets
+            if not (self.parts[0].whole and other.parts[0].whole):
+                return self._with_buckets(buckets)  # floats are added in one order, also when they are read again
+            return type(self)(self.kind, (self.parts[0] + other.parts[0],), self.classes, buckets)
+        if (self.buckets is None) != (other.buckets is None):
+            if self.n and other.n:
+                demand = "Sums with buckets of clusters cannot be added to sums without"
+                raise InputError("", demand, remedy="Make both with the same `cluster` and `buckets`.")
+            return self if self.n else other
+        return type(self)(self.kind, tuple(map(add, self.parts, other.parts)), self.classes)
+
+    def _with_buckets(self, buckets: Buckets[Part]) -> Self:
+        return type(self)(self.kind, (reduce(add, buckets.parts),), self.classes, buckets)
 
     __radd__ = __add__
 
@@ -128,10 +161,11 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def __repr__(self) -> str:
         cells = sum(part.size for part in self.parts)
-        return f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} {self._cells})"
+        clusters = "" if self.buckets is None else f", {len(self.buckets.parts)} buckets of clusters"
+        return f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} {self._cells}{clusters})"
 
     def _described(self) -> Any:
-        return _store().describe(self.kind, self.parts, self.classes)
+        return _store().describe(self)
 
 
 def _store() -> Any:
@@ -167,10 +201,21 @@ class Tally(Parts[Cells]):
         rule = as_rule(bins)
         if rule.splits_ties:
             raise needs_row_order("tally")
+        groups = [rule.group(part) if part.size else None for part in self.parts]
         filled = tuple(
-            Bins.from_cells(part, rule.group(part)) if part.size else Bins.empty(edges_of(rule)) for part in self.parts
+            Bins.empty(edges_of(rule)) if group is None else Bins.from_cells(part, group)
+            for part, group in zip(self.parts, groups, strict=True)
         )
-        return Binned(self.kind, filled, self.classes)
+        buckets: Buckets[Bins] | None = None
+        if self.buckets is not None and groups[0] is not None:
+            edges, start = groups[0]
+            starts = starts_in(self.buckets, self.parts[0].score, start, "score")
+            made = (
+                Bins.from_cells(*one)
+                for one in zip(self.buckets.parts, (Groups(edges, s) for s in starts), strict=True)
+            )
+            buckets = Buckets(tuple(made), self.buckets.largest)
+        return Binned(self.kind, filled, self.classes, buckets)
 
 
 class Binned(Parts[Bins]):
@@ -194,7 +239,8 @@ class Binned(Parts[Bins]):
     def coarsen(self, bins: BinsLike) -> Binned:
         """Merge neighbouring bins; the edges of `bins` must be among the existing edges."""
         rule = as_rule(bins)
-        return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes)
+        buckets = None if self.buckets is None else self.buckets.map(lambda part: part.coarsen(rule))
+        return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes, buckets)
 
 
 def binary_of_two_classes(sums: AnySums) -> AnySums:

@@ -26,6 +26,10 @@ _OFTEN = "Save the state for --resume this often."
 @opt.data(shown="FILE...", demo=False)
 @opt.choice("--kind", opt.KINDS, "classwise", "What to compare for several classes.")
 @opt.text("--bins", _KEPT, metavar="BINS", default="sketch")
+@opt.cluster
+@opt.choice(
+    "--buckets", ("32", "64", "128", "256"), "64", "Buckets of clusters, each with its own sums; more are larger."
+)
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
@@ -39,6 +43,7 @@ def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     \b
       trueness tally monday.parquet --label clicked --prob model -o monday.tally
       trueness tally part-*.csv --by region -o all.tally --resume
+      trueness tally monday.parquet --cluster user -o monday.tally
       trueness tally monday.tally tuesday.tally -o week.tally
       trueness measure *.tally --each
       trueness report *.tally -o week.html
@@ -74,9 +79,11 @@ def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: flo
     text = options["bins"]
     options["bins"] = text if text in ("sketch", "distinct") else opt.bin_rule(text)
     state = {name: repr(value) for name, value in sorted(options.items())}
-    kind, bins = options.pop("kind"), options.pop("bins")
+    settings = {"bins": options.pop("bins"), "kind": options.pop("kind")}
+    buckets = int(options.pop("buckets"))
+    settings |= {} if options["cluster"] is None else {"buckets": buckets}
     request = Request.pop_from(options)
-    run = _Run(files, Path(output), bins, kind, save_every, state)
+    run = _Run(files, Path(output), settings, save_every, state)
     if resume:
         run.resume()
     with ExitStack() as stack:
@@ -95,10 +102,10 @@ def _stamp(name: str) -> list[Any]:
 
 class _Run:
     def __init__(
-        self, files: tuple[str, ...], output: Path, bins: Any, kind: Any, every: float, options: dict[str, str]
+        self, files: tuple[str, ...], output: Path, settings: dict[str, Any], every: float, options: dict[str, str]
     ) -> None:
         self.output, self.partial = output, output.with_name(output.name + ".partial")
-        self.bins, self.kind, self.every = bins, kind, every
+        self.settings, self.every = settings, every
         self.inputs = [_stamp(name) for name in files]
         self.options = options
         self.seen: tn.Accumulator | None = None
@@ -137,7 +144,7 @@ class _Run:
         if len(data.choice.models) != 1:
             raise InputError("--prob", "must name one model for a tally", "make one tally for each")
         with progress_bar(f"Reading {data.source.name}") as report:
-            for rows, read in data.pieces(data.choice.by):
+            for rows, read in data.pieces(data.choice.groups):
                 end = rows.first + len(rows)
                 if end > self.rows:
                     self._add(rows.select(np.arange(rows.first, end) >= self.rows), end)
@@ -158,11 +165,13 @@ class _Run:
             by = rows.choice.by[0] if rows.choice.by else None
             if self.seen is None:
                 about = {"label": rows.choice.label, "prob": model.name, "weight": rows.choice.weight}
-                self.seen = tn.Accumulator(self.bins, kind=self.kind, by=by, about=about, **options)
+                about |= {} if rows.choice.cluster is None else {"cluster": rows.choice.cluster}
+                self.seen = tn.Accumulator(by=by, about=about, **self.settings, **options)
                 note(*filter(None, [arguments.remark]))
             group = None if by is None else [str(value) for value in rows.columns.groups[by].tolist()]
             position = {name: getattr(self, name) for name in ("inputs", "options", "file", "rows", "dropped")}
-            self.seen.update(arguments.y_true, arguments.y_prob, sample_weight=weight, group=group, position=position)
+            batch: Any = {"sample_weight": weight, "group": group, "cluster": rows.cluster, "position": position}
+            self.seen.update(arguments.y_true, arguments.y_prob, **batch)
         warning(*warned)
         if time.monotonic() - self.saved >= self.every:
             self.seen.save(self.partial)

@@ -115,7 +115,8 @@ def _kinds(question: Question) -> dict[str, str]:
     compared with text.
     """
     text = any(isinstance(label, str) for label in question.labels or (question.pos_label,))
-    kinds = dict.fromkeys(question.by, "group") | {question.label: "group" if text else "label"}
+    named = question.by if question.cluster is None else (*question.by, question.cluster)
+    kinds = dict.fromkeys(named, "group") | {question.label: "group" if text else "label"}
     weights = () if question.weight is None else (question.weight,)
     return kinds | dict.fromkeys((*question.scores, *weights), "number")
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from trueness._input.labels import checked_order, two_classes
 from trueness._input.scores import row_sum_tolerance
+from trueness._tally.buckets import check_buckets, refuse_several
 from trueness._tally.multiclass import View, check_kind
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
 from trueness.errors import InputError
@@ -28,6 +29,8 @@ class Question(NamedTuple):
     pos_label: Any
     missing: Missing
     tolerance: float
+    cluster: str | None = None
+    buckets: int = 0
 
     @property
     def binary(self) -> bool:
@@ -41,7 +44,8 @@ class Question(NamedTuple):
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
         weight = () if self.weight is None else (self.weight,)
-        return {"label": (self.label,), "prob": self.scores, "by": self.by, "weight": weight}
+        cluster = () if self.cluster is None else (self.cluster,)
+        return {"label": (self.label,), "prob": self.scores, "by": self.by, "cluster": cluster, "weight": weight}
 
     @property
     def named(self) -> list[tuple[str, str]]:
@@ -59,6 +63,8 @@ def check_question(
     pos_label: Any,
     missing: Missing,
     sum_tolerance: float | None,
+    cluster: Any = None,
+    buckets: Any = 64,
 ) -> Question:
     if not isinstance(missing, str) or missing not in ("raise", "drop"):
         raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
@@ -76,6 +82,9 @@ def check_question(
         raise InputError("sum_tolerance", "is only for several columns of scores", "`prob` is one")
     if not binary and pos_label is not None:
         raise InputError("pos_label", "is only for one column of scores", "`prob` names several, so use `labels=`")
+    if cluster is not None:
+        refuse_several(view)
+        check_buckets(buckets)
     return Question(
         _name(label, "label"),
         scores,
@@ -86,6 +95,8 @@ def check_question(
         pos_label,
         missing,
         row_sum_tolerance(np.dtype(np.float64), sum_tolerance),  # engines have no 16-bit floats, which are allowed more
+        None if cluster is None else _name(cluster, "cluster"),
+        0 if cluster is None else int(buckets),
     )
 
 

@@ -67,6 +67,10 @@ def check_columns(frame: Any, question: Question) -> Any:
     for name in question.by:
         if str(schema[name]).startswith(("List", "Array", "Struct")):
             raise column_error("by", name, "must hold single values", f"its type is {schema[name]}")
+    for name in question.columns["cluster"]:
+        if not (schema[name].is_integer() or _is_text(schema[name]) or str(schema[name]) == "Object"):
+            demand, remedy = "must hold text or whole numbers", "Cast it to text."
+            raise column_error("cluster", name, demand, f"its type is {schema[name]}", remedy)
     return schema
 
 

@@ -20,6 +20,7 @@ from trueness.errors import InputError
 from trueness.sources import _gather as gather
 from trueness.sources import _group_by as queries
 from trueness.sources._batches import sums_of_batches
+from trueness.sources._cluster_buckets import fold_buckets, largest_clusters, with_buckets
 from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import FINE_GRID, Columns, Group
 from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
@@ -50,6 +51,8 @@ def scan(
     pos_label: Any = None,
     missing: Missing = "raise",
     sum_tolerance: float | None = None,
+    cluster: str | None = None,
+    buckets: int = 64,
     engine: PathEngine = "auto",
     by: None = None,
 ) -> Sums:
@@ -87,6 +90,12 @@ def scan(
         Whether NULL and nan raise an error, or are dropped with a warning that counts them.
     sum_tolerance : float, optional
         How far the scores of a row may sum from one; 1e-6 by default.
+    cluster : str, optional
+        Column of cluster names, text or whole numbers; rows of one cluster (a user, a patient) may depend on each
+        other. The sums are then kept for each bucket of clusters, and every interval and test from them allows for the
+        dependence. Bins need fixed edges, several score columns ``kind='confidence'``.
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket on every engine; sums add if they have the same number.
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
         The library that reads a path; by default Polars if it is installed, else DuckDB, which reads
         Parquet and CSV.
@@ -128,7 +137,9 @@ def scan(
     """
     if by is not None:
         raise TypeError("`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group.")
-    question = check_question(label, prob, weight, None, kind, labels, pos_label, missing, sum_tolerance)
+    question = check_question(
+        label, prob, weight, None, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
+    )
     sums: Sums = _sums_by_group(source, question, bins, engine)[()]
     return sums
 
@@ -147,6 +158,8 @@ def scan_groups(
     pos_label: Any = None,
     missing: Missing = "raise",
     sum_tolerance: float | None = None,
+    cluster: str | None = None,
+    buckets: int = 64,
     engine: PathEngine = "auto",
 ) -> "GroupSums":
     """Sum the rows of each group in place.
@@ -178,7 +191,9 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    question = check_question(label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance)
+    question = check_question(
+        label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
+    )
     groups = _sums_by_group(source, question, bins, engine)
     return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
 
@@ -199,14 +214,25 @@ class GroupSums(dict[Hashable, Sums]):
 
 def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:
     rule = check_bins(bins)
+    if question.cluster is not None and not isinstance(rule, str | Distinct) and rule.fixed_edges is None:
+        remedy = "Use 'sketch', which serves any bins."
+        raise InputError("bins", "must have fixed edges with `cluster`", f"got {rule!r}", remedy=remedy)
     with _engine_errors(source), ExitStack() as stack:
         frame = open_frame(source, question, engine, stack)
         schema = check_columns(frame, question)
         in_memory = _in_memory(frame, question, rule)
         if in_memory is not None:
             return {(): in_memory}
-        sums = sums_of_batches(frame, question, schema, rule)
-        return _group_by(frame, question, rule) if sums is None else sums
+        if question.cluster is None:
+            return _sums(frame, question, schema, rule)
+        largest = largest_clusters(frame, question, schema)
+        frame, inner = with_buckets(frame, question)
+        return fold_buckets(_sums(frame, inner, check_columns(frame, inner), rule), largest, question)
+
+
+def _sums(frame: Any, question: Question, schema: Any, rule: Rule) -> dict[Group, Any]:
+    sums = sums_of_batches(frame, question, schema, rule)
+    return _group_by(frame, question, rule) if sums is None else sums
 
 
 @contextmanager
@@ -260,6 +286,8 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
         options["sample_weight"] = nw.to_native(columns[question.weight])
+    if question.cluster is not None:
+        options |= {"cluster": nw.to_native(columns[question.cluster]), "buckets": question.buckets}
     if not question.binary:
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
     try:

@@ -205,11 +205,11 @@ def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool
     rows = evidence.in_clusters
     assert rows is not None
     p, y = np.asarray(rows.p, np.float64), np.asarray(rows.top.y, np.float64)
-    units = int(rows.cluster.max()) + 1
+    units, count = int(rows.cluster.max()) + 1, rows.w if rows.counts else 1
     sums = np.empty((t.size, units))
     for i, threshold in enumerate(t):
         taken = (p < threshold) if below else (p >= threshold)
-        sums[i] = np.bincount(rows.cluster, taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units)
+        sums[i] = np.bincount(rows.cluster, count * taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units)
     sums -= sums.mean(axis=1, keepdims=True)
     return np.asarray(sums @ sums.T * units / max(units - 1, 1))
 

@@ -222,11 +222,11 @@ def power_of(evidence: Evidence, alpha: float, rng: np.random.Generator) -> Dete
     if not cells.whole:
         effective = effective if cells.squares is None else effective**2 / float(cells.squares.sum())
     if evidence.cluster is not None:
-        clusters, one = effective_number(evidence.cluster), evidence.sample
+        rows = evidence.clustered
+        clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
         # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
-        u = (one.y - one.p) * (1 if one.w is None else one.w)
-        sums = np.bincount(evidence.cluster, u)
-        effective /= max(1.0, float(sums @ sums) / max(float(u @ u), 1e-300))
+        sums = np.bincount(rows.cluster, rows.w * rows.u)
+        effective /= max(1.0, float(sums @ sums) / max(float(rows.squares @ rows.u**2), 1e-300))
     return detection_power(cells, alpha, effective, rng, clusters)
 
 

@@ -17,6 +17,7 @@ from trueness._tally.clusters import mix_bits, rank_by_sum
 from trueness._tally.evidence import Evidence
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
 from trueness.infer.null._certain_scores import moved_scores
 from trueness.infer.plan._score_law import log_odds_of
 from trueness.typing import Bools, Floats, Ints
@@ -198,6 +199,9 @@ def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned
 
 def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
     """Scores, labels, weight of a label, rows, Σw and Σwy."""
+    if sums.buckets is not None:
+        got = "these have buckets of clusters, whose dependence tests of segments do not allow for"
+        raise InputError("y_true", "must be sums of independent rows", got, remedy="Pass rows with `cluster`.")
     (part,) = Evidence.of_sums(sums).cells_at_means
     there = part.count > 0
     rows, weight, events, score = (np.asarray(v[there]) for v in (part.count, part.weight, part.events, part.score))

@@ -196,6 +196,10 @@ def _checked(name: str, sums: Any) -> Sums | None:
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
         demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
         raise InputError("sums", demand, f"{name!r} is of type {type(sums).__name__}", remedy=remedy)
+    total = sums.total if isinstance(sums, Accumulator) and sums.n else sums
+    if getattr(total, "buckets", None) is not None:
+        got = f"{name!r} has buckets of clusters, whose dependence the tests of days do not allow for"
+        raise InputError("sums", "must be of independent rows", got, remedy="`tn.Watch` takes such sums.")
     if sums.n == 0:
         return None
     return sums.total if isinstance(sums, Accumulator) else sums

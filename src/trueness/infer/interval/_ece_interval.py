@@ -343,6 +343,8 @@ def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) ->
         return _given_cells(_top_k_scores(evidence, question), question, rng)
     rule = question.rule()
     if evidence.dependent or evidence.importance:
+        if evidence.rows is None:
+            evidence.tally_in(rule)  # refuses bins
         rows = evidence.clustered
         if rule is None:
             return default_clustered_set(rows, question.alpha, rng)

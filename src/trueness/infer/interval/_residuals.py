@@ -22,11 +22,19 @@ class BinnedResiduals:
     r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.
 
     Rows have the residual `u` in bin `bin_of` and in `cluster`, both numbered from 0 without gaps; without clusters
-    every row is its own. With importance weights "rows" below means weight.
+    every row is its own. With weights "rows" below means weight; they are importance unless they `counts` rows.
     """
 
-    def __init__(self, u: Floats, bin_of: Ints, cluster: Ints | None = None, weight: Floats | None = None) -> None:
-        self.u, self.bin_of, self.weight = u, bin_of, weight
+    def __init__(
+        self,
+        u: Floats,
+        bin_of: Ints,
+        cluster: Ints | None = None,
+        weight: Floats | None = None,
+        *,
+        counts: bool = False,
+    ) -> None:
+        self.u, self.bin_of, self.weight, self.counts = u, bin_of, weight, counts
         self.clustered = cluster is not None
         cluster = np.arange(u.size) if cluster is None else cluster
         units = int(cluster.max()) + 1
@@ -119,14 +127,14 @@ class BinnedResiduals:
         """Raise if there is no pair at all; warn if most rows have none."""
         entries = np.diff(self.start)
         alone: Bools = np.repeat(entries == 1, entries)
-        of_entry = self.n if self.weight is None else np.bincount(self.entry)
+        of_entry = self.n if self.weight is None or self.counts else np.bincount(self.entry)
         rows, total = int(of_entry[alone].sum()), int(of_entry.sum())
         check_pairs(rows, total, "rows of two clusters" if self.clustered else "two rows")
 
 
 def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
     """The residuals of clustered rows in the bins of a rule; `check` that there are pairs."""
-    residuals = BinnedResiduals(rows.u, bin_numbers(rows.top, rule), rows.cluster, rows.weight)
+    residuals = BinnedResiduals(rows.u, bin_numbers(rows.top, rule), rows.cluster, rows.weight, counts=rows.counts)
     if check:
         warn_few_rows(rows.n, rule)
         residuals.check()

@@ -204,7 +204,7 @@ class DefaultParts(NamedTuple):
         bins = bins_in_words(few, coarse.first.size)
         parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
         effective = effective_number(rows.cluster, rows.weight)
-        mean = 1.0 if rows.weight is None else float(rows.weight.mean())
+        mean = float(rows.w.mean()) if rows.importance else 1.0
         first, shared = bin_starts(cells, exact), not isinstance(many, Distinct)
         found = cls(cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean, shared=shared)
         return found, coarse
@@ -253,7 +253,7 @@ def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
 def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Generator) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights."""
     parts, coarse = DefaultParts.of_clusters(rows)
-    if rows.weight is None:
+    if not rows.importance:
         pvalue = clustered_omnibus_test(rows, required_draws(alpha), rng).pvalue
     else:
         pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), rng)
@@ -323,7 +323,7 @@ def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
 
     :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of w² p(1 − p).
     """
-    v = p * (1 - p) * residuals.row_weight**2
+    v = p * (1 - p) * residuals.row_weight ** (1 if residuals.counts else 2)
     own = np.bincount(residuals.entry, v, minlength=residuals.s.size).astype(np.float64)
     every, squares = (np.add.reduceat(part, residuals.first) for part in (own, own * own))
     return max(0.0, 2 * float(((every * every - squares) * residuals.coefficient**2).sum()))
@@ -339,7 +339,7 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
     of weight w by the factor :math:`1 / (1 - w / W_b)`; this is divided out if every row is its own cluster. Weights
     are scaled to mean 1.
     """
-    w = residuals.row_weight / residuals.row_weight.mean()
+    w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
     size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
     n, s = residuals.n[residuals.entry], residuals.s[residuals.entry]
     error = excess / size
@@ -354,10 +354,10 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
 
 def _unevenness(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
     """R₂: n times the relative variance of the mean squared error over rows."""
-    w = residuals.row_weight / residuals.row_weight.mean()
+    w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
     size, excess = (np.add.reduceat(part, residuals.first) for part in (residuals.n, residuals.s))
     square = (excess / size)[residuals.bin_of] ** 2
-    mean = float((w * square).mean())
+    mean = float((w * square).sum()) / rows.n
     return _squared_sums(rows.cluster, w * (square - mean)) / (rows.n * mean**2) if mean > 0 else 0.0
 
 

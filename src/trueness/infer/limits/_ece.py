@@ -34,6 +34,7 @@ from trueness._tally.rules import (
     BinsLike,
     BlockIsotonic,
     Distinct,
+    Edges,
     EqualMass,
     Isotonic,
     as_rule,
@@ -208,7 +209,7 @@ class ClusteredGaps:
         self._gap, self._own, self._covariance = gap, own, covariance
         self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
-        worth = float(total**2 / (weight @ weight))
+        worth = float(total**2 / rows.squares.sum())
         self._alone = BinGaps.of_means(rows.n, worth, share, score, rate, square, product)
 
     @property
@@ -375,7 +376,11 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothn
         return Limits(note="No interval from sums with weights that are not whole numbers. Pass labels and scores.")
     if isinstance(data.one, Bins):
         part = data.one if bins is None else data.one.coarsen(as_rule(bins))
-        data, bins = Evidence.of_sums(Tally("binary", (part.at_means(),))), Distinct()
+        assert data.given is not None
+        known = data.given.buckets
+        buckets = None if known is None else known.map(lambda of_bucket: of_bucket.at_means())
+        data = Evidence.of_sums(Tally("binary", (part.at_means(),), None, buckets))
+        bins = Distinct() if buckets is None else Edges(part.edges)
     settings: Any = {"smoothness": smoothness, "level": asked.level, "squared": squared, "rng": asked.rng}
     found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull

@@ -63,6 +63,8 @@ class EffectiveEvents(NamedTuple):
         """From the sums of the rows, and the rows in clusters if there are any."""
         if isinstance(sums, Cells) and sums.size > _MANY_SCORES and cluster_rows is None:
             sums = pool_cells(sums)  # ten strata need no more
+        if isinstance(sums, Bins) and cluster_rows is not None:
+            sums = cluster_rows.cells  # buckets of clusters, each at the mean scores of its own rows
         strata = _Strata(sums)
         events, rate = float(strata.events.sum()), min(float(strata.events.sum()) / strata.total, 1.0)
         if strata.expected == 0:

@@ -205,7 +205,7 @@ def rate_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | 
     if cluster_rows is None:
         error = math.sqrt(rate * (1 - rate) / (weight**2 / squares))
     else:
-        error = _row_moments(cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster).error
+        error = _row_moments(cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares).error
     method = "Clopper-Pearson" if exact and cluster_rows is None else found.method
     return Limits(found.low / 2, found.high / 2, method, error)
 
@@ -268,7 +268,7 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
-        return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster)
+        return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares)
     cells = sums if isinstance(sums, Cells) else sums.at_means()
     total = float(cells.weight.sum())
     squares = total if cells.whole else float(squared_weights(cells).sum())
@@ -289,10 +289,11 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
     return _Moments(total, second, third, total**2 / squares, squares / total)
 
 
-def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None) -> _Moments:
-    total, squares = float(w.sum()), float(w @ w)
+def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats | None = None) -> _Moments:
+    w2 = w * w if w2 is None else w2
+    total, squares = float(w.sum()), float(w2.sum())
     rows = w * deviation
-    second, unit = float(rows @ rows), squares / total
+    second, unit = float(w2 @ deviation**2), squares / total
     if cluster is None:
         return _Moments(total, second, float((rows**3).sum()), total**2 / squares, unit)
     sums = np.bincount(cluster, rows)

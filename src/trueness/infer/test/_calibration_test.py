@@ -316,6 +316,8 @@ def test_of(
     if evidence.dependent:
         if evidence.weights == "fractional":
             raise InputError("sample_weight", "must be whole numbers with `cluster`: they count rows")
+        if evidence.rows is None:
+            evidence.tally_in(options.rule)  # refuses bins
         rows = evidence.clustered
         found = significance(
             rows.cells, method, CLUSTERED_TESTS[method](rows, options, options.resamples or _RESAMPLES)

@@ -28,7 +28,7 @@ from trueness.infer.test._method import Options, Outcome
 from trueness.infer.test._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test
 from trueness.infer.test._omnibus_statistics import Statistics, evidence
 from trueness.infer.test._pair_tests import score_test_bins
-from trueness.typing import Floats
+from trueness.typing import Floats, Ints
 
 # Numbers drawn at a time, so that they stay in the processor's cache; but at least this many draws.
 _BATCH, _LEAST = 1 << 18, 16
@@ -42,10 +42,12 @@ class ClusterStatistic(NamedTuple):
     observed: float
     p: Floats
     """Scores of the rows, in the order in which labels are drawn."""
+    count: Ints
+    """Rows that each of them stands for."""
     of_signs: Callable[[Floats], Floats]
     """From signs of the clusters, of shape (clusters, draws), to values of shape (draws,)."""
     of_labels: Callable[[NDArray[Any]], Floats]
-    """From labels of the rows, of shape (n, draws), to values of shape (draws,)."""
+    """From labels of the rows (or events among them), of shape (n, draws), to values of shape (draws,)."""
 
 
 def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, rng: np.random.Generator) -> float:
@@ -55,10 +57,15 @@ def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, rng: np.
     """
     size = max(_LEAST, _BATCH // statistic.p.size)
     batches = [min(size, draws - i) for i in range(0, draws, size)]
-    rows = statistic.p[:, np.newaxis], np.ones(statistic.p.size, dtype=np.int64)
+    rows = statistic.p[:, np.newaxis], statistic.count
     by_signs = [statistic.of_signs(_signs(clusters, batch, rng)) for batch in batches]
     by_labels = [statistic.of_labels(draw_hits(*rows, batch, rng)[0]) for batch in batches]
     return max(float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn))) for drawn in (by_signs, by_labels))
+
+
+def _counts(rows: ClusteredRows) -> Ints:
+    """The rows that each row stands for."""
+    return np.rint(rows.w).astype(np.int64)
 
 
 def _signs(clusters: int, draws: int, rng: np.random.Generator) -> Floats:
@@ -74,9 +81,14 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     own = float(share @ residuals.s**2)
     first = np.flatnonzero(np.diff(residuals.entry[order], prepend=-1))
     runs = NestedRuns(order.size, [first[residuals.first], first])
-    w = None if residuals.weight is None else residuals.weight[order, np.newaxis]
-    dtype = np.min_scalar_type(order.size) if w is None else np.float64
-    expected = p[order, np.newaxis] if w is None else w * p[order, np.newaxis]
+    count = (
+        np.ones(order.size, dtype=np.int64)
+        if not residuals.counts
+        else np.rint(residuals.row_weight[order]).astype(np.int64)
+    )
+    w = residuals.weight[order, np.newaxis] if residuals.weight is not None and not residuals.counts else None
+    dtype = np.min_scalar_type(int(count.sum())) if w is None else np.float64
+    expected = (count if w is None else w[:, 0])[:, np.newaxis] * p[order, np.newaxis]
     of_bins, of_entries = (np.asarray(runs.sums(expected, np.float64)[runs.rows[i]]) for i in range(2))
 
     def of_signs(signs: Floats) -> Floats:
@@ -89,7 +101,7 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
         whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
         return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))
 
-    return ClusterStatistic(residuals.estimate, p[order], of_signs, of_labels)
+    return ClusterStatistic(residuals.estimate, p[order], count, of_signs, of_labels)
 
 
 def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
@@ -101,12 +113,13 @@ def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
 
 def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
     slope = 1 - 2 * rows.p
-    spread = float(np.sqrt((slope**2 * rows.p * (1 - rows.p)).sum()))
-    sums = np.bincount(rows.cluster, rows.u * slope)
-    signed, expected = float(sums.sum()), float(slope @ rows.p)
+    spread = float(np.sqrt((rows.w * slope**2 * rows.p * (1 - rows.p)).sum()))
+    sums = np.bincount(rows.cluster, rows.w * rows.u * slope)
+    signed, expected = float(sums.sum()), float(slope @ (rows.w * rows.p))
     statistic = ClusterStatistic(
         abs(signed),
         rows.p,
+        _counts(rows),
         lambda signs: np.abs(np.einsum("i,ij->j", sums, signs)),
         lambda labels: np.abs(np.einsum("i,ij->j", slope, labels.astype(np.float64)) - expected),
     )
@@ -121,20 +134,22 @@ def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome
 def _cumulative(of_extremes: Callable[[Floats, Floats], Floats]) -> ClusteredTest:
     def test(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
         order = np.argsort(rows.p, kind="stable")
-        p, u, cluster = rows.p[order], rows.u[order], rows.cluster[order]
-        last = np.append(np.flatnonzero(np.diff(p)), rows.n - 1)
+        count = _counts(rows)[order]
+        p, u, cluster = rows.p[order], count * rows.u[order], rows.cluster[order]
+        last = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
 
         def of_residuals(residuals: Floats) -> Floats:
             path = np.cumsum(residuals, axis=1, out=residuals)
-            path = path if last.size == rows.n else path[:, last]
+            path = path if last.size == p.size else path[:, last]
             # The path starts at 0.
             return of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
 
         statistic = ClusterStatistic(
             float(of_residuals(u[np.newaxis].copy())[0]),
             p,
+            count,
             lambda signs: of_residuals(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u),
-            lambda labels: of_residuals(labels.T - p),
+            lambda labels: of_residuals(labels.T - count * p),
         )
         return _outcome(rows, statistic, options, draws, statistic.observed)
 
@@ -171,7 +186,7 @@ def clustered_omnibus_test(
     if by_labels.unit is not None:
         cells = moved_inside(cells, by_labels.unit)
         p = cells.score[np.searchsorted(rows.cells.score, p)]
-    u = np.asarray(rows.top.y, np.float64) - p
+    u = rows.w * (np.asarray(rows.top.y, np.float64) - p)
     statistics = Statistics(cells, pooled=False)
     at = np.searchsorted(cells.score, p)
     sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))

@@ -339,7 +339,8 @@ def finest(evidence: Evidence) -> Evidence:
     sums = evidence.given
     if not isinstance(sums, Binned) or sums.parts[0].size < _FINE or not sums.parts[0].whole:
         return evidence
-    return replace(evidence, given=Tally(sums.kind, evidence.cells_at_means, sums.classes))
+    buckets = None if sums.buckets is None else sums.buckets.map(lambda part: part.at_means())
+    return replace(evidence, given=Tally(sums.kind, evidence.cells_at_means, sums.classes, buckets))
 
 
 def _check_options(criterion: str, bins: Any, share: Any) -> None:

@@ -46,6 +46,7 @@ def read_look(
         if by is not None:
             raise InputError("by", "needs rows", f"a {type(data).__name__} has none", remedy="Pass a dict of sums.")
         Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
+        share = min(share, 1 / _largest(data))
         return _piece(_cells(data), 0, (), eps, (share, share), isinstance(data, Binned))
     if isinstance(data, Mapping):
         for name, value in (("by", by), ("y_prob", y_prob), ("cluster", cluster)):
@@ -57,7 +58,10 @@ def read_look(
         cells = [_cells(sums) for sums in data.values()]
         code = np.repeat(np.arange(len(cells)), [one.shape[1] for one in cells])
         binned = any(isinstance(sums, Binned) for sums in data.values())
-        return _piece(np.concatenate(cells, axis=1), code, names, eps, (share, share), binned)
+        largest = np.array([_largest(sums) for sums in data.values()])
+        # A cluster may have rows in every segment.
+        shares: Any = (share, share) if share < 1 or largest.max() == 1 else (1 / largest.sum(), 1 / largest[code])
+        return _piece(np.concatenate(cells, axis=1), code, names, eps, shares, binned)
     if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
     evidence = Evidence.of(data, y_prob, rows, kind="confidence")
@@ -76,7 +80,7 @@ def read_look(
                 raise InputError("by", "must hold names or whole numbers", f"{one.name!r} has fractions", remedy=remedy)
         column = crossing(columns) if len(columns) > 1 else columns[0]
         code, names = column.code, column.values
-    shares: Any = 1.0, 1.0
+    shares = 1.0, 1.0
     if cluster is not None:
         assert evidence.position is not None
         given = cluster_column(data, cluster, y.size + evidence.dropped)
@@ -109,6 +113,12 @@ def _share(cluster: Ints, w: Floats) -> Floats:
     """One over the rows of its cluster, for each row."""
     code = np.unique(cluster, return_inverse=True)[1].reshape(-1)
     return 1 / np.maximum(np.bincount(code, w), 1)[code]
+
+
+def _largest(sums: Any) -> int:
+    """The rows of the largest cluster, as far as sums know; 1 if they know of none."""
+    known = sums.total if isinstance(sums, Accumulator) else sums
+    return max(getattr(known, "largest_cluster", None) or 1, 1)
 
 
 def _cells(sums: Any) -> Floats:

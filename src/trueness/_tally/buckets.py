@@ -1,0 +1,171 @@
+"""Sums per bucket of clusters: rows that may depend on each other stay together, so that sums can be judged too.
+
+A cluster (a user, a patient, a prompt) belongs to one bucket, wherever and whenever it is summed: the first byte of the
+MD5 digest of its name as UTF-8 text, modulo the number of buckets. A whole number is its decimal digits, so that 7 and
+"7" are one cluster. Every engine computes the same, and buckets of different days add. Clusters are independent, and so
+are the buckets, which take their place in every interval and test.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.columns import Column, refuse_missing
+from trueness._input.sample import Sample
+from trueness._tally.cells import Cells
+from trueness._tally.clusters import cluster_column
+from trueness.errors import InputError
+from trueness.typing import Floats, Ints, Numbers
+
+CHOICES = (32, 64, 128, 256)
+"""The numbers of buckets: below 32 no level would be kept, above 256 one byte does not suffice."""
+
+MISSING = -1
+"""The bucket of a cluster without a name."""
+
+Part = TypeVar("Part", bound=Any)
+
+
+class Buckets(NamedTuple, Generic[Part]):
+    """The sums of each bucket, in order."""
+
+    parts: tuple[Part, ...]
+    largest: int
+    """Rows of the largest cluster, or more: sums do not show whether they share a cluster."""
+
+    def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]  # not a tuple's
+        if len(self.parts) != len(other.parts):
+            got = f"got {len(self.parts)} and {len(other.parts)}"
+            raise InputError("buckets", "must be the same in sums that are added", got)
+        parts = tuple(_added(a, b) for a, b in zip(self.parts, other.parts, strict=True))
+        return Buckets(parts, min(self.largest + other.largest, _fullest(parts)))
+
+    def map(self, change: Callable[[Part], Any]) -> "Buckets[Any]":
+        """The same buckets of other sums."""
+        return Buckets(tuple(map(change, self.parts)), self.largest)
+
+    def cells(self, of: Callable[[Part], Cells]) -> tuple[Sample, Ints]:
+        """A row for each score, label and bucket, whose weight is that of its rows; and the bucket of each."""
+        cells = [of(part) for part in self.parts]
+        bucket = np.repeat(np.arange(len(cells)), [part.size for part in cells])
+        score, weight, events = (
+            np.concatenate([np.asarray(getattr(part, name), dtype=np.float64) for part in cells])
+            for name in ("score", "weight", "events")
+        )
+        w = np.concatenate([events, weight - events])
+        kept = w > 0
+        y = np.repeat(np.array([1, 0], dtype=np.uint8), score.size)
+        return Sample(y[kept], np.tile(score, 2)[kept], w[kept]), np.tile(bucket, 2)[kept]
+
+
+def _added(a: Part, b: Part) -> Part:
+    return b if not a.totals.rows else a if not b.totals.rows else a + b
+
+
+def _fullest(parts: Sequence[Any]) -> int:
+    return max(math.ceil(part.totals.weight) for part in parts)
+
+
+def check_buckets(buckets: Any) -> int:
+    """The number of buckets, if it is one of those allowed."""
+    if isinstance(buckets, bool) or buckets not in CHOICES:
+        raise InputError("buckets", f"must be one of {', '.join(map(str, CHOICES))}", f"got {buckets!r}")
+    return int(buckets)
+
+
+def bucket_of(name: str | int, buckets: int) -> int:
+    """The bucket of one cluster."""
+    from hashlib import md5  # it loads a library of its own
+
+    text = name if isinstance(name, str) else str(int(name))
+    return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()[0] % buckets
+
+
+class Hashed:
+    """The buckets of many names, each hashed once."""
+
+    def __init__(self, buckets: int, argument: str = "`cluster`") -> None:
+        self.buckets, self.argument = buckets, argument
+        self.known: dict[Any, int] = {}
+
+    def of(self, names: Sequence[Any]) -> Ints:
+        """The bucket of each name; of None it is `MISSING`."""
+        known = self.known
+        try:
+            return np.fromiter((known[name] for name in names), np.int64, len(names))
+        except (KeyError, TypeError):
+            for name in names:
+                self._learn(name)
+        return np.fromiter((known[name] for name in names), np.int64, len(names))
+
+    def _learn(self, name: Any) -> None:
+        if isinstance(name, str) or (isinstance(name, int | np.integer) and not isinstance(name, bool)):
+            self.known[name] = bucket_of(name, self.buckets)
+        elif name is None:
+            self.known[name] = MISSING
+        else:
+            demand = f"{self.argument} must hold text or whole numbers, whose buckets are the same everywhere"
+            raise InputError("", demand, f"got {name!r} ({type(name).__name__})", remedy="Write names as text.")
+
+
+class RowClusters(NamedTuple):
+    """The cluster of each row, and the bucket of each cluster."""
+
+    code: Ints
+    bucket: Ints
+    buckets: int
+
+    def at(self, some: Ints) -> "RowClusters":
+        """Those of some of the rows."""
+        return self._replace(code=self.code[some])
+
+    def rows(self) -> list[Ints]:
+        """The rows of each bucket."""
+        bucket = self.bucket[self.code].astype(np.uint8)
+        ends = np.cumsum(np.bincount(bucket, minlength=self.buckets))
+        return np.split(np.argsort(bucket, kind="stable"), ends[:-1])
+
+    def largest(self, weight: Floats | None) -> int:
+        """The size of the largest cluster."""
+        return math.ceil(np.bincount(self.code, weight).max()) if self.code.size else 0
+
+
+def read_clusters(y_true: Any, cluster: Any, sample: Sample, buckets: Any, kind: str) -> RowClusters:
+    """The clusters of the rows of a sample; `kind` is the view of a matrix."""
+    number = check_buckets(buckets)
+    refuse_several("binary" if sample.p.ndim == 1 else kind)
+    n = sample.n + sample.dropped
+    names: Column = cluster_column(y_true, cluster, n)
+    position = np.arange(n) if sample.rows is None else sample.rows
+    if names.missing is not None and names.missing[position].any():
+        refuse_missing("cluster", names.missing)
+    values: NDArray[Any] = names.values[position]
+    if values.dtype.kind in "iuU":
+        distinct, code = np.unique(values, return_inverse=True)
+        code = code.reshape(-1)
+    else:
+        place: dict[Any, int] = {}
+        code = np.fromiter((place.setdefault(name, len(place)) for name in values.tolist()), np.int64, values.size)
+        distinct = np.fromiter(place, dtype=object, count=len(place))
+    return RowClusters(code, Hashed(number).of(distinct.tolist()), number)
+
+
+def refuse_several(kind: str) -> None:
+    """Raise for a view of several scores per row, whose clusters no interval or test takes."""
+    if kind not in ("binary", "confidence"):
+        demand = "must be 'confidence' with `cluster`, which needs one score per row"
+        raise InputError("kind", demand, f"got {kind!r}", remedy="For one class pass its column as a vector.")
+
+
+def starts_in(buckets: Buckets[Any], key: Numbers, start: Ints, name: str) -> list[Ints]:
+    """Where the bins that start at `start` in a sum's `key` start in each bucket's own; `name` is that of the key."""
+    at = np.minimum(start, max(key.size - 1, 0))
+    found = []
+    for part in buckets.parts:
+        own = getattr(part, name)
+        first = np.searchsorted(own, key[at]) if key.size else np.zeros(start.size, dtype=np.int64)
+        found.append(np.where(start == key.size, own.size, first).astype(np.int64))
+    return found
