@@ -37,6 +37,7 @@ RESULTS = {
     "compare": lambda: tn.compare(Y, {NAME: P, "b": Q}),
     "difference": lambda: tn.compare(Y, {NAME: P, "b": Q}).pairs[0],
     "segments": lambda: tn.segments(Y, P, by={NAME: GROUP}, seed=0),
+    "slices": lambda: tn.worst_slices(Y, P, columns={NAME: GROUP}, min_rows=1, resamples=19, seed=0),
     "grades": lambda: tn.grade_table(Y, P, grades=GROUP),
     "series": lambda: tn.calibration_series({NAME: tn.tally(Y, P), "b": tn.tally(1 - Y, P)}),
     "report": lambda: tn.report(Y, {NAME: P, "b": Q}, title=NAME, intervals=False),

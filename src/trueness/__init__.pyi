@@ -64,6 +64,7 @@ from trueness.infer import risk_coverage as risk_coverage
 from trueness.infer import segments as segments
 from trueness.infer import validation_size as validation_size
 from trueness.infer import verdict as verdict
+from trueness.infer import worst_slices as worst_slices
 from trueness.measure import ace as ace
 from trueness.measure import auc as auc
 from trueness.measure import bin_table as bin_table
@@ -140,6 +141,7 @@ from trueness.results import PriorShift as PriorShift
 from trueness.results import Reliability as Reliability
 from trueness.results import Segments as Segments
 from trueness.results import Significance as Significance
+from trueness.results import Slices as Slices
 from trueness.results import TestedBins as TestedBins
 from trueness.results import Validation as Validation
 from trueness.results import ValidationSize as ValidationSize

@@ -88,3 +88,14 @@ def test_columns_may_come_as_a_dict_or_a_frame_and_be_crossed(rows):
     alone = next(one for one in by_dict if one["value"] == "alone")
     assert (alone["n"], alone["flagged"]) == (1, False)
     assert segments_of(y, p, pandas.Series(segment, name="place"))[0]["column"] == "place"
+
+
+def test_several_columns_have_a_section_of_slices(rows):
+    y, p, segment = rows
+    by = {"region": segment, "kind": np.arange(p.size) % 3}
+    made = tn.report(y, p, by=by, intervals=False)
+    expected = tn.worst_slices(y, p, by, most=40, seed=0)
+    assert entry(made)["slices"]["rule"] == list(expected.rule)
+    assert entry(made)["slices"]["adjusted_p"] == expected.adjusted_p.tolist()
+    assert "region = south" in made.to_markdown().partition("## Slices")[2]
+    assert entry(tn.report(y, p, by={"region": segment}, intervals=False))["slices"] is None

@@ -17,6 +17,7 @@ VERBS = [
     "measure",
     "test",
     "segments",
+    "slices",
     "grades",
     "compare",
     "gate",

@@ -30,6 +30,7 @@ FUNCTIONS = {
     "panel": lambda y, p, **o: tn.panel(y, p, seed=0, floor=False, **o),
     "prior_shift": tn.prior_shift,
     "reliability_bands": tn.reliability_bands,
+    "slices": lambda y, p, **o: tn.worst_slices(y, p, {"x": np.arange(60) % 2}, min_rows=5, seed=0, **o),
     "segments": lambda y, p, **o: tn.segments(y, p, by=np.arange(60) % 2, seed=0, **o),
     "ece by segment": lambda y, p, **o: tn.ece(y, p, by=np.arange(60) % 2, **o),
 }

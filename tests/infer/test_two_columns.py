@@ -26,6 +26,9 @@ ANSWERS = {
     "monotone_band": lambda p, **o: tn.monotone_band(Y, p, **o).high.tolist(),
     "panel": lambda p, **o: tn.panel(Y, p, seed=0, floor=False, **o)["slope"].high,
     "prior_shift": lambda p, **o: tn.prior_shift(Y, p, **o).high,
+    "slices": lambda p, **o: tn.worst_slices(
+        Y, p, {"x": np.arange(80) % 2}, min_rows=5, resamples=19, seed=0, **o
+    ).gap_high.tolist(),
     "segments": lambda p, **o: tn.segments(Y, p, np.arange(80) % 2, resamples=19, seed=0, **o).gap_high.tolist(),
     "verdict": lambda p, **o: tn.verdict(Y, p, **o).test.pvalue,
 }

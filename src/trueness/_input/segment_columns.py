@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Ints
 
 _MOST_NUMBERS, _REPEATED = 12, 5
-_GROUPS = 5
+GROUPS = 5
 MOST_GRADES = 1000
 MISSING = "(missing)"
+WholeNumbers: TypeAlias = Literal["guess", "names", "measured"]
+Cuts: TypeAlias = tuple[WholeNumbers, int]
+"""What whole numbers are, and how many groups there are of measurements."""
 TIMES = " × "
 
 
@@ -31,23 +34,44 @@ class SegmentColumn(NamedTuple):
     """The name of each segment."""
     note: str = ""
     """How numbers were cut into groups, if they were."""
+    edges: tuple[float, ...] = ()
+    """For numbers cut into groups: the smallest number of each group but the first."""
+    crossed: int = 1
+    """How many columns were crossed."""
+
+    def rule(self, code: int) -> str:
+        """The rows of one segment, in words."""
+        if self.values[code] == MISSING:
+            return f"{self.name} is missing"
+        if not self.edges:
+            return f"{self.name} = {self.values[code]}"
+        low, high = ("", *(f"{edge:.6g}" for edge in self.edges))[code], (*map("{:.6g}".format, self.edges), "")[code]
+        return f"{low} ≤ {self.name} < {high}" if low and high else f"{self.name} {f'≥ {low}' if low else f'< {high}'}"
 
     def at(self, rows: NDArray[Any]) -> "SegmentColumn":
         """The same column for some of the rows; segments without rows are left out."""
         there, code = np.unique(self.code[rows], return_inverse=True)
-        return self._replace(code=code.reshape(-1), values=tuple(self.values[i] for i in there))
+        edges = self.edges if there.size == len(self.values) else ()
+        return self._replace(code=code.reshape(-1), values=tuple(self.values[i] for i in there), edges=edges)
 
 
 def read_by(
-    by: Any, y_true: ArrayLike, kept: Bools, crossed: int = 1, *, codes: bool = False
+    by: Any,
+    y_true: ArrayLike,
+    kept: Bools,
+    crossed: int = 1,
+    *,
+    whole: WholeNumbers = "guess",
+    groups: int = GROUPS,
 ) -> tuple[SegmentColumn, ...]:
     """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped.
 
-    With `codes`, whole numbers are names, however many there are.
+    Measurements are cut into `groups`. Whole numbers of many values may be those, or names; without `whole`, they are
+    measurements if hardly any is repeated.
 
     With `crossed`, the crossings of up to that many columns follow the columns themselves.
     """
-    return () if by is None else with_crossings(_columns(by, y_true, kept, codes), crossed)
+    return () if by is None else with_crossings(_columns(by, y_true, kept, (whole, groups)), crossed)
 
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
@@ -58,21 +82,21 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     return (*columns, *(crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
 
 
-def _columns(by: Any, y_true: ArrayLike, kept: Bools, codes: bool) -> tuple[SegmentColumn, ...]:
+def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[SegmentColumn, ...]:
     if isinstance(by, Mapping):
         if not by:
             raise InputError("by", "must hold at least one column", "the dict is empty")
-        return tuple(_read(str(name), values, y_true, kept, codes) for name, values in by.items())
+        return tuple(_read(str(name), values, y_true, kept, cuts) for name, values in by.items())
     given = column(by, "by")
     if given.values.ndim == 2 and given.names is not None:
         # One by one, since an array of the whole frame would turn numbers beside text into objects.
-        return tuple(_read(str(name), by[name], y_true, kept, codes) for name in given.names)
+        return tuple(_read(str(name), by[name], y_true, kept, cuts) for name in given.names)
     if given.values.ndim == 2:
-        return tuple(_read(f"column {j}", values, y_true, kept, codes) for j, values in enumerate(given.values.T))
-    return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, codes),)
+        return tuple(_read(f"column {j}", values, y_true, kept, cuts) for j, values in enumerate(given.values.T))
+    return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, cuts),)
 
 
-def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, codes: bool) -> SegmentColumn:
+def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> SegmentColumn:
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
     given = column(values, "by")
     if given.values.ndim != 1 or given.values.shape[0] != kept.size:
@@ -83,54 +107,75 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, codes: bool) -
         )
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
-    found = _cut(name, given.values[kept], gone[kept], codes)
-    if not codes and np.array_equal(given.values, column(y_true, "y_true").values):
+    found = _cut(name, given.values[kept], gone[kept], cuts)
+    if cuts[0] != "names" and np.array_equal(given.values, column(y_true, "y_true").values):
         return found._replace(note=f"{name!r} equals the labels: its segments say nothing about the scores.")
     return found
 
 
-def _continuous(numbers: NDArray[Any]) -> bool:
+def _continuous(numbers: NDArray[Any], whole_numbers: WholeNumbers) -> bool:
     """Whether numbers are measurements rather than codes: many values, not whole or hardly ever repeated."""
+    some = np.unique(numbers[:1000])
+    if numbers.dtype.kind == "f" and some.size > _MOST_NUMBERS and (some != np.floor(some)).any():
+        return True  # without sorting all of them
     distinct = np.unique(numbers).size
     whole = numbers.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
-    return distinct > _MOST_NUMBERS and not (whole and distinct * _REPEATED <= numbers.size)
+    codes = {"guess": distinct * _REPEATED <= numbers.size, "names": True, "measured": False}[whole_numbers]
+    return distinct > _MOST_NUMBERS and not (whole and codes)
 
 
-def _cut(name: str, values: NDArray[Any], gone: Bools, codes: bool) -> SegmentColumn:
+def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentColumn:
     there = values[~gone]
-    note = ""
+    note, edges = "", ()
+    if there.dtype.kind == "O" and all(type(one) in (int, float) for one in there):
+        there = np.array(there.tolist(), dtype=np.float64)  # numbers beside a missing value
     if there.dtype.kind == "f" and (there == np.floor(there)).all() and (np.abs(there) < 2**53).all():
         there = there.astype(np.int64)  # whole numbers beside a missing value
-    if not (codes and there.dtype.kind in "iu") and there.dtype.kind in "iuf" and _continuous(there):
-        inner, names = _number_groups(there.astype(np.float64))
+    if there.dtype.kind in "iuf" and _continuous(there, cuts[0]):
+        inner, names, edges = number_groups(there.astype(np.float64), cuts[1])
         note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
         if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
             there = there.astype("datetime64[D]")
-        texts, inner = np.unique(there.astype(str), return_inverse=True)
-        inner, names = inner.reshape(-1), tuple(str(text) for text in texts)
+        inner, names = _distinct_texts(there)
     if gone.any() and MISSING not in names:
         names = (*names, MISSING)
     code = np.full(values.size, names.index(MISSING) if gone.any() else 0, dtype=np.int64)
     code[~gone] = inner
-    return SegmentColumn(name, code, names, note)
+    return SegmentColumn(name, code, names, note, edges)
 
 
-def _number_groups(values: Any) -> tuple[Ints, tuple[str, ...]]:
-    distinct, inverse, count = np.unique(values, return_inverse=True, return_counts=True)
-    reached = np.cumsum(count)
-    cuts = np.unique(np.searchsorted(reached, np.arange(1, _GROUPS) * values.size / _GROUPS, side="left") + 1)
-    first = np.concatenate([[0], cuts[cuts < distinct.size]])
-    last = np.append(first[1:], distinct.size) - 1
-    code = np.searchsorted(first, inverse.reshape(-1), side="right") - 1
-    return code, tuple(f"{distinct[a]:.6g} to {distinct[b]:.6g}" for a, b in zip(first, last, strict=True))
+def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
+    """The number of the text of each value, and the texts, sorted."""
+    if values.dtype.kind in "OU":  # looking up a million texts takes a tenth of the time of sorting them
+        seen: dict[str, int] = {}
+        texts = map(str, values.tolist()) if values.dtype.kind == "O" else values.tolist()
+        code = np.fromiter((seen.setdefault(one, len(seen)) for one in texts), np.int64, values.size)
+        distinct = np.array(list(seen), dtype=str)
+    else:
+        distinct, code = np.unique(values, return_inverse=True)
+    names, same = np.unique(distinct.astype(str), return_inverse=True)
+    return same.reshape(-1)[code.reshape(-1)], tuple(str(name) for name in names)
+
+
+def number_groups(values: Any, groups: int = GROUPS) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
+    """The group of each number, of about equal size, the names of the groups, and where each but the first begins."""
+    last = -(-np.arange(1, groups) * values.size // groups) - 1  # equal numbers stay in the lower group
+    highest = np.unique(np.partition(values, last)[last])
+    highest = np.unique(np.append(highest, values.max()))
+    code = np.searchsorted(highest, values, side="left")
+    low = np.full(highest.size, np.inf)
+    np.minimum.at(low, code, values)
+    names = tuple(f"{a:.6g} to {b:.6g}" for a, b in zip(low, highest, strict=True))
+    return code, names, tuple(low[1:].tolist())
 
 
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     """The combinations of values that occur."""
     distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
     names = (TIMES.join(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
-    return SegmentColumn(TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names))
+    crossed = len(columns)
+    return SegmentColumn(TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names), crossed=crossed)
 
 
 class GradeColumn(NamedTuple):

@@ -31,9 +31,11 @@ from trueness.infer.decision._verdict import judge
 from trueness.infer.group._classes import classes_of
 from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
+from trueness.infer.group._slices import slices_of
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison, Estimate, Series
 from trueness.results import Segments as Tested
+from trueness.results._slices import Slices
 from trueness.typing import Ints
 
 _STEPS = 6
@@ -41,6 +43,7 @@ _WORST = 3
 _MOST_VIEWS = 24
 _ORDINARY_BINS = 10
 _CROWDED = 0.8
+_MOST_SLICES = 40
 _CONSIDERED = ("verdict", "confidence sets", "test", "segments", "gain of a calibrator", "folds")
 _IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
 MOST_BINS = 1_000
@@ -139,6 +142,7 @@ def _model(
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=parts,
+        slices=_slices(data, by, options),
         remedies=fixes,
         classes=classes,
         top_k=largest,
@@ -170,6 +174,19 @@ def _segments(
     lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
     rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
     return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
+
+
+def _slices(data: Evidence, by: tuple[SegmentColumn, ...], options: Options) -> Slices | None:
+    """The worst slices of several columns; None of one column, or where no slice has enough rows."""
+    columns = tuple(one for one in by if one.crossed == 1)
+    if len(columns) < 2 or data.rows is None:
+        return None
+    rng, bare = generator(options.seed), replace(data, notes=())
+    try:
+        with collect_warnings(Notes()):
+            return slices_of(bare, columns, level=options.level, most=_MOST_SLICES, rng=rng)
+    except InputError:
+        return None
 
 
 def _segment_sums(

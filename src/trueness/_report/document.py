@@ -21,6 +21,7 @@ _HEADINGS = {
     "bins": "Where it is wrong",
     "blocks": "Scores that a test rejects",
     "segments": "Segments",
+    "slices": "Slices",
     "classes": "Classes",
     "top_k": "The largest scores jointly",
     "remedies": "What would fix it",
@@ -174,6 +175,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     after: dict[str, tuple[str, ...]] = {"summary": model.notes}
     if model.segments is not None:
         after["segments"] = model.segments.notes
+    if model.slices is not None:
+        after["slices"] = model.slices.notes
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes

@@ -134,6 +134,20 @@ def segments_chart(model: Model) -> str:
     return _forest_chart(lines, scale, label, _WHOLE)
 
 
+def slices_chart(model: Model) -> str:
+    """The gap of each slice of the table with its limits; empty without slices."""
+    found = model.slices
+    if found is None:
+        return ""
+    lines = []
+    for i in found.shown:
+        kind = ("flagged" if found.differs[i] else "flagged hollow") if found.flagged[i] else ""
+        ends = float(found.gap[i]), float(found.gap_low[i]), float(found.gap_high[i])
+        lines.append(_gap_line(shorten(visible(found.rule[i]), 2 * _LONGEST), kind, *ends, sign=True))
+    scale = Scale(f"gap: rate − mean score, {_POINTS}", times=100, overall=found.overall_gap)
+    return _forest_chart(lines, scale, f"{count(len(lines), 'slice')}, {found.distinct.sum()} flagged", _WHOLE)
+
+
 def remedy_charts(model: Model) -> dict[str, str]:
     """The rows before and after the recommended map and the gain of each map, on held-out rows; empty without a map."""
     fixes, best = model.remedies, model.advised

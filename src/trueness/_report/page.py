@@ -13,7 +13,7 @@ from typing import Any
 from trueness._report import document
 from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
-from trueness._report.figures import error_line, meter, models_charts, remedy_charts, segments_chart
+from trueness._report.figures import error_line, meter, models_charts, remedy_charts, segments_chart, slices_chart
 from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage
@@ -100,6 +100,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "panel_text": model.panel and _unwrapped(model.panel.text()),
         "curve_chart": model.curve and Markup(curve_chart(model.curve, first)),
         "segments_chart": Markup(segments_chart(model)),
+        "slices_chart": Markup(slices_chart(model)),
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
         "shift": document.prior_shift_sentence(model.summary),
         "fix": document.remedies_sentence(model),

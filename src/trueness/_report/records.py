@@ -14,6 +14,7 @@ from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
 from trueness.results import Bands, Comparison, Estimate, Interval, NoiseFloor, Panel, PriorShift, Series, Significance
 from trueness.results._segments import ClassRow
+from trueness.results._slices import Slices
 from trueness.results._verdict import Code, DetectionPower
 
 SCHEMA = 2
@@ -372,6 +373,8 @@ class Model:
     """The numbers of a validation; None for a matrix and for sums of bins."""
     curve: FlexibleCurve | None
     segments: Segments | None
+    slices: Slices | None
+    """The worst slices, where several columns divide the rows."""
     remedies: Remedies | None
     classes: tuple[ClassRow, ...] | None
     top_k: tuple[Mapping[str, Any], ...] | None

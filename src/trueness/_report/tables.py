@@ -10,12 +10,24 @@ import numpy as np
 
 from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
 from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
-from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, percent, ratio, signed, span
+from trueness._text.numbers import (
+    bin_name,
+    confidence_set,
+    count,
+    level_percent,
+    number,
+    percent,
+    ratio,
+    signed,
+    span,
+    total,
+)
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.infer.group._classes import holm_adjusted
 from trueness.results import Comparison, Series
 from trueness.results._segments import ClassRow
+from trueness.results._slices import Slices
 
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
 # A narrow terminal omits these.
@@ -62,6 +74,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
         "segments": None if model.segments is None else _segments(model.segments, model.summary.brier),
+        "slices": None if model.slices is None else _slices(model.slices),
         "classes": None if model.classes is None else _classes(model.classes, level),
         "top_k": _top_k(model.top_k) if model.top_k else None,
         "remedies": None if model.remedies is None else _remedies(model.remedies, model.advised, level, _views(model)),
@@ -246,6 +259,33 @@ def _segments(segments: Segments, brier: float) -> Table:
         left_out = f"{count(others, 'segment')} that cost less and are not flagged are left out here"
         notes.append(f"{left_out}; the JSON has all.")
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
+
+
+def _slices(slices: Slices) -> Table:
+    columns = (
+        Column("rule", "Slice"),
+        *(_FLAG, _N),
+        Column("expected", "Expected", "number"),
+        Column("observed", "Observed", "number"),
+        Column("gap", f"Gap, {level_percent(slices.level)} limits", "number"),
+        Column("adjusted_p", "Adjusted p", "p"),
+        Column("overall_p", "p against all rows", "p"),
+        Column("share", "Share", "share"),
+    )
+    every, rows = slices.rows(), []
+    for i in slices.shown:
+        one, words = every[i], partial(signed, decimals=3)
+        cells = {"flag": _flag(one["flagged"], one["finding"]), "n": one["rows"]}
+        cells["gap"] = bracketed(one["gap"], one["gap_low"], one["gap_high"], words)
+        cells["expected"] = Cell(one["expected"], f"{one['expected']:,.1f}")
+        rows.append({**one, **cells, "observed": Cell(one["observed"], total(one["observed"]))})
+    terms = (
+        "Slices of one or two columns, the score among them; flagged ones that share the rows of one above are left "
+        "out here. Limits hold for all slices that were tested, also for the worst. Share: of the Brier score, what a "
+        "correct mean in this slice would save."
+    )
+    method = f"Tested: {slices.method}. {terms}"
+    return Table(columns, rows, [slices.sentence, method], "slices", "Slices, the most reliable finding first")
 
 
 def _remedies(remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]) -> Table:

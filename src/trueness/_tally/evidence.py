@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
-from trueness._input.segment_columns import SegmentColumn, read_by
+from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells
@@ -180,14 +180,14 @@ class Evidence:
         return self.kept if self.kept is not None or self.rows is None else np.arange(self.rows.n)
 
     def columns(
-        self, by: Any, y_true: ArrayLike, crossed: int = 1, *, codes: bool = False
+        self, by: Any, y_true: ArrayLike, crossed: int = 1, *, whole: WholeNumbers = "guess", groups: int = GROUPS
     ) -> tuple[SegmentColumn, ...]:
         """The columns `by` of the rows that were kept; `y_true` is the input as it was passed."""
         if self.position is None:
             raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
         kept = np.zeros(self.position.size + self.dropped, dtype=bool)
         kept[self.position] = True
-        return read_by(by, y_true, kept, crossed, codes=codes)
+        return read_by(by, y_true, kept, crossed, whole=whole, groups=groups)
 
     @cached_property
     def sums(self) -> Sums:

@@ -79,19 +79,19 @@ class Rows:
     def warn_of_dropped(self) -> None:
         warning(*dropped_message(self.dropped, len(self) + self.dropped))
 
-    def validate(self, *, alike: bool = True) -> Rows:
-        """The complete rows, which must exist."""
+    def validate(self, *, alike: bool = True, gaps: bool = False) -> Rows:
+        """The complete rows, which must exist; with `gaps`, columns that `--by` names may have missing values."""
         require_rows(self.source, len(self))
         if alike:
             self.check_shapes()
-        complete = self.complete()
+        complete = self.complete(gaps=gaps)
         require_rows(self.source, len(self), len(complete))
-        complete.check_groups()
+        complete.check_groups(gaps=gaps)
         return complete
 
-    def check_groups(self) -> None:
+    def check_groups(self, *, gaps: bool = False) -> None:
         for name, column in self.columns.groups.items():
-            gone = int(missing_rows(column).sum())
+            gone = 0 if gaps and name in self.choice.by else int(missing_rows(column).sum())
             if gone:
                 demand, got = f"column {name!r} must not have missing values", f"{gone:,} of {len(column):,} are"
                 remedy = "`--missing drop` leaves such rows out."
@@ -103,9 +103,10 @@ class Rows:
             both = f"{names[False]!r} is one column of scores and {names[True]!r} a matrix: measure them apart"
             raise InputError("", both)
 
-    def complete(self) -> Rows:
+    def complete(self, *, gaps: bool = False) -> Rows:
         """All rows, or with ``--missing drop`` those that are complete for every model."""
-        every = self.columns.arrays()
+        free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
+        every = [column for column in self.columns.arrays() if id(column) not in free]
         unequal = len({len(column) for column in every}) > 1  # an error, which the first measure reports
         if self.request.missing != "drop" or unequal:
             return self
@@ -348,10 +349,10 @@ def _of_answers(request: Request, answers: Any) -> Request:
     return replace(request, label=label, probs=probs, cluster=request.cluster or "question", by=request.by or tuple(by))
 
 
-def read_rows(request: Request, *, alike: bool = True) -> Rows:
+def read_rows(request: Request, *, alike: bool = True, gaps: bool = False) -> Rows:
     """All rows, checked; a warning says how many were dropped."""
     with open_dataset(request) as data:
-        rows = data.rows().validate(alike=alike)
+        rows = data.rows().validate(alike=alike, gaps=gaps)
     rows.warn_of_dropped()
     return rows
 

@@ -18,7 +18,7 @@ from trueness.errors import did_you_mean
 
 # In the order in which one meets them.
 _VERBS = (
-    *("report", "measure", "test", "segments", "grades", "compare", "gate", "decide", "answers"),
+    *("report", "measure", "test", "segments", "slices", "grades", "compare", "gate", "decide", "answers"),
     *("watch", "tally", "plot", "plan", "fit", "apply", "reproduce"),
 )
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")

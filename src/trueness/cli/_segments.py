@@ -1,5 +1,6 @@
 """``trueness segments``."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +42,7 @@ def command(**options: Any) -> None:
         raise click.UsageError("Give a column of segments: --by NAME.")
     target = Target.pop_from(options)
     settings = {name: options[name] for name in ("crossed", "level", "rounded_to", "resamples", "seed")}
-    rows = read_rows(Request.pop_from(options))
+    rows = read_rows(Request.pop_from(options), gaps=True)
     by = {name: rows.columns.groups[name] for name in rows.choice.by}
 
     def ask(one: Arguments, part: Rows) -> "tn.Segments":
@@ -53,41 +54,60 @@ def command(**options: Any) -> None:
 
 
 def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:
-    first, several = next(iter(models.values())), len(models) > 1
+    first = next(iter(models.values()))
     one_column = len(set(first.column)) == 1
-    columns = [
-        Column("model", "model", "name", "all" if several else "data"),
+    lead = [
         Column("column", "by", "name", "data" if one_column else "all"),
         Column("value", first.column[0] if one_column else "segment", "name"),
-        Column("n", "rows", "count", optional=True),
-        Column("events", "observed", "number"),
-        Column("expected", "expected", "number", optional=True),
-        Column("gap", "gap", "number"),
-        Column("limits", f"{level_percent(first.level)} limits", "number", "table"),
-        Column("adjusted_pvalue", "adjusted p", "p"),
-        Column("finding", "flagged"),
     ]
-    named = {column.key for column in columns}
-    columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
-    lines = [{"model": name, **_cells(row)} for name, one in models.items() for row in one.rows()]
-    found = [f"{name}: {one.sentence}" if several else one.sentence for name, one in models.items()]
     gap = (
         "Gap: observed minus expected rate of events, in percentage points; its limits hold for all segments together. "
         "Flagged: the gap or the slope is wrong (adjusted p). Sorted by cost, the share of the rows times the squared "
         "gap (that of a small segment shrunk): what a correct mean would save of the Brier score."
     )
+    return gap_output(rows, models, lead, ("n", "events", "adjusted_pvalue"), gap)
+
+
+def gap_output(
+    rows: Rows,
+    models: "Mapping[str, tn.Segments | tn.Slices]",
+    lead: Sequence[Column],
+    keys: tuple[str, str, str],
+    gap: str,
+    shown: Sequence[Sequence[int]] | None = None,
+) -> Output:
+    """A line for each group of rows with its gap; `keys` are those of rows, events and adjusted p-value.
+
+    `shown` are the lines of each model in the table; CSV and JSON have all.
+    """
+    first, several, (n, events, pvalue) = next(iter(models.values())), len(models) > 1, keys
+    columns = [
+        Column("model", "model", "name", "all" if several else "data"),
+        *lead,
+        Column(n, "rows", "count", optional=True),
+        Column(events, "observed", "number"),
+        Column("expected", "expected", "number", optional=True),
+        Column("gap", "gap", "number"),
+        Column("limits", f"{level_percent(first.level)} limits", "number", "table"),
+        Column(pvalue, "adjusted p", "p"),
+        Column("finding", "flagged"),
+    ]
+    named = {column.key for column in columns}
+    columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
+    every = [[{"model": name, **_cells(row, events)} for row in one.rows()] for name, one in models.items()]
+    some = every if shown is None else [[lines[i] for i in at] for lines, at in zip(every, shown, strict=True)]
+    found = [f"{name}: {one.sentence}" if several else one.sentence for name, one in models.items()]
+    notes = [f"{rows.choice.in_words(rows.source)}.", *found, gap, *first.notes]
+    whole, table = (Table(columns, [line for lines in parts for line in lines], notes) for parts in (every, some))
     entries = [{"model": name, **one.to_dict()} for name, one in models.items()]
-    return Output(
-        Table(columns, lines, [f"{rows.choice.in_words(rows.source)}.", *found, gap, *first.notes]),
-        {"data": rows.choice.about(rows.source), "models": entries},
-    )
+    return Output(table, {"data": rows.choice.about(rows.source), "models": entries}, csv=whole)
 
 
-def _cells(row: dict[str, Any]) -> dict[str, Any]:
+def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
     def points(value: float) -> str:
         return signed(100 * value, 1)
 
-    texts = {"events": total(row["events"]), "expected": f"{row['expected']:,.1f}", "gap": points(row["gap"])}
+    texts = {events: total(row[events]), "expected": f"{row['expected']:,.1f}", "gap": points(row["gap"])}
     cells = {key: Cell(row[key], text) for key, text in texts.items()}
     limits = Cell(row["gap_low"], span(row["gap_low"], row["gap_high"], points))
     return {**row, **cells, "limits": limits, "finding": row["finding"] or None}

@@ -1,4 +1,4 @@
-"""Gaps of all segments."""
+"""Gaps of segments and slices."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from trueness.plot._canvas import GREY, SECOND, Display, axes_for, style_of
 from trueness.plot._interval import draw_forest
 
 if TYPE_CHECKING:
-    from trueness.results import Segments
+    from trueness.results import Segments, Slices
 
 
 class SegmentsDisplay(Display):
-    """Forest plot: the gap of each segment, with limits that hold for all segments together.
+    """Forest plot: the gap of each segment or slice, with limits that hold for all together.
 
-    Flagged segments are orange, with a filled mark if they differ from the error of all rows (the dotted line).
+    Flagged ones are orange, with a filled mark if they differ from the error of all rows (the dotted line).
 
     Parameters
     ----------
-    segments : Segments
-        What :func:`trueness.segments` found.
+    segments : Segments or Slices
+        What :func:`trueness.segments` or :func:`trueness.worst_slices` found. Of slices that share their rows with one
+        above them, only that one is drawn.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class SegmentsDisplay(Display):
     4
     """
 
-    def __init__(self, segments: Segments) -> None:
+    def __init__(self, segments: Segments | Slices) -> None:
         self.segments = segments
 
     @classmethod
@@ -63,20 +64,36 @@ class SegmentsDisplay(Display):
 
         return cls(segments(y_true, y_prob, **options))
 
+    @classmethod
+    def from_slices(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
+        """Find the worst slices.
+
+        Parameters
+        ----------
+        y_true, y_prob : array-like of shape (n,)
+            Labels, and their scores.
+        **options
+            `columns`, and any other argument of :func:`trueness.worst_slices`.
+        """
+        from trueness.infer import worst_slices
+
+        return cls(worst_slices(y_true, y_prob, **options))
+
     def plot(self, ax: Any = None, *, most: int = 30, numbers: bool = True) -> Self:
-        """Draw the segments, the costliest first.
+        """Draw the segments, the costliest first, or the slices, the most reliable first.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; without it a new figure is made, as high as there are lines.
         most : int, default 30
-            The most segments to draw.
+            The most lines to draw.
         numbers : bool, default True
             Whether to write gaps and limits on the right.
         """
-        found, shown = self.segments, slice(checked_whole(most, "most"))
-        names = [f"{visible(a)} = {visible(b)}" for a, b in zip(found.column[shown], found.value[shown], strict=True)]
+        found = self.segments
+        shown = found.shown[: checked_whole(most, "most")]
+        names = [visible(found.names[i]) for i in shown]
         (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 1.1 + 0.34 * len(names)))
         self.ax_, self.figure_ = panel, panel.figure
         gap, low, high = (one[shown] for one in (found.gap, found.gap_low, found.gap_high))
@@ -85,8 +102,6 @@ class SegmentsDisplay(Display):
         texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in ends] if numbers else []
         faces = np.where(found.differs[shown] | ~found.flagged[shown], colours, "none")
         self.line_ = draw_forest(panel, names, gap, low, high, colours.tolist(), texts, faces.tolist())
-        first = np.array(found.column) == found.column[0]  # the segments of one column are all rows
-        whole = (found.events - found.expected)[first].sum() / found.weight[first].sum()
-        panel.axvline(whole, color=GREY, linewidth=1, linestyle=":")
-        panel.set_xlabel(f"event rate − mean score, {level_percent(found.level)} limits for all segments together")
+        panel.axvline(found.overall_gap, color=GREY, linewidth=1, linestyle=":")
+        panel.set_xlabel(f"event rate − mean score, {level_percent(found.level)} limits for all together")
         return self

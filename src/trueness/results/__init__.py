@@ -14,6 +14,7 @@ from trueness.results._panel import Panel
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
+from trueness.results._slices import Slices
 from trueness.results._validation import Validation, ValidationSize
 from trueness.results._verdict import Flags, Verdict
 from trueness.results._watch import Shift, WatchedSegment, WatchHistory
@@ -53,6 +54,7 @@ __all__ = [
     "Series",
     "Shift",
     "Significance",
+    "Slices",
     "TestedBins",
     "Validation",
     "ValidationSize",

@@ -110,11 +110,27 @@ class Segments(Record):
         return f"{align([head, *lines], right)}{more}\n{self.sentence}"
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Column and value of each segment."""
+        return tuple(f"{column} = {value}" for column, value in zip(self.column, self.value, strict=True))
+
+    @property
+    def shown(self) -> Ints:
+        """The segments to look at, in order: all."""
+        return np.arange(len(self))
+
+    @property
+    def overall_gap(self) -> float:
+        """Event rate − mean score of all rows, which are the segments of one column."""
+        first = np.array(self.column) == self.column[0]
+        return float((self.events - self.expected)[first].sum() / self.weight[first].sum())
+
+    @property
     def sentence(self) -> str:
         """How many segments are flagged, and which ones differ from the rows as a whole."""
         flagged = int(self.flagged.sum())
         text = f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly {p_value(self.joint_pvalue)}."
-        own = [f"{self.column[i]} = {self.value[i]}" for i in np.flatnonzero(self.differs)]
+        own = [self.names[i] for i in np.flatnonzero(self.differs)]
         if not own:
             known = flagged and not np.isnan(self.overall_pvalue).all()
             return f"{text} None differs from the error of all rows." if known else text

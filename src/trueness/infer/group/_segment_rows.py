@@ -94,6 +94,21 @@ class SegmentRows:
         shape = (sizes.size, self.size)
         return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
 
+    def at(self, some: Ints) -> "SegmentRows":
+        """Some of the entries; segments keep their codes."""
+        columns = tuple(one._replace(code=one.code[some]) for one in self.columns)
+        values = [getattr(self, name)[some] for name in ("score", "count", "scale", "rows", "weight", "events")]
+        cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
+        return SegmentRows(*values, columns, cluster)
+
+    def with_columns(self, changed: Mapping[int, tuple[SegmentColumn, Ints]]) -> "SegmentRows":
+        """With some columns replaced, each by one of other segments and the new code of each old one."""
+        columns = [
+            changed[i][0]._replace(code=changed[i][1][one.code]) if i in changed else one
+            for i, one in enumerate(self.columns)
+        ]
+        return replace(self, columns=tuple(columns))
+
     def without_overall_error(self) -> "SegmentRows | None":
         """Scores after the shift and slope of all rows are undone; None if these cannot be estimated."""
         inside = self.inside

@@ -64,7 +64,7 @@ def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Segm
     """Test all segments jointly."""
     labels, joined = _statistics(rows, draws)
     observed = labels.observed(rows)
-    gap, slope = labels.apart(_step_down(observed, labels.batches(draws, rng), draws)[0], 1.0)
+    gap, slope = labels.apart(step_down(observed, labels.batches(draws, rng), draws)[0], 1.0)
     pvalue, slope_pvalue = labels.proven_tails(rows), labels.apart(observed, np.nan)[1]
     # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not changed by it.
     both, at_floor = 2 if labels.sloped.size else 1, gap * (draws + 1) < 1.5
@@ -91,13 +91,13 @@ def _overall_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> F
     if fitted is None:
         return np.full(rows.members.shape[0], np.nan)
     labels, _ = _statistics(fitted, draws, fitted=True)
-    adjusted, _ = _step_down(labels.observed(fitted), labels.batches(draws, rng), draws)
+    adjusted, _ = step_down(labels.observed(fitted), labels.batches(draws, rng), draws)
     if rows.cluster is not None:
         adjusted = np.maximum(adjusted, _by_signs(labels, fitted, draws, rng)[0])
     return np.minimum(*labels.apart(adjusted, 1.0))
 
 
-def _step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
+def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
     """Adjusted and unadjusted Monte-Carlo p-values of statistics whose small values are evidence.
 
     Batches of drawn statistics have the shape (statistics, draws).
@@ -126,7 +126,10 @@ class _LabelStatistics:
         effective = (members @ (variance / entries.scale)) ** 2 / np.maximum(total, _TINY)
         self.sloped = np.flatnonzero((effective >= LEAST_VARIANCE) & (spread > 1e-9 * total))
         away, spread = away[self.sloped], spread[self.sloped]
-        self.common = self._common_part(sparse.vstack([members, away])) if fitted else None
+        self.common = None
+        if fitted:
+            both = sparse.vstack([members, away])
+            self.common = common_part(entries, lambda values: both @ values, (both * both) @ variance)
         self.slope_tail = self._gamma_tail(away, spread, slice(total.size, None))
         self.patterns = _Patterns(entries)
         self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
@@ -149,16 +152,6 @@ class _LabelStatistics:
         few = (self.entries.members @ self.entries.variance).max(initial=0) <= _LARGE_VARIANCE
         return bool(self.entries.whole and self.common is None and few)
 
-    def _common_part(self, weights: Any) -> tuple[Floats, Floats]:
-        """What shift and slope of all rows explain of each statistic, per unit of theirs; variances of the rest."""
-        entries = self.entries
-        design = np.stack([entries.inside, entries.log_odds])
-        information, square = (design * entries.variance / entries.scale, design * entries.variance)
-        share = (weights @ information.T) @ np.linalg.pinv(information @ design.T)
-        total = (weights * weights) @ entries.variance
-        rest = _rest(total, share, weights @ square.T, square @ design.T)
-        return share, np.where(rest > 1e-9 * total, rest, np.inf)
-
     def _gamma_tail(self, weights: Any, variance: Floats, part: slice) -> Callable[[Floats], Floats]:
         """Two-sided tails of weighted sums of residuals, from their first three moments (Wilson and Hilferty)."""
         entries = self.entries
@@ -170,10 +163,8 @@ class _LabelStatistics:
 
         def tail(excess: Floats) -> Floats:
             shape = (-1, *[1] * (excess.ndim - 1))
-            g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6).reshape(shape)
             fixed = certain.reshape(shape)
-            z = np.where(fixed, 0.0, excess) / deviation.reshape(shape)
-            w = (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
+            w = normal_score(np.where(fixed, 0.0, excess) / deviation.reshape(shape), skewness.reshape(shape))
             impossible = fixed & (np.abs(excess) > error.reshape(shape))
             return np.where(impossible, 0.0, 2 * ndtr(-np.abs(w)))
 
@@ -237,6 +228,24 @@ class _LabelStatistics:
         return np.where(large & (found < 100 * _ABSOLUTE_ERROR), np.minimum(found + _ABSOLUTE_ERROR, bound), found)
 
 
+def common_part(entries: SegmentRows, product: Callable[[Floats], Floats], total: Floats) -> tuple[Floats, Floats]:
+    """What shift and slope of all rows explain of each statistic, per unit of theirs; variances of the rest.
+
+    `product` sums values of the entries, of shape (entries, 2), over each statistic; `total` has the variances.
+    """
+    design = np.stack([entries.inside, entries.log_odds])
+    information, square = (design * entries.variance / entries.scale, design * entries.variance)
+    share = product(information.T) @ np.linalg.pinv(information @ design.T)
+    rest = _rest(total, share, product(square.T), square @ design.T)
+    return share, np.where(rest > 1e-9 * total, rest, np.inf)
+
+
+def normal_score(z: Floats, skewness: Floats) -> Floats:
+    """Standardised sums of this skewness as normal numbers, as if they had a gamma distribution (Wilson, Hilferty)."""
+    g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
+    return np.asarray((np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g)
+
+
 def _rest(total: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
     """Sums of squares of statistics less their `share` of two others, from all sums of products."""
     return np.asarray(total - 2 * (share * mixed).sum(axis=1) + ((share @ common) * share).sum(axis=1))
@@ -284,4 +293,4 @@ def _by_signs(
             signs = 2.0 * rng.integers(0, 2, (sums.shape[1], min(size, draws - begin)), dtype=np.int8) - 1
             yield -np.abs(sums @ signs - share @ (common @ signs)) * scale[:, np.newaxis]
 
-    return _step_down(-np.abs(total * scale) * (1 - _EQUAL), batches(), draws)
+    return step_down(-np.abs(total * scale) * (1 - _EQUAL), batches(), draws)

@@ -250,8 +250,10 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
     weight, events, expected = (members @ values for values in (rows.weight, rows.events, rows.weight * rows.score))
     score, rate = expected / weight, events / weight
     effective, clusters = _effective_labels(rows, weight, rate - score)
-    labels = weight * effective * _reduction(rows, weight * effective, score, rate)
-    low, high = clopper_pearson(rate * labels, labels, level ** (1 / weight.size))
+    p = rows.score
+    given = members @ (rows.weight * p * (1 - p))
+    left = members @ (rows.events * (1 - 2 * p) + rows.weight * p**2)
+    low, high = rate_limits(weight, events, expected, given, left, effective, level ** (1 / weight.size))
     ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
     shrunk = [
         shrink(rows.score, rows.weight, rows.events, one.code, part, level)
@@ -280,17 +282,21 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
     }, clusters
 
 
-def _reduction(rows: SegmentRows, labels: Floats, score: Floats, rate: Floats) -> Floats:
-    """The variance of a label in each segment, as a multiple of that given its score; at least 1, and 1 if it is small.
+def rate_limits(
+    weight: Floats, events: Floats, expected: Floats, given: Floats, left: Floats, effective: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Limits of the event rate of each segment.
 
-    It is estimated from the scores, as if they were calibrated, and from the labels; the smaller one counts.
+    `given` and `left` are Σp(1 − p) and Σ(y − p)², by weight; `effective` is independent labels per unit of weight. The
+    variance of a label given its score, by which labels count for more, is estimated from the scores, as if they were
+    calibrated, and from the labels; the larger one counts, and none if there is little of it.
     """
-    p, weight = rows.score, rows.members @ rows.weight
-    given = (rows.members @ (rows.weight * p * (1 - p))) / weight
-    left = (rows.members @ (rows.events * (1 - 2 * p) + rows.weight * p**2)) / weight - (rate - score) ** 2
+    score, rate, given, left = (one / weight for one in (expected, events, given, left))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / left)
-    return np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
+        found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2))
+    labels = weight * effective
+    labels = labels * np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
+    return clopper_pearson(rate * labels, labels, level)
 
 
 def _effective_labels(rows: SegmentRows, weight: Floats, gap: Floats) -> tuple[Floats, Floats | None]:

@@ -73,7 +73,7 @@ def read_look(
     w = np.ones(y.size) if evidence.sample.w is None else np.asarray(evidence.sample.w, dtype=np.float64)
     code, names = np.zeros(y.size, dtype=np.int64), ()
     if by is not None:
-        columns = evidence.columns(by, data, codes=True)
+        columns = evidence.columns(by, data, whole="names")
         for one in columns:
             if one.note:
                 remedy = "Cut them yourself, at the same places at every look."

@@ -1,0 +1,311 @@
+"""Slices: rows that share the values of one or more columns. All of them, their sums, and a search for deep ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from trueness._input.segment_columns import MISSING, SegmentColumn
+from trueness._tally.clusters import FEW_CLUSTERS
+from trueness.infer.group._segment_rows import SegmentRows
+from trueness.typing import Bools, Floats, Ints
+
+# Entries of a block of memberships that are multiplied at a time.
+_BLOCK = 1 << 22
+# Slices that a search extends by one more column, and that it hands on to be tested.
+BEAM = 100
+_LEAVES, _LEAST_GAIN = 5, 4.0
+
+
+@dataclass(frozen=True)
+class SliceSums:
+    """Slices, and the sums of their rows."""
+
+    column: Ints
+    """The columns of the conditions of each slice, of shape (slices, depth); −1 where there are fewer."""
+    code: Ints
+    """The value of each of these columns."""
+    n: Ints
+    """Rows."""
+    weight: Floats
+    events: Floats
+    expected: Floats
+    given: Floats
+    """Σwp(1 − p)."""
+    left: Floats
+    """Σw(y − p)²."""
+    variance: Floats
+    """Of Σwy, if the scores are calibrated and rows are independent."""
+    squares: Floats
+    """Σw² over labels."""
+    spread: Floats
+    """Σ over clusters of (Σw(y − p))²; without clusters, the variance."""
+    clusters: Floats
+    """The number of clusters of equal size that the clusters are worth; without clusters, rows."""
+
+    @property
+    def excess(self) -> Floats:
+        """Σw(y − p)."""
+        return self.events - self.expected
+
+    @property
+    def fewest_clusters(self) -> float:
+        """The fewest clusters that a slice may have; 0 without clusters."""
+        return 0 if self.spread is self.variance else FEW_CLUSTERS
+
+    @property
+    def z(self) -> Floats:
+        """The excess in units of its standard deviation; impossible labels are infinitely far off."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.excess == 0, 0.0, self.excess / np.sqrt(self.spread))
+
+    def at(self, some: Any) -> "SliceSums":
+        """Some of the slices."""
+        found = {field.name: getattr(self, field.name)[some] for field in fields(self)}
+        return SliceSums(**found | ({"spread": found["variance"]} if self.spread is self.variance else {}))
+
+    def conditions(self, i: int) -> list[tuple[int, int]]:
+        """The conditions of one slice: columns and values."""
+        return [(a, b) for a, b in zip(self.column[i].tolist(), self.code[i].tolist(), strict=True) if a >= 0]
+
+    def rule(self, i: int, columns: Sequence[SegmentColumn]) -> str:
+        """One slice in words."""
+        return " and ".join(columns[a].rule(b) for a, b in self.conditions(i))
+
+
+def joined(parts: Sequence[SliceSums]) -> SliceSums:
+    """Slices of any depth, one after the other."""
+    depth = max((part.column.shape[1] for part in parts), default=1)
+    wide = [np.pad(v, ((0, 0), (0, depth - v.shape[1])), constant_values=-1) for p in parts for v in (p.column, p.code)]
+    rest = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(SliceSums)[2:]
+    }
+    if parts[0].spread is parts[0].variance:
+        rest["spread"] = rest["variance"]
+    return SliceSums(np.concatenate(wide[::2]), np.concatenate(wide[1::2]), **rest)
+
+
+class Members:
+    """Which rows belong to which slice: a sparse matrix of shape (slices, rows), in blocks."""
+
+    def __init__(self, parts: Sequence[tuple[Ints, Ints]], n: int) -> None:
+        """Take the rows of slices, one slice after the other, and the number of rows of each slice."""
+        self.n = n
+        self.blocks: list[tuple[Ints, Ints]] = []
+        size, held = 0, list[tuple[Ints, Ints]]()
+        for part in [*parts, (np.empty(0, np.int32), np.empty(0, np.int64))]:
+            size += part[0].size
+            held.append(part)
+            if size > _BLOCK or part[1].size == 0:
+                index, sizes = (np.concatenate(values) for values in zip(*held, strict=True))
+                self.blocks.append((index, np.concatenate([[0], np.cumsum(sizes)])))
+                size, held = 0, []
+        self._ones = np.ones(max(index.size for index, _ in self.blocks), dtype=np.float32)
+
+    def matrices(self, dtype: Any = np.float32) -> Iterator[Any]:
+        """The blocks as sparse matrices of ones."""
+        ones = self._ones.astype(dtype, copy=False)
+        for index, start in self.blocks:
+            yield sparse.csr_array((ones[: index.size], index, start), shape=(start.size - 1, self.n))
+
+    def __matmul__(self, values: Any) -> Any:
+        """Sums over the rows of each slice."""
+        return np.concatenate([block @ values for block in self.matrices(values.dtype)])
+
+    def by_cluster(self, values: Floats, cluster: Ints) -> list[Any]:
+        """Sums over the rows of each slice and cluster, in blocks of sparse matrices."""
+        units = sparse.csr_array((values, (np.arange(self.n), cluster)))
+        return [block @ units for block in self.matrices(np.float64)]
+
+
+class _Frequent(NamedTuple):
+    """The values of a column that have enough rows, but not all."""
+
+    value: Ints
+    n: Ints
+    code: Ints
+    """The number of the value of each row among these; one more for any other."""
+
+
+def _frequent(code: Ints, least: int) -> _Frequent:
+    n = np.bincount(code)
+    value = np.flatnonzero((n >= least) & (n < code.size))
+    place = np.full(n.size, value.size, dtype=np.int32)
+    place[value] = np.arange(value.size)
+    return _Frequent(value, n[value], place[code])
+
+
+def unusable(rows: SegmentRows, least: int) -> list[str]:
+    """Which columns have no slice, and why."""
+    notes = []
+    for one in rows.columns:
+        n = np.bincount(one.code)
+        if n.max() == rows.size:
+            notes.append(f"{one.name!r} has one value and divides nothing.")
+        elif n.max() < least:
+            notes.append(f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {least:,} rows.")
+    return notes
+
+
+def _terms(rows: SegmentRows) -> list[Any]:
+    """What is summed over the rows of a slice, in the order of the fields of `SliceSums`."""
+    p, w = rows.score, rows.weight
+    terms = [w, rows.events, w * p, w * p * (1 - p), rows.events * (1 - 2 * p) + w * p * p]
+    return terms if rows.whole else [*terms, rows.variance, rows.count * rows.scale**2]
+
+
+def _with_sums(rows: SegmentRows, column: Any, code: Ints, n: Ints, sums: list[Floats], by_cluster: Any) -> SliceSums:
+    """Slices with their sums; `by_cluster` sums residuals and weights over slices and clusters."""
+    variance, squares = sums[5:] if len(sums) > 5 else (sums[3], sums[0])
+    spread, clusters = variance, n.astype(np.float64)
+    if rows.cluster is not None:
+        excess, size = by_cluster(rows.residual), by_cluster(rows.weight)
+        spread, sizes = (np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in (excess, size))
+        clusters = sums[0] ** 2 / np.maximum(sizes, 1e-300)
+    column = np.broadcast_to(column, code.shape)
+    return SliceSums(column, code, n, *sums[:5], variance, squares, spread, clusters)
+
+
+def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = False) -> tuple[SliceSums, Members | None]:
+    """All slices of one column, or of up to `depth` columns, of at least `least` rows.
+
+    A slice of two columns that has the rows of one of its values alone is that slice.
+    """
+    frequent = [_frequent(one.code, least) for one in rows.columns]
+    usable = [i for i, one in enumerate(frequent) if one.value.size]
+    terms, found, index = _terms(rows), list[SliceSums](), list[tuple[Ints, Ints]]()
+    if (terms[0] == 1).all():
+        terms[0] = None  # counted
+    for some in (some for k in range(1, depth + 1) for some in combinations(usable, k)):
+        sizes = [frequent[i].value.size + 1 for i in some]
+        code = frequent[some[0]].code.astype(np.int64)
+        for i, size in zip(some[1:], sizes[1:], strict=True):
+            code *= size
+            code += frequent[i].code
+        cells = np.arange(int(np.prod(sizes)))
+        if cells.size > max(1 << 16, 4 * rows.size):
+            cells, code = (one.reshape(-1) for one in np.unique(code, return_inverse=True))
+        n, digits = np.bincount(code, minlength=cells.size), np.unravel_index(cells, sizes)
+        kept = n >= least
+        for i, digit in zip(some, digits, strict=True):
+            kept &= digit < frequent[i].value.size
+            if len(some) > 1:
+                kept &= n < np.append(frequent[i].n, 0)[digit]
+        if not kept.any():
+            continue
+        values = np.stack([frequent[i].value[d[kept]] for i, d in zip(some, digits, strict=True)], axis=1)
+        sums = [np.bincount(code, term, cells.size)[kept].astype(np.float64) for term in terms]
+        place = np.where(kept, np.cumsum(kept) - 1, -1)[code] if members or rows.cluster is not None else code
+        here = np.flatnonzero(place >= 0)
+
+        def by_cluster(term: Floats, place: Ints = place, here: Ints = here) -> Any:
+            assert rows.cluster is not None
+            return sparse.csr_array((term[here], (place[here], rows.cluster[here])))
+
+        part = _with_sums(rows, np.array(some), values, n[kept], sums, by_cluster)
+        enough = part.clusters >= part.fewest_clusters
+        if not enough.all():
+            place = np.append(np.where(enough, np.cumsum(enough) - 1, -1), -1)[place]
+            here, part = np.flatnonzero(place >= 0), part.at(enough)
+        found.append(part)
+        if members:
+            small = np.uint16 if part.n.size < 1 << 16 else np.int64
+            order = here[np.argsort(place[here].astype(small), kind="stable")]
+            index.append((order.astype(np.int32), part.n))
+    if not found:
+        return _none(depth), Members([], rows.size) if members else None
+    return joined(found), Members(index, rows.size) if members else None
+
+
+def _none(depth: int) -> SliceSums:
+    empty = np.empty((0, depth), dtype=np.int64)
+    return SliceSums(empty, empty, *[np.empty(0) for _ in fields(SliceSums)[2:]])
+
+
+def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
+    """Which rows fulfil all conditions."""
+    found = np.ones(rows.size, dtype=bool)
+    for column, code in conditions:
+        found &= rows.columns[column].code == code
+    return found
+
+
+def some_slices(rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]) -> tuple[SliceSums, Members]:
+    """The slices of these conditions."""
+    index = [np.flatnonzero(mask_of(rows, one)).astype(np.int32) for one in wanted]
+    n = np.array([one.size for one in index], dtype=np.int64)
+    members = Members([(np.concatenate(index), n)], rows.size)
+    sums = list((members @ np.stack(_terms(rows), axis=1)).T)
+    depth = max(map(len, wanted))
+    pairs = np.array([[*one, *[(-1, -1)] * (depth - len(one))] for one in wanted], dtype=np.int64)
+
+    def by_cluster(term: Floats) -> Any:
+        assert rows.cluster is not None
+        return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
+
+    return _with_sums(rows, pairs[..., 0], pairs[..., 1], n, sums, by_cluster), members
+
+
+def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, int]]]:
+    """The slices that are furthest off: all of up to two columns are seen, then the worst extended column by column."""
+    table, _ = all_slices(rows, min(depth, 2), least)
+    worst = np.argsort(-np.abs(table.z), kind="stable")[:BEAM]
+    found = [(abs(float(table.z[i])), sorted(table.conditions(i))) for i in worst]
+    beam = [conditions for _, conditions in found if len(conditions) == 2]
+    frequent = [_frequent(one.code, least) for one in rows.columns]
+    for _ in range(3, depth + 1):
+        deeper: dict[tuple[tuple[int, int], ...], float] = {}
+        for conditions in beam:
+            here = np.flatnonzero(mask_of(rows, conditions))
+            taken = {column for column, _ in conditions}
+            for column in set(range(len(frequent))) - taken:
+                code, value = frequent[column].code[here], frequent[column].value
+                n, excess, variance = (
+                    np.bincount(code, term, value.size + 1)[:-1]
+                    for term in (None, rows.residual[here], rows.variance[here])
+                )
+                for i in np.flatnonzero((n >= least) & (n < here.size) & (variance > 0)):
+                    key = tuple(sorted([*conditions, (column, int(value[i]))]))
+                    deeper[key] = abs(float(excess[i])) / float(np.sqrt(variance[i]))
+        best = sorted(deeper.items(), key=lambda one: -one[1])[:BEAM]
+        found += [(z, list(conditions)) for conditions, z in best]
+        beam = [list(conditions) for conditions, _ in best]
+    return [conditions for _, conditions in sorted(found, key=lambda one: -one[0])[:BEAM]]
+
+
+def tree_groups(column: SegmentColumn, rows: SegmentRows, least: int) -> tuple[SegmentColumn, Ints]:
+    """A column whose neighbouring groups of numbers are joined unless their errors differ; and the new code of each.
+
+    A regression tree of the residuals: the cut with the largest gain in (Σ(y − p))²/Σp(1 − p) comes first.
+    """
+    groups = len(column.edges) + 1
+    sums = np.stack([np.bincount(column.code, v, groups + 1)[:groups] for v in (None, rows.residual, rows.variance)])
+    total = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
+
+    def gain(a: int, b: int) -> float:
+        _, excess, variance = total[:, b] - total[:, a]
+        return float(excess**2 / variance) if variance > 0 else 0.0
+
+    cuts = [0, groups]
+    while len(cuts) <= _LEAVES:
+        tried = [
+            (gain(a, c) + gain(c, b) - gain(a, b), c)
+            for a, b in pairwise(cuts)
+            for c in range(a + 1, b)
+            if min(total[0, c] - total[0, a], total[0, b] - total[0, c]) >= least
+        ]
+        best, cut = max(tried, default=(0.0, 0))
+        if best < _LEAST_GAIN:
+            break
+        cuts = sorted([*cuts, cut])
+    new = np.searchsorted(cuts[1:-1], np.arange(groups), side="right")
+    edges = tuple(column.edges[c - 1] for c in cuts[1:-1])
+    ends = ["", *(f"{edge:.6g}" for edge in edges), ""]
+    names = tuple(f"{a or 'least'} to {b or 'most'}" for a, b in pairwise(ends))
+    names = names if edges else ("known",)
+    if MISSING in column.values:
+        new, names = np.append(new, len(names)), (*names, MISSING)
+    return column._replace(values=names, edges=edges), new

@@ -1,0 +1,493 @@
+"""The worst slices: where a model is wrong, among all combinations of values of many columns."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, Unpack
+
+import numpy as np
+from scipy.special import betainc, ndtr, stdtr
+
+from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
+from trueness._input.segment_columns import GROUPS, SegmentColumn, number_groups
+from trueness._tally.clusters import FEW_CLUSTERS, mix_bits, warn_few_clusters
+from trueness._tally.evidence import Evidence
+from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.rows_or_sums import takes_rows
+from trueness.errors import InputError
+from trueness.infer.comparison._compare import holm
+from trueness.infer.group._segment_rows import SegmentRows, of_rows
+from trueness.infer.group._segment_tests import common_part, normal_score, step_down
+from trueness.infer.group._segments import rate_limits
+from trueness.infer.group._slice_sums import (
+    Members,
+    SliceSums,
+    all_slices,
+    mask_of,
+    search,
+    some_slices,
+    tree_groups,
+    unusable,
+)
+from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
+from trueness.infer.null._redrawn_labels import draw_hits
+from trueness.results import Slices
+from trueness.typing import ArrayLike, Bools, Floats, RowOptions
+
+# Rows times combinations of columns: above the first, fewer labels are drawn; above the second, none.
+_MANY, _MOST_WORK = 2e7, 1e8
+_DRAWS, _FEWER_DRAWS = 499, 199
+_BATCH, _MOST_AT_ONCE = 1 << 22, 32
+_LEAST_ROWS, _SHARE = 50, 1000
+_FINE = 32
+_TINY = 1e-300
+# An overlapping slice is a finding of its own if the rows that it does not share are off by this many standard errors.
+_OWN = 3.0
+_SCORE = "score"
+
+
+@partial(takes_rows, kind="confidence")
+def worst_slices(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    columns: Any,
+    *,
+    depth: int = 2,
+    min_rows: int | None = None,
+    cuts: Literal["quantiles", "tree"] = "quantiles",
+    level: float = 0.95,
+    most: int = 100,
+    cluster: ArrayLike | None = None,
+    resamples: int | None = None,
+    seed: Seed = None,
+    **rows: Unpack[RowOptions],
+) -> Slices:
+    r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
+
+    A slice is a set of rows that share the values of one or more columns, such as "age < 25 and region = north". All
+    are tested jointly: if the scores are calibrated, the probability that any slice is flagged is at most 1 − level.
+    The limits of the gap hold for all slices together, and so for the one that is looked at because it is the worst.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
+        the binary problem of its second column.
+    columns : dict of array-like of shape (n,), or frame
+        The columns, one or many. Missing values are a value of their own. Numeric columns with many values are cut into
+        five groups of about equal size. The score itself, cut in the same way, is a further column.
+    depth : int, default 2
+        The most columns in a slice. Up to 2, every slice is tested. From 3 on, slices are searched for in one half of
+        the rows, and the 100 worst are tested and measured on the other half.
+    min_rows : int, optional
+        The least number of rows in a slice; by default a thousandth of all rows, but at least 50.
+    cuts : {'quantiles', 'tree'}, default 'quantiles'
+        How numeric columns are cut. 'tree': where the error changes, found in one half of the rows; slices are then
+        tested and measured on the other half.
+    level : float, default 0.95
+        Level of the joint test, and of all limits together.
+    most : int, default 100
+        The most slices in the result.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    resamples : int, optional
+        Number of sets of labels, and of random signs, drawn: by default 499, or 199 for large tables.
+    seed : int or numpy.random.Generator, optional
+        For redrawn labels, random signs and halves of the rows; the command's default is 0.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Slices
+        Arrays of equal length, one entry per slice, the most reliable finding first.
+
+    See Also
+    --------
+    segments : The same for a few columns, with slopes, shrunk gaps and costs of every segment.
+
+    Notes
+    -----
+    **Test.** The statistic of a slice :math:`S` is :math:`\sum_S (y - p)` in units of its standard deviation
+    :math:`\sqrt{\sum_S p (1 - p)}`, corrected for skewness. Labels are redrawn from the scores; the adjusted p-value
+    compares a slice with the largest statistic of all slices in each draw, as :func:`segments` does (step-down max-T).
+    Where labels cannot be redrawn (above about :math:`10^8` rows times combinations of columns), tails of the binomial
+    distribution with the same mean and variance are adjusted by Holm's method; `method` says which.
+
+    **Limits** are those of :func:`segments`: Clopper-Pearson limits whose number of labels allows for the scores. Their
+    common level is :math:`2 \Phi(c) - 1`, where :math:`c` is the quantile of
+    :math:`\max_S |\sum_S \xi (y - p)| / \sqrt{\sum_S (y - p)^2}` over random signs :math:`\xi`, or
+    :math:`\mathrm{level}^{1/m}` for :math:`m` slices where that is less, or nothing can be drawn.
+
+    **The whole.** `differs` tests whether the slice differs from the error of all rows, as in :func:`segments`.
+
+    **Overlap.** If "region = north" is off, so is most of what it contains. `distinct` marks the slices that remain:
+    going down the list, one whose rows outside the slices before it are off by at least three standard errors.
+
+    **Audit.** With probability `level`, no slice of at least `min_rows` rows has a gap beyond `worst_gap_high`: the
+    scores are multicalibrated (Hébert-Johnson, Kim, Reingold, Rothblum 2018) on all these slices within that number.
+
+    **Clusters.** Sums over clusters get random signs, one per cluster, for the limits and for a second p-value; the
+    larger one counts. Slices that are worth fewer than 20 clusters of equal size are left out.
+
+    References
+    ----------
+    Ú. Hébert-Johnson, M. Kim, O. Reingold, G. Rothblum, Multicalibration: calibration for the (computationally-
+    identifiable) masses, ICML 2018.
+
+    Examples
+    --------
+    Ten columns; where the first is 1 and the second 2, the odds are twice those that were predicted:
+
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> columns = {f"x{j}": rng.integers(0, 4, 8_000) for j in range(10)}
+    >>> p = rng.uniform(0.1, 0.6, 8_000)
+    >>> odds = p / (1 - p) * np.where((columns["x0"] == 1) & (columns["x1"] == 2), 2.2, 1)
+    >>> y = rng.random(8_000) < odds / (1 + odds)
+    >>> found = tn.worst_slices(y, p, columns, seed=0)
+    >>> found.rule[0], found.finding[0]
+    ('x0 = 1 and x1 = 2', 'under-predicted')
+    """
+    level, rng = checked_level(level), generator(seed)
+    if columns is None:
+        raise InputError("columns", "must be a dict of columns or a frame", "got None")
+    depth, most = checked_whole(depth, "depth"), checked_whole(most, "most")
+    cuts = checked_word(cuts, "cuts", ("quantiles", "tree"))  # type: ignore[assignment]  # one of these
+    least = None if min_rows is None else checked_whole(min_rows, "min_rows")
+    draws = None if resamples is None else checked_resamples(resamples)
+    if draws is None:
+        check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    try:
+        read = evidence.columns(columns, y_true, whole="measured", groups=_FINE if cuts == "tree" else GROUPS)
+    except InputError as error:
+        raise error.but(argument=f"columns{error.argument.removeprefix('by')}") from None
+    return slices_of(evidence, read, depth=depth, min_rows=least, level=level, most=most, resamples=draws, rng=rng)
+
+
+def slices_of(
+    evidence: Evidence,
+    columns: tuple[SegmentColumn, ...],
+    *,
+    depth: int = 2,
+    min_rows: int | None = None,
+    level: float = 0.95,
+    most: int = 100,
+    resamples: int | None = None,
+    rng: np.random.Generator,
+) -> Slices:
+    """The slices of rows that have been read, as :func:`worst_slices`; columns cut finely are cut again by a tree."""
+    evidence.require_one("the slices of a matrix")
+    cells_of_rows(evidence.sample)  # checks every value
+    if evidence.cluster is not None:
+        warn_few_clusters(evidence.cluster, evidence.sample.w)
+    rows = of_rows(evidence, columns)
+    name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
+    scores = SegmentColumn(name, *number_groups(rows.score)[:2], edges=number_groups(rows.score)[2])
+    rows = replace(rows, columns=(*rows.columns, scores))
+    rows = rows.at(_by_content(rows))
+    least = min_rows or max(_LEAST_ROWS, -(-rows.size // _SHARE))
+    plan = _Plan(depth, least, level, most, resamples, rng)
+    tree = any(len(one.edges) >= GROUPS for one in columns)
+    notes = [*evidence.notes, *(one.note for one in columns if one.note and not tree), *unusable(rows, least)]
+    found = _searched(rows, plan, tree=tree) if depth > 2 or tree else _exhaustive(rows, plan)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+class _Plan(NamedTuple):
+    """The options, checked."""
+
+    depth: int
+    least: int
+    level: float
+    most: int
+    resamples: int | None
+    rng: np.random.Generator
+
+    def draws(self, *, fewer: bool = False) -> int:
+        """Draws for a test at 1 − level."""
+        least, extremes = (_FEWER_DRAWS, 10) if fewer else (_DRAWS, 20)
+        return self.resamples or max(least, math.ceil(round(extremes / (1 - self.level), 6)) - 1)
+
+    def require(self, found: bool) -> None:
+        if not found:
+            demand = f"must have values shared by at least {self.least:,} rows, but not by all"
+            raise InputError("columns", demand, "none has")
+
+
+def _by_content(rows: SegmentRows) -> Any:
+    """An order of the rows that does not depend on the order in which they were passed."""
+    bits = rows.score.view(np.uint64) if rows.score.flags.contiguous else rows.score.copy().view(np.uint64)
+    for one in rows.columns:
+        bits = mix_bits(bits ^ one.code.astype(np.uint64))
+    return np.lexsort((rows.events, rows.weight, bits, rows.score))
+
+
+def _exhaustive(rows: SegmentRows, plan: _Plan) -> Slices:
+    """Test every slice."""
+    width = len(rows.columns)
+    work = rows.size * (width if plan.depth == 1 else width * (width + 1) // 2)
+    table, members = all_slices(rows, plan.depth, plan.least, members=work <= _MOST_WORK)
+    plan.require(table.n.size > 0)
+    drawn = members is not None
+    tests = _drawn_tests(rows, table, members, plan, fewer=work > _MANY) if drawn else _tail_tests(table, plan.level)
+    return _described(rows, table, tests, plan)
+
+
+def _searched(rows: SegmentRows, plan: _Plan, *, tree: bool) -> Slices:
+    """Find slices in one half of the rows, and test these on the other half."""
+    unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
+    first = plan.rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
+    half, other = rows.at(np.flatnonzero(first)), rows.at(np.flatnonzero(~first))
+    least = -(-plan.least // 2)
+    if tree:
+        cut = {i: tree_groups(one, half, least) for i, one in enumerate(half.columns) if len(one.edges) >= GROUPS}
+        half, other = (part.with_columns(cut) for part in (half, other))
+    wanted = search(half, plan.depth, least)
+    plan.require(len(wanted) > 0)
+    table, _ = some_slices(other, wanted)
+    kept = np.flatnonzero((table.n > least // 2) & (table.clusters >= table.fewest_clusters))
+    plan.require(kept.size > 0)
+    table, members = some_slices(other, [wanted[i] for i in kept])
+    found = _described(other, table, _drawn_tests(other, table, members, plan), plan)
+    halves = f"Slices were found in one half of the rows; all numbers are of the other half, {other.size:,} rows."
+    return replace(found, worst_gap_high=math.nan, worst_impact_high=math.nan, notes=(halves, *found.notes))
+
+
+class _Tests(NamedTuple):
+    """P-values of all slices, and the level of the limits of each."""
+
+    adjusted: Floats
+    overall: Floats | None
+    each: float
+    draws: int
+    method: str
+
+
+def _tails(table: SliceSums) -> Floats:
+    """Two-sided tails of each slice alone, from its sums.
+
+    The number of events, or of other labels, has the binomial distribution with the same mean and variance; either is
+    used for the tail that ends at zero. With clusters, Student's t gives another, and the larger counts.
+    """
+    scale = table.squares / table.weight
+    total, events, expected, variance = (
+        one / unit
+        for one, unit in zip(
+            (table.weight, table.events, table.expected, table.variance), (scale, scale, scale, scale**2), strict=True
+        )
+    )
+
+    def lower(k: Floats, mean: Floats) -> Floats:
+        p = np.clip(1 - variance / np.maximum(mean, _TINY), 1e-12, 1.0)
+        trials = np.maximum(mean / p, k)
+        return np.where(trials > k, betainc(np.maximum(trials - k, _TINY), k + 1, 1 - p), 1.0)
+
+    both = np.minimum(lower(events, expected), lower(total - events, total - expected))
+    impossible = (variance <= 0) & (np.abs(events - expected) > 1e-9 * total)
+    found = np.where(impossible, 0.0, np.minimum(1.0, 2 * both))
+    if table.spread is table.variance:
+        return found
+    return np.maximum(found, 2 * stdtr(np.maximum(table.clusters - 1, 1), -np.abs(table.z)))
+
+
+def _tail_tests(table: SliceSums, level: float) -> _Tests:
+    m = table.n.size
+    return _Tests(holm(_tails(table)), None, level ** (1 / m), 0, "tails")
+
+
+def _drawn_tests(rows: SegmentRows, table: SliceSums, members: Members, plan: _Plan, *, fewer: bool = False) -> _Tests:
+    """P-values by redrawn labels, with clusters also by random signs of these; and the level of each slice's limits."""
+    draws, level, rng = plan.draws(fewer=fewer), plan.level, plan.rng
+    maxima: list[Floats] = []
+
+    def noted(batches: Iterator[Floats]) -> Iterator[Floats]:
+        for drawn in batches:
+            maxima.append(-drawn.min(axis=0))
+            yield drawn
+
+    signs = _Signs(rows, members)
+    adjusted = _by_labels(rows, members, draws, rng)
+    by_signs, _ = step_down(signs.observed, noted(signs.batches(draws, rng)), draws)
+    if rows.cluster is not None:
+        adjusted = np.maximum(adjusted, by_signs)
+    at_floor = adjusted * (draws + 1) < 1.5
+    adjusted[at_floor] = np.minimum(adjusted, holm(_tails(table)))[at_floor]
+    ordered = np.sort(np.concatenate(maxima))
+    c = ordered[min(draws - 1, math.ceil(round((draws + 1) * level, 6)) - 1)]
+    each = min(2 * float(ndtr(c)) - 1, level ** (1 / table.n.size))
+    fitted = rows.without_overall_error()
+    overall = np.full(table.n.size, np.nan)
+    if fitted is not None:
+        overall = _by_labels(fitted, members, draws, rng, fitted=True)
+    if fitted is not None and rows.cluster is not None:
+        signs = _Signs(fitted, members, fitted=True)
+        overall = np.maximum(overall, step_down(signs.observed, signs.batches(draws, rng), draws)[0])
+    return _Tests(adjusted, overall, each, draws, "labels" if rows.cluster is None else "signs")
+
+
+def _sizes(rows: int, slices: int, draws: int) -> list[int]:
+    """Draws at a time."""
+    size = max(1, min(_MOST_AT_ONCE, _BATCH // max(rows, slices)))
+    return [b - a for a, b in pairwise([*range(0, draws, size), draws])]
+
+
+def _by_labels(
+    rows: SegmentRows, members: Members, draws: int, rng: np.random.Generator, *, fitted: bool = False
+) -> Floats:
+    """Adjusted p-values of all slices, by labels redrawn from the scores."""
+    p, scale = rows.score, rows.scale
+    expected, variance, third = (
+        members @ np.stack([rows.weight * p, rows.variance, rows.variance * scale * (1 - 2 * p)], axis=1)
+    ).T[:, :, np.newaxis]
+    skewness = third / np.maximum(variance, _TINY) ** 1.5
+    common = np.stack([rows.inside, rows.log_odds])
+    share = None
+    if fitted:
+        share, rest = common_part(rows, lambda values: members @ values, variance[:, 0])
+        variance = rest[:, np.newaxis]
+    deviation = np.sqrt(np.maximum(variance, _TINY))
+
+    def statistics(events: Floats) -> Floats:
+        """Of events in each row, of shape (rows, draws)."""
+        excess = (members @ events.astype(np.float32)) - expected
+        if share is not None:
+            excess = excess - share @ (common @ (events - (rows.weight * p)[:, np.newaxis]))
+        return -np.abs(normal_score(excess / deviation, skewness))
+
+    def batches() -> Iterator[Floats]:
+        for size in _sizes(rows.size, expected.size, draws):
+            (hits,) = draw_hits(p[:, np.newaxis], rows.count, size, rng)
+            yield statistics(hits * scale[:, np.newaxis])
+
+    return step_down(statistics(rows.events[:, np.newaxis])[:, 0], batches(), draws)[0]
+
+
+class _Signs:
+    """Sums over slices of residuals whose signs, one per row or cluster, are random."""
+
+    def __init__(self, rows: SegmentRows, members: Members, *, fitted: bool = False) -> None:
+        residual, common = rows.residual, np.stack([rows.inside, rows.log_odds]) * rows.residual
+        if rows.cluster is None:
+            self.blocks, self.units = list(members.matrices()), residual
+            squares = members @ residual**2
+        else:
+            cluster = rows.cluster_by_content
+            self.blocks, self.units = members.by_cluster(residual, cluster), np.ones(int(cluster.max()) + 1)
+            squares = np.concatenate([np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in self.blocks])
+            common = np.stack([np.bincount(cluster, one) for one in common])
+        self.common, self.share = common, None
+        if fitted:
+            self.share, _ = common_part(rows, lambda values: members @ values, members @ rows.variance)
+            mixed = np.concatenate([block @ common.T for block in self.blocks])
+            squares = squares - 2 * (self.share * mixed).sum(axis=1)
+            squares = squares + ((self.share @ (common @ common.T)) * self.share).sum(axis=1)
+        self.scale = np.where(squares > _TINY, 1 / np.sqrt(np.maximum(squares, _TINY)), 0.0)[:, np.newaxis]
+
+    @property
+    def observed(self) -> Floats:
+        return np.asarray(self._statistics(np.ones((self.units.size, 1)))[:, 0] * (1 - 1e-6))
+
+    def _statistics(self, signs: Floats) -> Floats:
+        values = (self.units[:, np.newaxis] * signs).astype(self.blocks[0].dtype)
+        total = np.concatenate([block @ values for block in self.blocks])
+        if self.share is not None:
+            total = total - self.share @ (self.common @ signs)
+        return np.asarray(-np.abs(total) * self.scale)
+
+    def batches(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+        for size in _sizes(self.units.size, self.scale.size, draws):
+            yield self._statistics(2.0 * rng.integers(0, 2, (self.units.size, size), dtype=np.int8) - 1)
+
+
+def _gap_limits(rows: SegmentRows, table: SliceSums, each: float) -> tuple[Floats, Floats]:
+    effective = table.weight / table.squares
+    if rows.cluster is not None:
+        inflation = table.spread / np.where(table.variance > 0, table.variance, np.inf)
+        unknown = (table.events == 0) | (table.events == table.weight) | (table.variance == 0)
+        by_variance = effective / np.maximum(1.0, inflation)
+        effective = np.where(unknown, np.minimum(effective, table.clusters / table.weight), by_variance)
+    low, high = rate_limits(
+        *(table.weight, table.events, table.expected, table.given, table.left, effective, each),
+    )
+    score = table.expected / table.weight
+    return low - score, high - score
+
+
+def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: _Plan) -> Slices:
+    """The record: limits of all slices, and the worst ones in words."""
+    alpha = round(1 - plan.level, 12)
+    low, high = _gap_limits(rows, table, tests.each)
+    reach, total = np.maximum(high, -low), float(rows.weight.sum())
+    order = np.lexsort((-np.abs(table.z), tests.adjusted))[: plan.most]
+    top = table.at(order)
+    overall = _overall_tails(rows, top, table.n.size) if tests.overall is None else tests.overall[order]
+    gap = top.excess / top.weight
+    flagged = tests.adjusted[order] <= alpha
+    brier = float((rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2).sum())
+    saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
+    return Slices(
+        rule=tuple(top.rule(i, rows.columns) for i in range(order.size)),
+        n=top.n,
+        observed=top.events,
+        expected=top.expected,
+        gap=gap,
+        gap_low=low[order],
+        gap_high=high[order],
+        adjusted_p=tests.adjusted[order],
+        flagged=flagged,
+        finding=tuple(np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "").tolist()),
+        share=saved / brier if brier > 0 else np.zeros(order.size),
+        overall_p=overall,
+        differs=overall <= alpha,
+        distinct=_distinct(rows, top, flagged),
+        overall_gap=float(rows.residual.sum()) / total,
+        joint_p=float(tests.adjusted.min()),
+        tried=int(table.n.size),
+        all_flagged=int((tests.adjusted <= alpha).sum()),
+        worst_gap_high=float(reach.max()),
+        worst_impact_high=float((reach * table.weight).max() / total),
+        min_rows=plan.least,
+        level=plan.level,
+        draws=tests.draws,
+        method=_METHODS[tests.method],
+        notes=() if rows.cluster is None else (_FEW,),
+    )
+
+
+_FEW = f"Slices that are worth fewer than {FEW_CLUSTERS} clusters of equal size were left out."
+_METHODS = {
+    "labels": "labels redrawn from the scores, step-down max-T; rows are independent",
+    "signs": "redrawn labels and random signs of clusters, the larger p-value, step-down max-T; needs many clusters",
+    "tails": "tails from sums, adjusted by Holm's method: too many rows and columns to redraw labels",
+}
+
+
+def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
+    """P-values of "the error of this slice is that of all rows", times the number of slices."""
+    fitted = rows.without_overall_error()
+    if fitted is None:
+        return np.full(top.n.size, np.nan)
+    table, members = some_slices(fitted, [top.conditions(i) for i in range(top.n.size)])
+    share, rest = common_part(fitted, lambda values: members @ values, table.variance)
+    moved = fitted.residual * fitted.inside
+    excess = table.excess - share @ np.array([moved.sum(), moved @ fitted.log_odds])
+    inflation = np.maximum(1.0, table.spread / np.maximum(table.variance, _TINY))
+    return np.minimum(1.0, tried * 2 * ndtr(-np.abs(excess) / np.sqrt(rest * inflation)))
+
+
+def _distinct(rows: SegmentRows, top: SliceSums, flagged: Bools) -> Bools:
+    """Which flagged slices are off beyond the rows that they share with those before them."""
+    covered, found = np.zeros(rows.size, dtype=bool), np.zeros(flagged.size, dtype=bool)
+    for i in np.flatnonzero(flagged):
+        inside = mask_of(rows, top.conditions(i))
+        left = inside & ~covered
+        deviation = math.sqrt(float(rows.variance[left].sum()) * max(1.0, top.spread[i] / max(top.variance[i], _TINY)))
+        if abs(float(rows.residual[left].sum())) >= _OWN * deviation and left.any():
+            found[i] = True
+            covered |= inside
+    return found
