@@ -36,6 +36,7 @@ from trueness.errors import NoEstimateWarning as NoEstimateWarning
 from trueness.errors import NotConvergedWarning as NotConvergedWarning
 from trueness.errors import OneClassWarning as OneClassWarning
 from trueness.errors import OwnRowsWarning as OwnRowsWarning
+from trueness.errors import SelectedRowsWarning as SelectedRowsWarning
 from trueness.errors import SeparableWarning as SeparableWarning
 from trueness.errors import TiedScoresWarning as TiedScoresWarning
 from trueness.errors import TruenessError as TruenessError
@@ -58,6 +59,7 @@ from trueness.infer import monotone_band as monotone_band
 from trueness.infer import net_benefit as net_benefit
 from trueness.infer import noise_floor as noise_floor
 from trueness.infer import panel as panel
+from trueness.infer import powered as powered
 from trueness.infer import prior_shift as prior_shift
 from trueness.infer import reliability_bands as reliability_bands
 from trueness.infer import risk_coverage as risk_coverage
@@ -137,6 +139,7 @@ from trueness.results import Interval as Interval
 from trueness.results import MonotoneBand as MonotoneBand
 from trueness.results import NoiseFloor as NoiseFloor
 from trueness.results import Panel as Panel
+from trueness.results import Powered as Powered
 from trueness.results import PriorShift as PriorShift
 from trueness.results import Reliability as Reliability
 from trueness.results import Segments as Segments

@@ -23,6 +23,7 @@ __all__ = [
     "OwnRowsWarning",
     "Place",
     "Remedy",
+    "SelectedRowsWarning",
     "SeparableWarning",
     "TiedScoresWarning",
     "TruenessError",
@@ -301,6 +302,10 @@ class OwnRowsWarning(TruenessWarning):
 
 class TiedScoresWarning(TruenessWarning):
     """Scores are tied, but a guarantee assumes that none are."""
+
+
+class SelectedRowsWarning(TruenessWarning):
+    """Rows with a human label differ from the others."""
 
 
 class SeparableWarning(TruenessWarning):

@@ -32,6 +32,7 @@ class Request:
     by: tuple[str, ...] = ()
     over: str | None = None
     cluster: str | None = None
+    judge: str | None = None
     grades: str | None = None
     pos_label: str | None = None
     labels: tuple[str, ...] | None = None
@@ -123,6 +124,7 @@ class Choice:
     by: tuple[str, ...] = ()
     cluster: str | None = None
     grades: str | None = None
+    judge: str | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -136,7 +138,7 @@ class Choice:
     @property
     def numbers(self) -> tuple[str, ...]:
         named = [column for model in self.models for column in model.columns]
-        return tuple(dict.fromkeys([*named, self.weight] if self.weight is not None else named))
+        return tuple(dict.fromkeys([*named, *filter(None, (self.weight, self.judge))]))
 
     def in_words(self, source: str) -> str:
         label = ", ".join(self.labels) if self.label in self.labels else self.label
@@ -161,15 +163,16 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         guesses.append(f"labels from column {label!r}")
     by = tuple(dict.fromkeys(request.by))
     groups = (("--over" if name == request.over else "--by", name) for name in by)
-    others = (("--weight", weight), *groups, ("--cluster", request.cluster))
+    others = (("--weight", weight), *groups, ("--cluster", request.cluster), ("--judge", request.judge))
     for option, wanted in (("--label", label), *others, ("--grades", request.grades)):
         if wanted is not None:
             _check_column(names, wanted, option, source)
     if label in by:
         raise InputError("--by", "must not name the column of labels", f"got {label!r}")
     taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
+    taken |= {} if request.judge is None else {request.judge: "the judge"}
     models, guessed = choose_scores(names, source, request, taken)
-    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades)
+    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades, request.judge)
 
 
 def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[Model, ...]:

@@ -213,6 +213,8 @@ class Rows:
             "sample_weight": f"column {self.choice.weight!r}",
             "cluster": f"column {self.choice.cluster!r}",
             "grades": f"column {self.choice.grades!r}",
+            "y_human": f"column {self.choice.label!r}",
+            "judge": f"column {self.choice.judge!r}",
         }
 
         def place(place: Place) -> str:

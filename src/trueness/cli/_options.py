@@ -19,7 +19,7 @@ _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
 _HEADINGS = {
-    "Columns": ("label", "prob", "probs", "matrices", "weight", "by", "time", "cluster", "grades"),
+    "Columns": ("label", "prob", "probs", "matrices", "weight", "by", "time", "cluster", "judge", "grades"),
     "Analysis": (),
     "Labels and scores": (
         *("pos_label", "labels", "missing", "from_logits", "percent", "clip_tolerance", "sum_tolerance", "rounded_to"),

@@ -12,7 +12,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible
 from trueness.cli._columns import Model, Request
-from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows
+from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
 from trueness.cli._messages import note, warning
 from trueness.cli._sums import OWN_BINS, SumsFile, add, each, file_names, own_bins, read_total
 from trueness.cli._watch import EVERY, period
@@ -41,6 +41,7 @@ _page = opt.combine(
 @opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
 @opt.cluster
 @opt.multilabel
+@opt.text("--judge", "Column of a judge's labels of all rows; --label is missing where no human looked.")
 @opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
@@ -62,6 +63,7 @@ def command(**options: Any) -> None:
       trueness report rows.csv --label churned --prob a --prob b --by region
       trueness report answers.jsonl --label correct --prob p --cluster question
       trueness report run.eval
+      trueness report answers.csv --label human --judge grader --prob p
       trueness report scores.npz --label y --prob P -o dogs.html
       trueness report m2025-*.csv --each -o months.html
       trueness report rows.csv --over date --every month
@@ -82,6 +84,8 @@ def command(**options: Any) -> None:
         raise click.UsageError("--every needs --over.")
     if over is not None and options["each"]:
         raise click.UsageError("Give --over or --each, not both.")
+    if request.judge is not None and (over is not None or options["each"]):
+        raise click.UsageError("--judge is for all rows together: leave out --over and --each.")
     rows = _rows(request if over is None else replace(request, by=(*request.by, over)))
     if over is not None:
         settings |= _series(_periods(rows, over, options["every"]), settings)
@@ -93,7 +97,28 @@ def command(**options: Any) -> None:
         settings |= _series([(name, _rows(replace(request, files=(name,)))) for name in files], settings)
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
+    if request.judge is not None:
+        rows, settings["notes"] = _judged(rows, request.judge, settings)
     _write(_report_of_rows(rows, settings), target)
+
+
+def _judged(rows: Rows, judge: str, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
+    """The rows with a human label, and what they say of each model together with the judge."""
+    require_rows(rows.source, len(rows))
+    asked = {name: settings[name] for name in ("level", "seed")}
+    notes = []
+    for model in rows.choice.models:
+        with rows.about(model) as warned:
+            one = rows.arguments(model)
+            answer = tn.powered(
+                one.y_true, rows.columns.numbers[judge], one.y_prob, cluster=rows.cluster, **asked, **one.rows
+            )
+        warning(*warned)
+        name = f"{model.name}: " if len(rows.choice.models) > 1 else ""
+        notes.append(f"{name}{answer.sentence} All other numbers are those of the rows with a human label.")
+    note(*notes)
+    request = replace(rows.request, missing="drop")  # as the command that fits a map must have it
+    return replace(rows.select(~missing_rows(rows.label)), request=request), notes
 
 
 def _rows(request: Request) -> Rows:

@@ -17,6 +17,7 @@ from trueness.infer.group._segments import segments as segments
 from trueness.infer.group._series import calibration_series as calibration_series
 from trueness.infer.group._slices import worst_slices as worst_slices
 from trueness.infer.interval._ece_interval import ece_interval as ece_interval
+from trueness.infer.limits._powered import powered as powered
 from trueness.infer.null._noise_floor import noise_floor as noise_floor
 from trueness.infer.plan._validation_size import validation_size as validation_size
 from trueness.infer.test._calibration_test import calibration_test as calibration_test

@@ -36,7 +36,7 @@ class Preset:
     """Its bins."""
     norm: Norm
     """How gaps are averaged over bins."""
-    conventions: tuple[str, ...]
+    conventions: str
     """What else changes the number, and the code that it was read from."""
     reference: str
     """What to cite."""
@@ -49,9 +49,9 @@ class Preset:
         return self.reference
 
     def __repr__(self) -> str:
-        lines = {"takes": self.view, "bins": self.bins, "norm": self.norm if self.bins else ""}
-        told = [f"  {name}: {text}" for name, text in lines.items() if text]
-        return "\n".join([f"preset({self.name!r}): {self.measure}", *told, *(f"  {one}" for one in self.conventions)])
+        bins = [f"bins: {self.bins}", f"norm: {self.norm}"] if self.bins else []
+        lines = [f"preset({self.name!r}): {self.measure}", f"takes: {self.view}", *bins, *self.conventions.split("\n")]
+        return "\n  ".join(lines)
 
     def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> float:
         """The number. Options that describe rows are those of :func:`trueness.ece`, without `kind` and weights."""
@@ -86,13 +86,9 @@ def preset(name: Name) -> Preset:
     Parameters
     ----------
     name : {'helm', 'hle', 'torchmetrics', 'guo2017', 'lm-eval-brier'}
-        Whose number:
-
-        - 'helm': HELM's `ece_10_bin`, ten bins of equal mass.
-        - 'hle': the calibration error of Humanity's Last Exam, the root mean square over groups of 100 answers.
-        - 'torchmetrics': `binary_calibration_error` for a vector, `multiclass_calibration_error` for a matrix.
-        - 'guo2017': the ECE of Guo et al. (2017), 15 bins of equal width, closed on the right.
-        - 'lm-eval-brier': the `brier_score` of lm-evaluation-harness, summed over the options.
+        HELM's `ece_10_bin`; the RMS calibration error of Humanity's Last Exam; the calibration error of torchmetrics,
+        `binary_` of a vector and `multiclass_` of a matrix; the ECE of Guo et al. (2017), in 15 bins; the `brier_score`
+        of lm-evaluation-harness.
 
     Returns
     -------
@@ -108,18 +104,13 @@ def preset(name: Name) -> Preset:
     Examples
     --------
     >>> import trueness as tn
-    >>> guo = tn.preset("guo2017")
-    >>> guo([1, 0, 1], [0.875, 0.875, 1.0])
+    >>> tn.preset("guo2017")([1, 0, 1], [0.875, 0.875, 1.0])
     0.25
-    >>> guo
-    preset('guo2017'): expected calibration error
-      takes: whether each answer was right, and its confidence; or labels and a matrix, of which the largest score of \
-each row counts
-      bins: 15 of equal width, closed on the right
-      norm: l1
-      edges in float32, as `linspace` of PyTorch has them
-      a confidence of exactly 0 is in no bin, and counts as if it were right
-      code: gpleiss/temperature_scaling
+    >>> tn.preset("lm-eval-brier")
+    preset('lm-eval-brier'): Brier score of lm-evaluation-harness
+      takes: the index of the right option, and a matrix with a column for each option
+      squares are summed over all options, also of two: twice the binary score
+      code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods
     >>> tn.preset("hle").cite()
     "L. Phan et al., Humanity's Last Exam, 2025."
     """
@@ -164,60 +155,40 @@ def _closed_right(p: NDArray[Any]) -> Ints:
 
 
 _PRESETS = {
-    one.name: one
-    for one in (
-        Preset(
-            *("helm", "ece_10_bin of HELM", _EITHER, "10 of equal mass, cut halfway between neighbours", "l1"),
-            (
-                "the first bins have one row more if the rows cannot be divided by 10",
-                "ties are never cut: a score on a cut belongs to the lower bin",
-                "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
-            ),
-            "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
-            _tenths,
-        ),
-        Preset(
-            *("hle", "RMS calibration error of Humanity's Last Exam", _PAIRS),
-            *("consecutive groups of 100 rows, by ascending confidence", "l2"),
-            (
-                "the last group, of 100 to 199 rows and the highest confidences, is not counted but stays in n",
-                "ties are cut in the order of NumPy's unstable sort",
-                "the leaderboard prints 100 × the number, rounded to whole percentages",
-                "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
-            ),
-            "L. Phan et al., Humanity's Last Exam, 2025.",
-            *(_hundreds, False),
-        ),
-        Preset(
-            *("torchmetrics", "calibration error of torchmetrics", _EITHER),
-            *("15 of equal width, closed on the left, and one for scores of exactly 1", "l1"),
-            (
-                "edges are `linspace` of PyTorch in the type of the scores, which for a matrix is float32",
-                "code: torchmetrics 1.9",
-            ),
-            "N. S. Detlefsen et al., TorchMetrics: measuring reproducibility in PyTorch, Journal of Open Source "
-            "Software 7 (2022).",
-            *(_closed_left, None, np.float32),
-        ),
-        Preset(
-            *("guo2017", "expected calibration error", _EITHER, "15 of equal width, closed on the right", "l1"),
-            (
-                "edges in float32, as `linspace` of PyTorch has them",
-                "a confidence of exactly 0 is in no bin, and counts as if it were right",
-                "code: gpleiss/temperature_scaling",
-            ),
-            "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",
-            _closed_right,
-        ),
-        Preset(
-            *("lm-eval-brier", "Brier score of lm-evaluation-harness"),
-            *("the index of the right option, and a matrix with a column for each option", "", "l2"),
-            (
-                "squares are summed over all options, also of two: twice the binary score",
-                "code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods",
-            ),
-            "L. Gao et al., The language model evaluation harness, 2024.",
-            *(None, True),
-        ),
-    )
+    "helm": Preset(
+        *("helm", "ece_10_bin of HELM", _EITHER, "10 of equal mass, cut halfway between neighbours", "l1"),
+        "the first bins have one row more if the rows cannot be divided by 10; a score on a cut is in the lower bin\n"
+        "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
+        "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
+        _tenths,
+    ),
+    "hle": Preset(
+        *("hle", "RMS calibration error of Humanity's Last Exam", _PAIRS, "groups of 100 rows by confidence", "l2"),
+        "the last group, the 100 to 199 rows of the highest confidences, is not counted but stays in n\n"
+        "ties are cut in the order of NumPy's unstable sort; the leaderboard prints whole percentages\n"
+        "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
+        *("L. Phan et al., Humanity's Last Exam, 2025.", _hundreds, False),
+    ),
+    "torchmetrics": Preset(
+        *("torchmetrics", "calibration error of torchmetrics", _EITHER),
+        *("15 of equal width, closed on the left, and one for scores of exactly 1", "l1"),
+        "edges are `linspace` of PyTorch in the type of the scores, which for a matrix is float32\n"
+        "code: torchmetrics 1.9",
+        "N. S. Detlefsen et al., TorchMetrics, Journal of Open Source Software 7 (2022), 4101.",
+        *(_closed_left, None, np.float32),
+    ),
+    "guo2017": Preset(
+        *("guo2017", "expected calibration error", _EITHER, "15 of equal width, closed on the right", "l1"),
+        "edges are `linspace` of PyTorch in float32; a confidence of exactly 0 is in no bin\n"
+        "code: gpleiss/temperature_scaling",
+        "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",
+        _closed_right,
+    ),
+    "lm-eval-brier": Preset(
+        *("lm-eval-brier", "Brier score of lm-evaluation-harness"),
+        *("the index of the right option, and a matrix with a column for each option", "", "l2"),
+        "squares are summed over all options, also of two: twice the binary score\n"
+        "code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods",
+        *("L. Gao et al., The language model evaluation harness, 2024.", None, True),
+    ),
 }

@@ -11,6 +11,7 @@ from trueness.results._grades import Grade, GradeTable
 from trueness.results._guarantee import Guarantee, GuaranteePlan, ValidityCurve
 from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._panel import Panel
+from trueness.results._powered import Powered
 from trueness.results._prior_shift import PriorShift
 from trueness.results._segments import Segments
 from trueness.results._series import Change, Series
@@ -47,6 +48,7 @@ __all__ = [
     "NetBenefit",
     "NoiseFloor",
     "Panel",
+    "Powered",
     "PriorShift",
     "Reliability",
     "RiskCoverage",

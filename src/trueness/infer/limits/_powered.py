@@ -1,0 +1,320 @@
+"""`powered`: calibration from few human labels, and the labels of a judge that is never trusted."""
+
+import math
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import chdtrc, ndtri, stdtrit
+
+from trueness._input.arguments import Seed, generator
+from trueness._input.columns import column, refuse_bad
+from trueness._input.labels import labels_missing
+from trueness._input.sample import refuse_shuffled_index
+from trueness._input.scores import numeric
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.evidence import Evidence, bin_numbers
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
+from trueness.errors import InputError, SelectedRowsWarning, warn
+from trueness.infer.interval._ece_interval import checked_level
+from trueness.results import Estimate, Powered
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+
+_LEAST_LABELS, _SELECTED = 10, 0.01
+_CELLS, _DRAWS = 32, 4_999
+_RIDGE = 1.0
+_METHOD = "prediction-powered, effective Clopper-Pearson"
+
+
+@takes_rows
+def powered(
+    y_human: ArrayLike,
+    judge: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    human_prob: ArrayLike | None = None,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    cluster: ArrayLike | None = None,
+    seed: Seed = None,
+    **rows: Unpack[RowOptions],
+) -> Powered:
+    r"""Calibration from human labels of some rows and a judge's labels of all, without trust in the judge.
+
+    A judge, such as a language model that grades answers, is cheap and wrong in ways that nobody knows. Human labels
+    correct it: the better it is, the narrower the limits; a useless judge gives those of the human labels alone.
+
+    Parameters
+    ----------
+    y_human : array-like of shape (n,)
+        Labels by humans; nan or None where no human looked.
+    judge : array-like of shape (n,)
+        Labels or scores of the judge, for every row.
+    y_prob : array-like of shape (n,)
+        As for :func:`trueness.ece`. Predicted probabilities, for every row.
+    human_prob : array-like of shape (n,), optional
+        The probability with which each row was given to a human, if not the same for all.
+    bins : int, sequence of edges or bin rule, optional
+        Bins of the gaps; by default five of equal mass.
+    level : float, default 0.95
+        Confidence level.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    seed : int or numpy.random.Generator, optional
+        For the null distribution of the test.
+    **rows
+        As for :func:`trueness.ece`, without `kind` and weights.
+
+    Returns
+    -------
+    Powered
+        P-value, event rate, O/E, Brier score and gaps of bins with limits; ``labels_needed`` plans more labels.
+
+    Notes
+    -----
+    With :math:`\hat m` the prediction of the label from judge and score by ridge regression without the row's cluster,
+    N rows, and human labels of weight :math:`w_i`, the inverse of `human_prob`, any mean of :math:`b(p)(Y - p)` is
+
+    .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i) + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
+
+    Errors of :math:`\hat m` cancel, whatever the judge does. Variances come from the terms of rows or clusters, at
+    least those of labels drawn from :math:`\hat m`, kept away from 0 and 1. Limits are those of Clopper and Pearson for
+    as many rows as have this variance, fewer by quantiles of Student's t; bins have the level ``level**(1/bins)``. The
+    test takes the mean square of sums over all scores up to a cell, and from it on, for 32 cells of equal mass.
+
+    Rows given to humans must be a random sample, or drawn with `human_prob`. If scores and judge differ between rows
+    with and without a human label (p < 0.01), a warning says so; nothing shows a choice that depends on the labels.
+
+    References
+    ----------
+    A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan, T. Zrnic, Prediction-powered inference, Science 382
+    (2023). E. L. Korn, B. I. Graubard, Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data, Survey Methodology 24 (1998).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(2, 1, 4_000)
+    >>> y = rng.random(4_000) < p
+    >>> judge = np.where(rng.random(4_000) < 0.9, y, 1 - y)  # wrong in every tenth row
+    >>> y_human = np.where(np.arange(4_000) < 300, y, np.nan)
+    >>> found = tn.powered(y_human, judge, p, seed=0)
+    >>> found.pvalue > 0.05, found.event_rate.low < 2 / 3 < found.event_rate.high, found.worth > 450
+    (True, True, True)
+    >>> found.labels_needed(half_width=0.03) > 0
+    True
+    """
+    level, rng = checked_level(level), generator(seed)
+    rule = blind_to_labels(as_rule(EqualMass(5) if bins is None else bins))
+    for name in ("kind", "sample_weight"):
+        if rows.get(name) is not None:
+            raise InputError(name, "must be left out", "labels of humans and judge are those of single rows")
+    refuse_shuffled_index(y_human, {"judge": judge, "y_prob": y_prob, "human_prob": human_prob})
+    given = column(y_human, "y_human")
+    absent = labels_missing(given)
+    known = np.ones(len(given.values), bool) if absent is None else ~absent
+    # Labels that no human gave are never used; they need a value to be read.
+    labels = np.where(known, given.values, given.values[known][0]) if known.any() else given.values
+    try:
+        evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
+        if evidence.view != "binary":
+            raise InputError("y_prob", "must be a vector of probabilities", f"got {evidence.view} scores")
+        _ = evidence.sums  # checks every value
+    except InputError as error:
+        raise error.renamed({"y_true": "y_human"}) from None
+    at: Any = evidence.position
+    verdict = _numbers(judge, "judge", known.size, at, -math.inf, math.inf)
+    chance = known[at] * 1.0
+    if human_prob is not None:
+        chance[known[at]] = _numbers(human_prob, "human_prob", known.size, at[known[at]], 0.0, 1.0 + 2**-52)
+    weight = np.where(known[at], 1 / np.where(known[at], chance, 1), 0.0)
+    codes = np.arange(at.size) if evidence.cluster is None else evidence.cluster
+    units = np.unique(codes[known[at]]).size
+    if units < _LEAST_LABELS:
+        what = "rows" if evidence.cluster is None else "clusters"
+        raise InputError("y_human", f"must have labels in at least {_LEAST_LABELS} {what}", f"got {units}")
+    p, y = (np.asarray(one, np.float64) for one in (evidence.sample.p, evidence.sample.y))
+    if not p.any():
+        raise InputError("y_prob", "must have a score above 0", f"all {p.size:,} are 0")
+    alone = _Rows(p, y, p, weight / weight.sum(), codes)
+    verdict = verdict - verdict.mean()
+    found = alone._replace(m=p + _correction(alone, verdict))
+    selection = _selection(found, np.column_stack([p, verdict, p * verdict]))
+    if selection < _SELECTED:
+        text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
+        warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
+    pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
+    return _record(found, alone, bin_numbers(evidence.sample, rule), level, pvalue=pvalue, selection_pvalue=selection)
+
+
+def _numbers(values: ArrayLike, name: str, n: int, at: Ints, low: float, high: float) -> Floats:
+    """The numbers of some rows, strictly between two others."""
+    found = numeric(column(values, name), name)
+    if found.values.shape != (n,):
+        raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
+    numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[at]
+    bad = ~((numbers > low) & (numbers < high))
+    if bad.any():
+        demand = "must be a finite number in every row" if high > 2 else "must lie above 0 and at most at 1"
+        refuse_bad(name, demand, bad, "values are missing or outside, the first", at)
+    return np.asarray(numbers, np.float64)
+
+
+class _Rows(NamedTuple):
+    """Rows in clusters, and a prediction `m` of each label; `share` is the weight of a human label, 0 without one."""
+
+    p: Floats
+    y: Floats
+    m: Floats
+    share: Floats
+    cluster: Ints
+
+    def at(self, some: Any) -> "_Rows":
+        found = _Rows(*(one[some] for one in self))
+        return found._replace(share=found.share / found.share.sum())
+
+    @property
+    def units(self) -> float:
+        """Independent human labels of equal weight."""
+        return 1 / self.squares(self.share)
+
+    def squares(self, terms: Floats) -> float:
+        """Σ of squares over clusters."""
+        return float((np.bincount(self.cluster, terms) ** 2).sum())
+
+    def bounded(self) -> Floats:
+        """Predictions that are not nearer to 0 and 1 than so few labels can tell."""
+        least = min(0.5, 4 / self.units)
+        return np.clip(self.m, least * self.p, 1 - least * (1 - self.p))
+
+    def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
+        """The mean of base + factor · (label − score); its variance beyond a ratio times the mean score."""
+        rows, label = base + factor * (self.m - self.p), factor * (self.y - self.m)
+        correction = float(self.share @ label)
+        value, label = float(rows.mean()) + correction, self.share * (label - correction)
+        rows = rows - ratio * self.p
+        m, small = self.bounded(), self.units / max(self.units - 1, 0.5)
+        least = float((factor**2 * m * (1 - m)).mean()) / self.units
+        labels = max(self.squares(label) * small, least)
+        variance = max(self.squares((rows - rows.mean()) / rows.size + label) * small, least)
+        one = float(m.mean() * (1 - m.mean())) if np.ndim(factor) == 0 else 0.0
+        return _Mean(min(max(value, 0.0), 1.0), variance, labels, one, self.units, rows.size)
+
+
+class _Mean(NamedTuple):
+    value: float
+    variance: float
+    labels: float
+    """What human labels contribute to the variance."""
+    one: float
+    """Variance of one row at least."""
+    units: float
+    n: int
+
+    def limits(self, level: float) -> tuple[float, float]:
+        """Clopper-Pearson limits of as many rows as have this variance."""
+        if self.units < 1 + 1e-9 or not self.variance:
+            return (0.0, 1.0) if self.variance else (self.value, self.value)
+        few = float(ndtri((1 + level) / 2) / stdtrit(self.units - 1, (1 + level) / 2)) ** 2
+        rows = min(max(self.value * (1 - self.value), self.one) / self.variance, self.n) * few
+        low, high = clopper_pearson(rows * self.value, rows, level)
+        return float(low), float(high)
+
+
+def _correction(rows: _Rows, verdict: Floats) -> Floats:
+    """Ridge regression of label − score on score and judge; that of a row leaves out its cluster."""
+    spread, slope = np.sqrt(rows.p * (1 - rows.p)), rows.p - 0.5
+    x = np.column_stack([spread, spread * slope, spread * verdict, spread * slope * verdict, verdict])
+    x = x / np.sqrt(np.maximum((x**2).mean(axis=0), 1e-300))
+    known = np.flatnonzero(rows.share)
+    some, weight = x[known], rows.share[known] * known.size
+    names, code = np.unique(rows.cluster[known], return_inverse=True)
+    squares, products = np.zeros((names.size, 5, 5)), np.zeros((names.size, 5))
+    np.add.at(squares, code, some[:, :, None] * some[:, None, :] * weight[:, None, None])
+    np.add.at(products, code, some * (weight * (rows.y - rows.p)[known])[:, None])
+    square, product = squares.sum(axis=0) + _RIDGE * np.eye(5), products.sum(axis=0)
+    found = np.asarray(x @ np.linalg.solve(square, product))
+    without = np.linalg.solve(square - squares, (product - products)[..., None])[..., 0]
+    place = np.minimum(np.searchsorted(names, rows.cluster), names.size - 1)
+    seen = names[place] == rows.cluster
+    found[seen] = (x[seen] * without[place[seen]]).sum(axis=1)
+    return found
+
+
+def _selection(rows: _Rows, x: Floats) -> float:
+    """P-value of equal means in the rows with a human label, weighted, and in all rows."""
+    centred = x - x.mean(axis=0)
+    room = 1 / rows.units - 1 / rows.p.size
+    covariance = centred.T @ centred / rows.p.size * max(room, 1e-300)
+    away = rows.share @ centred
+    rank = np.linalg.matrix_rank(covariance, hermitian=True)
+    far = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
+    return float(chdtrc(rank, far)) if rank and room > 1e-12 else 1.0
+
+
+def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
+    """The mean square of cumulative sums from both ends, against its normal law."""
+    n, units, lead, error = rows.p.size, rows.units, rows.m - rows.p, rows.share * (rows.y - rows.m)
+    terms = csr_array((lead / n + error, (rows.cluster, cell)))
+    share = np.bincount(cell) / n
+    ends = np.vstack([np.tril(np.ones((share.size, share.size))), np.triu(np.ones((share.size, share.size)))])
+    ends *= np.sqrt(np.tile(share, 2))[:, None]
+    # If the scores are calibrated, predictions are right on average at every score.
+    fit = np.column_stack([np.ones(n), rows.p])
+    m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
+    each = (ends**2).sum(axis=0)
+    least = float(each @ np.bincount(cell, m * (1 - m))) / n / units
+    wider = max(1.0, least / max(float(each @ np.bincount(cell, error**2)), 1e-300))
+    law = np.linalg.eigvalsh(ends @ (terms.T @ terms).toarray() @ ends.T) * wider * units / (units - 1)
+    law = law[law > 1e-6 * law.max()]
+    value = float(((ends @ terms.sum(axis=0)) ** 2).sum())
+    drawn = rng.standard_normal((_DRAWS, law.size)) ** 2 @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
+    return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
+
+
+def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: float) -> Powered:
+    expected, p, humans = float(rows.p.mean()), rows.p, int(np.count_nonzero(rows.share))
+    event = rows.mean(p, 1.0)
+    means = {
+        "event_rate": (event, 1.0),
+        "observed_expected": (rows.mean(p, 1.0, event.value / expected), expected),
+        "brier": (rows.mean(p * (1 - p), 1 - 2 * p), 1.0),
+        "humans_alone": (alone.mean(p, 1.0), 1.0),
+    }
+    found: dict[str, Any] = {}
+    variance = {}
+    for name, (mean, unit) in means.items():
+        low, high = mean.limits(level)
+        ends = (end / unit for end in (mean.value, low, high))
+        error = math.sqrt(mean.variance) / unit
+        found[name] = Estimate(*_WORDS[name][:1], *ends, level, _METHOD, humans, _WORDS[name][1], error)
+        variance[name] = mean.labels / unit**2, max(mean.variance - mean.labels, 0.0) / unit**2
+    lines: list[Any] = []
+    widest = (0.0, 0.0)
+    n_bins = int(bin_of.max()) + 1
+    for b in range(n_bins):
+        part = rows.p[bin_of == b]
+        score, rate, low, high, labels = float(part.mean()), math.nan, 0.0, 1.0, 0
+        if rows.share[bin_of == b].any():
+            some = rows.at(bin_of == b)
+            mean = some.mean(some.p, 1.0, 1.0)
+            (low, high), rate, labels = mean.limits(level ** (1 / n_bins)), mean.value, np.count_nonzero(some.share)
+            widest = max(widest, (mean.labels, max(mean.variance - mean.labels, 0.0)), key=sum)
+        gaps = rate - score, low - score, high - score
+        lines.append((part.min(), part.max(), part.size, labels, score, rate, *gaps))
+    variance["bins"] = widest
+    found |= zip(Powered._columns, map(np.array, zip(*lines, strict=True)), strict=True)
+    label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
+    more: Any = {"level": level, "n": p.size, "humans": humans, "label_variance": label, "row_variance": row}
+    return Powered(**known, **found, **more)
+
+
+_WORDS = {
+    "event_rate": ("event rate", "Share of events."),
+    "observed_expected": ("observed/expected", "Observed events divided by the sum of the scores."),
+    "brier": ("Brier score", "Mean of (score − label)²."),
+    "humans_alone": ("event rate", "Share of events, without the judge."),
+}
