@@ -170,3 +170,31 @@ def test_scores_of_the_other_label_get_the_command_that_swaps_the_labels(call, t
     assert command == ["trueness", "report", "x.csv", "--label", "y", "--prob", "p", "--pos-label", "no"]
     swapped = json.loads(call(*command[1:], *asked[2:]).stdout)
     assert swapped["verdict"]["rejected"] is False
+
+
+def judged(tmp_path, **changed):
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1, 76).round(3)
+    y = (rng.random(76) < p).astype(int)
+    columns = {"human": [str(v) if i % 4 == 0 else "" for i, v in enumerate(y)], "grader": y, "p": p} | changed
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    return columns
+
+
+@pytest.mark.slow
+def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_path):
+    columns = judged(tmp_path)
+    asked = ["report", "a.csv", "--label", "human", "--judge", "grader", "--prob", "p", "--no-intervals"]
+    result = call(*asked, "-o", "r.json")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    human = np.array([float(v) if v else np.nan for v in columns["human"]])
+    known = tn.powered(human, columns["grader"], columns["p"], seed=0)
+    assert report["notes"][0].startswith(known.sentence)
+    assert report["rows"]["used"] == known.humans == 19
+    assert "has no column 'grade'" in fails(*asked, "--judge", "grade")
+    assert "leave out --over and --each" in fails(*asked, "--each")
+    assert "cannot be both scores and the judge" in fails(*asked, "--judge", "p")
+    judged(tmp_path, grader=[""] * 7 + [1] * 69)
+    assert "Column 'grader' must be a finite number in every row; 7 of 76" in fails(*asked)

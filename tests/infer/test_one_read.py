@@ -28,6 +28,7 @@ FUNCTIONS = {
     "monotone_band": tn.monotone_band,
     "noise_floor": lambda y, p, **o: tn.noise_floor(tn.ece, p, y_true=y, resamples=9, seed=0, **o),
     "panel": lambda y, p, **o: tn.panel(y, p, seed=0, floor=False, **o),
+    "powered": lambda y, p, **o: tn.powered(y, y, p, seed=0, **o),
     "prior_shift": tn.prior_shift,
     "reliability_bands": tn.reliability_bands,
     "slices": lambda y, p, **o: tn.worst_slices(y, p, {"x": np.arange(60) % 2}, min_rows=5, seed=0, **o),

@@ -154,22 +154,22 @@ def _closed_right(p: NDArray[Any]) -> Ints:
     return np.searchsorted(_linspace(15, np.float32).astype(np.float64), p.astype(np.float64)) - 1
 
 
-_PRESETS = {
-    "helm": Preset(
+_TABLE: Any = (
+    (
         *("helm", "ece_10_bin of HELM", _EITHER, "10 of equal mass, cut halfway between neighbours", "l1"),
         "the first bins have one row more if the rows cannot be divided by 10; a score on a cut is in the lower bin\n"
         "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
         "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
         _tenths,
     ),
-    "hle": Preset(
+    (
         *("hle", "RMS calibration error of Humanity's Last Exam", _PAIRS, "groups of 100 rows by confidence", "l2"),
         "the last group, the 100 to 199 rows of the highest confidences, is not counted but stays in n\n"
         "ties are cut in the order of NumPy's unstable sort; the leaderboard prints whole percentages\n"
         "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
         *("L. Phan et al., Humanity's Last Exam, 2025.", _hundreds, False),
     ),
-    "torchmetrics": Preset(
+    (
         *("torchmetrics", "calibration error of torchmetrics", _EITHER),
         *("15 of equal width, closed on the left, and one for scores of exactly 1", "l1"),
         "edges are `linspace` of PyTorch in the type of the scores, which for a matrix is float32\n"
@@ -177,18 +177,19 @@ _PRESETS = {
         "N. S. Detlefsen et al., TorchMetrics, Journal of Open Source Software 7 (2022), 4101.",
         *(_closed_left, None, np.float32),
     ),
-    "guo2017": Preset(
+    (
         *("guo2017", "expected calibration error", _EITHER, "15 of equal width, closed on the right", "l1"),
         "edges are `linspace` of PyTorch in float32; a confidence of exactly 0 is in no bin\n"
         "code: gpleiss/temperature_scaling",
         "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",
         _closed_right,
     ),
-    "lm-eval-brier": Preset(
+    (
         *("lm-eval-brier", "Brier score of lm-evaluation-harness"),
         *("the index of the right option, and a matrix with a column for each option", "", "l2"),
         "squares are summed over all options, also of two: twice the binary score\n"
         "code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods",
         *("L. Gao et al., The language model evaluation harness, 2024.", None, True),
     ),
-}
+)
+_PRESETS = {one[0]: Preset(*one) for one in _TABLE}

@@ -96,11 +96,15 @@ class Powered(Record):
     @property
     def sentence(self) -> str:
         """The finding in words."""
+        return "; ".join(self._findings()) + "."
+
+    def _findings(self) -> list[str]:
+        level = level_percent(self.level)
+        rows = f"{count(self.humans, 'human label')} and a judge's labels of {count(self.n, 'row')}"
         every = self.event_rate, self.observed_expected, self.brier, self.humans_alone
-        found = [f"{one.measure} {number(one.value)} ({span(one.low, one.high)})" for one in every]
-        rows = f"From {count(self.humans, 'human label')} and a judge's labels of {count(self.n, 'row')}"
-        numbers = f"{', '.join(found[:3])}; without the judge, {found[3]}"
-        return f"{rows}: test of calibration {p_value(self.pvalue)}, {numbers}; {level_percent(self.level)} limits."
+        numbers = [f"{one.measure} {number(one.value)}, {level} {span(one.low, one.high)}" for one in every]
+        numbers[-1] = f"without the judge {numbers[-1]}"
+        return [f"From {rows}: test of calibration {p_value(self.pvalue)}", *numbers]
 
     def __str__(self) -> str:
         level = level_percent(self.level)
@@ -110,4 +114,4 @@ class Powered(Record):
             table.append(
                 [scores, *(f"{row[f'{one}_in_bin']:,}" for one in ("rows", "humans")), f"{row['gap']:+.4f}", limits]
             )
-        return "\n".join([self.sentence, align(table, [False, True, True, True, True])])
+        return "\n".join([*self._findings(), align(table, [False, True, True, True, True])])

@@ -275,22 +275,24 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
 
 
-def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: float) -> Powered:
+def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any) -> Powered:
     expected, p, humans = float(rows.p.mean()), rows.p, int(np.count_nonzero(rows.share))
     event = rows.mean(p, 1.0)
     means = {
-        "event_rate": (event, 1.0),
-        "observed_expected": (rows.mean(p, 1.0, event.value / expected), expected),
-        "brier": (rows.mean(p * (1 - p), 1 - 2 * p), 1.0),
-        "humans_alone": (alone.mean(p, 1.0), 1.0),
+        "event_rate": (event, 1.0, "event rate", "Share of events."),
+        "observed_expected": (
+            *(rows.mean(p, 1.0, event.value / expected), expected),
+            *("observed/expected", "Observed events divided by the sum of the scores."),
+        ),
+        "brier": (rows.mean(p * (1 - p), 1 - 2 * p), 1.0, "Brier score", "Mean of (score − label)²."),
+        "humans_alone": (alone.mean(p, 1.0), 1.0, "event rate", "Share of events, without the judge."),
     }
     found: dict[str, Any] = {}
     variance = {}
-    for name, (mean, unit) in means.items():
-        low, high = mean.limits(level)
-        ends = (end / unit for end in (mean.value, low, high))
+    for name, (mean, unit, title, definition) in means.items():
+        value, (low, high) = mean.value, mean.limits(level)
         error = math.sqrt(mean.variance) / unit
-        found[name] = Estimate(*_WORDS[name][:1], *ends, level, _METHOD, humans, _WORDS[name][1], error)
+        found[name] = Estimate(title, value / unit, low / unit, high / unit, level, _METHOD, humans, definition, error)
         variance[name] = mean.labels / unit**2, max(mean.variance - mean.labels, 0.0) / unit**2
     lines: list[Any] = []
     widest = (0.0, 0.0)
@@ -301,7 +303,11 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: floa
         if rows.share[bin_of == b].any():
             some = rows.at(bin_of == b)
             mean = some.mean(some.p, 1.0, 1.0)
-            (low, high), rate, labels = mean.limits(level ** (1 / n_bins)), mean.value, np.count_nonzero(some.share)
+            (low, high), rate, labels = (
+                mean.limits(level ** (1 / n_bins)),
+                mean.value,
+                int(np.count_nonzero(some.share)),
+            )
             widest = max(widest, (mean.labels, max(mean.variance - mean.labels, 0.0)), key=sum)
         gaps = rate - score, low - score, high - score
         lines.append((part.min(), part.max(), part.size, labels, score, rate, *gaps))
@@ -310,11 +316,3 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: floa
     label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
     more: Any = {"level": level, "n": p.size, "humans": humans, "label_variance": label, "row_variance": row}
     return Powered(**known, **found, **more)
-
-
-_WORDS = {
-    "event_rate": ("event rate", "Share of events."),
-    "observed_expected": ("observed/expected", "Observed events divided by the sum of the scores."),
-    "brier": ("Brier score", "Mean of (score − label)²."),
-    "humans_alone": ("event rate", "Share of events, without the judge."),
-}
