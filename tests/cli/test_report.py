@@ -194,7 +194,7 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
     assert report["notes"][0].startswith(known.sentence)
     assert report["rows"]["used"] == known.humans == 19
     assert "has no column 'grade'" in fails(*asked, "--judge", "grade")
-    assert "leave out --over and --each" in fails(*asked, "--each")
+    assert "leave out --over, --each and" in fails(*asked, "--each")
     assert "cannot be both scores and the judge" in fails(*asked, "--judge", "p")
     judged(tmp_path, grader=[""] * 7 + [1] * 69)
     assert "Column 'grader' must be a finite number in every row; 7 of 76" in fails(*asked)

@@ -84,8 +84,8 @@ def command(**options: Any) -> None:
         raise click.UsageError("--every needs --over.")
     if over is not None and options["each"]:
         raise click.UsageError("Give --over or --each, not both.")
-    if request.judge is not None and (over is not None or options["each"]):
-        raise click.UsageError("--judge is for all rows together: leave out --over and --each.")
+    if request.judge is not None and (over is not None or options["each"] or request.multilabel):
+        raise click.UsageError("--judge is for one label of all rows: leave out --over, --each and --kind multilabel.")
     rows = _rows(request if over is None else replace(request, by=(*request.by, over)))
     if over is not None:
         settings |= _series(_periods(rows, over, options["every"]), settings)
