@@ -148,6 +148,8 @@ DISPLAYS: dict[str, Callable[[Case], Any]] = {
     "bins": _bins,
     "walk": _walk,
     "forest": _forest,
+    "net benefit": lambda case: plot.NetBenefitDisplay.from_predictions(case.y, case.p, **case.options).plot(),
+    "risk": lambda case: plot.RiskCoverageDisplay.from_predictions(case.y, case.p, **case.options).plot(),
 }
 
 

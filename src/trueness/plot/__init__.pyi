@@ -1,6 +1,8 @@
 from trueness.plot._bins import BinsDisplay as BinsDisplay
 from trueness.plot._bins import TestReliabilityDisplay as TestReliabilityDisplay
 from trueness.plot._cumulative import CumulativeDisplay as CumulativeDisplay
+from trueness.plot._decisions import NetBenefitDisplay as NetBenefitDisplay
+from trueness.plot._decisions import RiskCoverageDisplay as RiskCoverageDisplay
 from trueness.plot._guarantee import GuaranteeDisplay as GuaranteeDisplay
 from trueness.plot._interval import IntervalDisplay as IntervalDisplay
 from trueness.plot._reliability import ReliabilityDisplay as ReliabilityDisplay
