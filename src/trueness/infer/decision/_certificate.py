@@ -172,34 +172,34 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
         rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
         bound = cache(lambda i: _largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
         return float(bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))) + more
-    exact = None if method == "bernstein" else _exact_ends(cells, sign, level)
-    reached = [np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square)]
-    best = 0.0
-    for i in range(sums.size):
-        total, variance = (v[i + 1 :] - v[i] for v in reached)
-        spread = np.sqrt(np.clip(variance - total**2 / cells.n, 0, None))
-        ends = total + z * spread
-        if exact is not None:
-            ends = np.maximum(ends, exact(i))
+    best = 0.0 if method == "bernstein" else _largest_exact_end(cells, sign, level)
+    reached, variances = (np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square))
+    # No interval from a score on has a larger end than this: most starts need not be tried.
+    farthest = np.maximum.accumulate(reached[::-1])[::-1][1:] - reached[:-1]
+    bound = farthest + z * np.sqrt(np.clip(variances[-1] - variances[:-1], 0, None))
+    for i in np.argsort(-bound):
+        if bound[i] <= best:
+            break
+        total, variance = (v[i + 1 :] - v[i] for v in (reached, variances))
+        ends = total + z * np.sqrt(np.clip(variance - total**2 / cells.n, 0, None))
         best = max(best, float(ends.max()))
     return best + more
 
 
-def _exact_ends(cells: _Residuals, sign: int, level: float) -> Any:
-    """For intervals that start at a score, by their ends: the limit from few events, −∞ where they are many."""
+def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
+    """The largest upper limit of intervals with few events, by the exact limit of their rate; 0 if there are none."""
     rare, expected = (cells.events, cells.score) if sign > 0 else (cells.others, cells.share - cells.score)
     counts, means = (np.concatenate([[0.0], np.cumsum(v)]) for v in (rare, expected))
     # The upper limit of a rate of k events in n rows, for each small k.
     few = np.minimum(np.arange(_FEW), cells.n)
     limit = clopper_pearson(few, np.full(_FEW, cells.n), 2 * level - 1 if level > 0.5 else 0.5)[1]
-
-    def ends(start: int) -> Floats:
-        k = counts[start + 1 :] - counts[start]
-        few = k < _FEW
-        found = np.full(k.size, -math.inf)
-        found[few] = (
-            limit[np.minimum(np.ceil(k[few]), _FEW - 1).astype(np.int64)] - (means[start + 1 :] - means[start])[few]
-        )
-        return found
-
-    return ends
+    start, best = np.arange(rare.size), 0.0
+    for k in range(_FEW):
+        # Of the intervals from a score on with k events, the shortest has the fewest expected.
+        end = np.maximum(start + 1, np.searchsorted(counts, counts[start] + k - 1 + 1e-9, side="right"))
+        start, end = start[end <= rare.size], end[end <= rare.size]
+        found = np.ceil(counts[end] - counts[start] - 1e-9)
+        some = found < _FEW
+        ends = limit[found[some].astype(np.int64)] - (means[end] - means[start])[some]
+        best = max(best, float(ends.max(initial=0.0)))
+    return best
