@@ -23,7 +23,7 @@ LEAVES = (
         "definitions",
         "power",
     ),
-    *("interval", "before", "files", "series", "numbers"),
+    *("interval", "before", "files", "series", "numbers", "accept", "benefit", "certificate", "risk"),
 )
 BAND = {"low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", "outside"} | {
     "kind", "level", "interval", "band", "level_each", "ratio", "ratio_low", "ratio_high"

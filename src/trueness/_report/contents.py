@@ -12,6 +12,7 @@ import numpy as np
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
+from trueness._report.decisions import decisions
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Segments, Settings
 from trueness._report.remedies import remedies
@@ -44,7 +45,7 @@ _MOST_VIEWS = 24
 _ORDINARY_BINS = 10
 _CROWDED = 0.8
 _MOST_SLICES = 40
-_CONSIDERED = ("verdict", "confidence sets", "test", "segments", "gain of a calibrator", "folds")
+_CONSIDERED = ("verdict", "confidence sets", "test", "segments", "gain of a calibrator", "folds", "decisions")
 _IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
 MOST_BINS = 1_000
 """The most bins that a page can show."""
@@ -144,6 +145,7 @@ def _model(
         segments=parts,
         slices=_slices(data, by, options),
         remedies=fixes,
+        decisions=decisions(data, summary, options, top_label=top_label),
         classes=classes,
         top_k=largest,
         explorers=_explorers(data, classes, first, level, subject),
@@ -304,13 +306,15 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
         f"the adjusted p-value is at most {part}. All rows and all segments are two questions: the probability that "
         f"any segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
+        "net benefit": "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the threshold t "
+        "on. At t = 20 %, a false alarm costs a quarter of what an event found gains.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
         "all numbers are for rows that it was not fitted on.",
     }
     if subject.source != "rows":
         del terms["cross-fitting"]
     if top_label or not settings.intervals:
-        for term in ("ICI, E50, E90, Emax", "scaled Brier score", "AUC"):
+        for term in ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"):
             del terms[term]
     if not segmented:
         del terms["flagged segments"]

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from trueness._report.answers import OFF, better_in, proper_score, with_article
 from trueness._report.commands import as_options
+from trueness._report.decisions import decision_sentences
 from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -25,6 +26,7 @@ _HEADINGS = {
     "classes": "Classes",
     "top_k": "The largest scores jointly",
     "remedies": "What would fix it",
+    "decisions": "What does it mean for decisions?",
 }
 _SOURCES = {
     "rows": " used of {given:,}",
@@ -180,6 +182,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
+    if model.decisions is not None:
+        before["decisions"] = decision_sentences(model.decisions)
     heads = headings(contents)
     for name, table in tables.items():
         yield Heading(depth, heads[name])

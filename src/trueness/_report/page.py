@@ -13,6 +13,7 @@ from typing import Any
 from trueness._report import document
 from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
+from trueness._report.decisions import decision_chart, decision_sentences
 from trueness._report.figures import error_line, meter, models_charts, remedy_charts, segments_chart, slices_chart
 from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -102,6 +103,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "segments_chart": Markup(segments_chart(model)),
         "slices_chart": Markup(slices_chart(model)),
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
+        "decisions": [] if model.decisions is None else decision_sentences(model.decisions),
+        "decision_chart": model.decisions and Markup(decision_chart(model.decisions)),
         "shift": document.prior_shift_sentence(model.summary),
         "fix": document.remedies_sentence(model),
         "guarantee": "" if fixes is None else document.guarantee_sentence(fixes),

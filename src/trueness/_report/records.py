@@ -12,7 +12,20 @@ import numpy as np
 
 from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
-from trueness.results import Bands, Comparison, Estimate, Interval, NoiseFloor, Panel, PriorShift, Series, Significance
+from trueness.results import (
+    AcceptThreshold,
+    Bands,
+    Comparison,
+    Estimate,
+    Interval,
+    NetBenefit,
+    NoiseFloor,
+    Panel,
+    PriorShift,
+    RiskCoverage,
+    Series,
+    Significance,
+)
 from trueness.results._segments import ClassRow
 from trueness.results._slices import Slices
 from trueness.results._verdict import Code, DetectionPower
@@ -276,6 +289,16 @@ class Remedies:
 
 
 @dataclass(frozen=True)
+class Decisions:
+    """What follows for decisions: net benefit and certificate of a score, or risk of confidences."""
+
+    accept: AcceptThreshold
+    benefit: NetBenefit | None = None
+    certificate: Estimate | None = None
+    risk: RiskCoverage | None = None
+
+
+@dataclass(frozen=True)
 class Picture:
     """The bins of the first diagram and its table: the requested ones, unless most rows lie in one of them."""
 
@@ -376,6 +399,8 @@ class Model:
     slices: Slices | None
     """The worst slices, where several columns divide the rows."""
     remedies: Remedies | None
+    decisions: Decisions | None
+    """None if the scores have no skill."""
     classes: tuple[ClassRow, ...] | None
     top_k: tuple[Mapping[str, Any], ...] | None
     """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""

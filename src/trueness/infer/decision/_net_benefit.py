@@ -83,7 +83,11 @@ def net_benefit(
     level = checked_fraction(level, "level")
     rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
     t = _checked_thresholds(thresholds)
-    models = Evidence.models_for_decisions(y_true, y_prob, rows, "net benefit", cluster)
+    return benefit_of(Evidence.models_for_decisions(y_true, y_prob, rows, "net benefit", cluster), t, level, rate)
+
+
+def benefit_of(models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None) -> NetBenefit:
+    """The net benefit of models that scored the same rows; a single one has no name."""
     found = {name: _curve(evidence, t, level, rate) for name, evidence in models.items()}
     first = next(iter(models.values()))
     several = "" not in found

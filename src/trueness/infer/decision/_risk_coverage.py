@@ -78,10 +78,10 @@ def risk_coverage(
     if pairs:
         del options["kind"]
     models = Evidence.models_for_decisions(y_true, y_prob, options, "risk and coverage", cluster)
+    if "" in models:
+        return risk_of(models[""], level, pairs)
     curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
-    each = {name: _record(curves[name], evidence, pairs, level) for name, evidence in models.items()}
-    if "" in each:
-        return each[""]
+    each = {name: risk_of(evidence, level, pairs, curves[name]) for name, evidence in models.items()}
     effects = {name: one.value + one.of_rows(models[name], pairs) for name, one in curves.items()}
     differences = {}
     for a, b in combinations(models, 2):
@@ -93,8 +93,9 @@ def risk_coverage(
     return RiskCoverage(*({name: getattr(one, field) for name, one in each.items()} for field in fields), differences)
 
 
-def _record(curve: "_Curve", evidence: Evidence, pairs: bool, level: float) -> RiskCoverage:
-    """The curve of one model, and its area with limits."""
+def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None" = None) -> RiskCoverage:
+    """The curve of one model, and its area with limits; `pairs`: scores are confidences, labels whether right."""
+    curve = known or _Curve.of(evidence, pairs)
     value, n = curve.value, curve.reached[-1]
     if evidence.cluster is None:
         values = value + np.concatenate([curve.if_wrong, curve.if_right])

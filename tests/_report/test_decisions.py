@@ -1,0 +1,72 @@
+"""The section on decisions: numbers of the public functions, sentences, and when it is left out."""
+
+import numpy as np
+import pytest
+from _report.conftest import charts, entry
+
+import trueness as tn
+
+HEAD = "What does it mean for decisions?"
+
+
+def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
+    found, rows = entry(off)["decisions"], (demo.y_true, demo.y_prob)
+    benefit = tn.net_benefit(*rows)
+    assert found["benefit"]["value"] == pytest.approx(benefit.value)
+    assert found["benefit"]["high"] == pytest.approx(benefit.high)
+    kappa = tn.decision_certificate(*rows)
+    assert found["certificate"]["high"] == kappa.high
+    assert found["accept"]["n"] == 2_000
+    text, useful = off.to_markdown(), benefit.useful()
+    assert f"for thresholds from {100 * useful[0]:g} % to {100 * useful[-1]:g} %" in text
+    assert f"by more than {kappa.high:.4f} / (1 − t) at any threshold t" in text
+    assert "No score can be certified from which on 95 % of the rows have the event: " in text
+    (svg,) = charts(off, "decisions")
+    assert [one.get("class") for one in svg.iter("polygon")] == ["confidence"] * 2
+    assert f"## {HEAD}" in text
+    assert f">{HEAD}</a>" in off.page()
+
+
+def test_a_matrix_has_risk_against_coverage_and_a_confidence(multiclass, classes):
+    found, (y, P) = entry(multiclass)["decisions"], classes
+    assert found["benefit"] is None
+    risk = tn.risk_coverage(y, P)
+    assert found["risk"]["aurc"]["value"] == risk.aurc.value
+    assert len(found["risk"]["coverage"]) <= 100
+    at = np.searchsorted(risk.coverage, found["risk"]["coverage"])
+    assert found["risk"]["risk"] == pytest.approx(risk.risk[at])
+    assert "No confidence can be certified from which on 95 % are right" in multiclass.to_text().replace("\n", " ")
+    assert len(charts(multiclass, "decisions")) == 1
+
+
+@pytest.mark.slow
+def test_certain_answers_may_be_accepted_unseen():
+    rng = np.random.default_rng(0)
+    p = np.repeat([0.99, 0.6], 400)
+    y = np.where(rng.uniform(size=800) < p, 0, 1 + rng.integers(0, 2, 800))
+    text = tn.report(y, np.column_stack([p, (1 - p) / 2, (1 - p) / 2])).to_text().replace("\n", " ")
+    share = tn.accept_threshold(y == 0, p, accuracy=0.95).coverage
+    assert share == 0.5
+    certified = "Answers with a confidence of 0.9900 or more may be accepted unseen: at least 95 % of them are right"
+    assert f"{certified} (certified at 95 % confidence), 50 % of all answers." in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["no skill", "inverted", "intervals", "bins", "weights"])
+def test_it_is_left_out(why):
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=300).round(2)
+    y = rng.uniform(size=300) < p
+    y = {"no skill": rng.permutation(y), "inverted": ~y}.get(why, y)
+    options = {"intervals": {"intervals": False}, "weights": {"sample_weight": p + 0.5}}.get(why, {})
+    found = tn.report(tn.binned(y, p)) if why == "bins" else tn.report(y, p, **options)
+    assert entry(found)["decisions"] is None
+    assert HEAD not in found.page()
+
+
+@pytest.mark.slow
+def test_rare_events_have_thresholds_near_their_rate():
+    rng = np.random.default_rng(2)
+    p = 1 / (1 + np.exp(-rng.normal(-5, 1.2, 3_000)))
+    found = entry(tn.report(rng.uniform(size=3_000) < p, p))["decisions"]
+    assert max(found["benefit"]["threshold"]) == pytest.approx(10 * found["benefit"]["prevalence"])
