@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from _report.conftest import entry, measures
+from _report.conftest import charts, entry, measures
 
 import trueness as tn
 
@@ -50,8 +50,9 @@ def test_the_curve_and_its_bands_are_those_of_the_library_and_on_the_page(rows, 
         np.testing.assert_allclose(curve[f"{prefix}high"], alone.high, rtol=1e-3)
     page, text = found.page(), entry(found)["panel"]["text"]
     assert "The numbers a clinical or credit validation asks for</h2>" in page
-    assert page.count('class="curve flexible"') == 1
-    assert page.count('class="confidence"') == 2
+    (smooth,) = charts(found, "smooth")
+    looks = [one.get("class") for one in smooth.iter()]
+    assert (looks.count("curve flexible"), looks.count("confidence")) == (1, 2)
     assert "(TRIPOD+AI)</summary>" in page
     assert text.startswith("Methods. Calibration was assessed in 500 rows")
     assert text.partition("\n")[0] in page

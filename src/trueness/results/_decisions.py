@@ -1,5 +1,6 @@
 """What follows for decisions: a certified threshold, risk against coverage."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +47,8 @@ class AcceptThreshold(Record):
                 more = f"about {count(self.rows_needed, 'row')} would be needed"
             return f"No threshold can be certified for {goal} with {count(self.n, 'row')} at {level}: {more}."
         share, low, high = (percentage(100 * value) for value in (self.coverage, self.coverage_low, self.coverage_high))
-        start = f"Accept from {number(self.threshold)} on: {share} of rows ({low.removesuffix(' %')} to {high})"
+        digits = 4 if self.threshold < 0.999 else 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
+        start = f"Accept from {number(self.threshold, digits)} on: {share} of rows ({low.removesuffix(' %')} to {high})"
         return f"{start}, {goal}, certified at {level}."
 
 
