@@ -119,7 +119,7 @@ def every_limit(y: np.ndarray, p: np.ndarray) -> float:
             for sign in (1, -1):
                 end = sign * r.mean() + z * np.sqrt(max((r**2).mean() - r.mean() ** 2, 0) / n)
                 rare = int((inside & (y == (sign > 0))).sum())
-                if rare < 10:
+                if rare < 50:
                     limit = 1.0 if rare == n else stats.beta.ppf(LEVEL, rare + 1, n - rare)
                     end = max(end, limit - np.where(inside, p if sign > 0 else 1 - p, 0).mean())
                 best = max(best, end)

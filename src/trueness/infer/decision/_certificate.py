@@ -21,8 +21,8 @@ from trueness.typing import ArrayLike, Floats, RowOptions
 CertificateMethod: TypeAlias = Literal["normal", "bernstein"]
 _EVERY_INTERVAL = 3000
 """Up to this number of distinct scores all intervals are tried."""
-_FEW = 10
-"""With fewer events, or fewer non-events, in an interval its end is that of the exact binomial limit."""
+_FEW = 50
+"""With fewer events, or fewer non-events, in an interval its end is that of the exact binomial limit if larger."""
 _DEFINITION = "Largest |mean of (label − score)| over the rows with scores in an interval."
 
 
@@ -167,12 +167,12 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
         z, more = math.sqrt(2 * log), 14 * log / (3 * max(cells.n - 1, 1))
     else:
         z, more = float(ndtri(level)), 0.0
+    best = 0.0 if method == "bernstein" else _largest_exact_end(cells, sign, level)
     if sums.size > _EVERY_INTERVAL:
         # √V ≤ λV + 1/(4λ): for each λ the largest run of a sum, which is a convex function of λ.
         rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
         bound = cache(lambda i: _largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
-        return float(bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))) + more
-    best = 0.0 if method == "bernstein" else _largest_exact_end(cells, sign, level)
+        return max(best, float(bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))) + more)
     reached, variances = (np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square))
     # No interval from a score on has a larger end than this: most starts need not be tried.
     farthest = np.maximum.accumulate(reached[::-1])[::-1][1:] - reached[:-1]
@@ -189,17 +189,21 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
 def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
     """The largest upper limit of intervals with few events, by the exact limit of their rate; 0 if there are none."""
     rare, expected = (cells.events, cells.score) if sign > 0 else (cells.others, cells.share - cells.score)
-    counts, means = (np.concatenate([[0.0], np.cumsum(v)]) for v in (rare, expected))
     # The upper limit of a rate of k events in n rows, for each small k.
     few = np.minimum(np.arange(_FEW), cells.n)
     limit = clopper_pearson(few, np.full(_FEW, cells.n), 2 * level - 1 if level > 0.5 else 0.5)[1]
-    start, best = np.arange(rare.size), 0.0
+    best = float(limit[0] - expected[rare == 0].min(initial=1.0))
+    # The shortest interval with k events has the fewest expected; it starts and ends with an event.
+    at = np.flatnonzero(rare)
+    if at.size > _EVERY_INTERVAL:  # too many for few events to matter
+        return max(best, 0.0)
+    counts, means = np.append(0.0, np.cumsum(rare[at])), np.append(0.0, np.cumsum(expected))
+    start = np.arange(at.size)
     for k in range(_FEW):
-        # Of the intervals from a score on with k events, the shortest has the fewest expected.
-        end = np.maximum(start + 1, np.searchsorted(counts, counts[start] + k - 1 + 1e-9, side="right"))
-        start, end = start[end <= rare.size], end[end <= rare.size]
+        end = np.searchsorted(counts, counts[start] + k + 1e-9, side="right")
+        start, end = start[end <= at.size], end[end <= at.size]
         found = np.ceil(counts[end] - counts[start] - 1e-9)
         some = found < _FEW
-        ends = limit[found[some].astype(np.int64)] - (means[end] - means[start])[some]
+        ends = limit[found[some].astype(np.int64)] - (means[at[end - 1] + 1] - means[at[start]])[some]
         best = max(best, float(ends.max(initial=0.0)))
     return best
