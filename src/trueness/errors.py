@@ -209,14 +209,6 @@ class InputError(TruenessError, ValueError):
         """The same error, with the file, model or group it is about."""
         return self.but(context=f"{context}: {self.context}" if self.context else context)
 
-    def renamed(self, names: Mapping[str, str]) -> "InputError":
-        """The same error of a function whose arguments have other names."""
-        spell = Wording({old: f"`{new}`" for old, new in names.items()}).spell
-        old = self.remedy
-        remedy = old._replace(text=spell(old.text)) if isinstance(old, Remedy) else spell(old)
-        argument = names.get(self.argument, self.argument)
-        return self.but(argument=argument, demand=spell(self.demand), got=spell(self.got), remedy=remedy)
-
     def render(self, wording: Wording) -> str:
         """The sentence in the words of another front end."""
         if not self.demand:

@@ -182,14 +182,15 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
-    if model.decisions is not None:
-        before["decisions"] = decision_sentences(model.decisions)
     heads = headings(contents)
     for name, table in tables.items():
         yield Heading(depth, heads[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())
+    if model.decisions is not None:
+        yield Heading(depth, heads["decisions"])
+        yield from decision_sentences(model.decisions)
 
 
 def headings(contents: Contents) -> dict[str, str]:

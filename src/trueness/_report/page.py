@@ -81,6 +81,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
     first, fixes = model.explorers[0], model.remedies
     tables, heads, explained = model_tables(model, contents), document.headings(contents), set[str]()
+    sections = [key for key in tables if key not in ("blocks", "top_k")] + ["decisions"] * (model.decisions is not None)
     floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
@@ -91,7 +92,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "certainty": _marked_up(model.verdict.certainty, explained),
         "answers": [_answer(one, explained) for one in model.answers.values()],
         "heads": heads,
-        "links": [(f"m{i}-{key}", heads[key]) for key in tables if key not in ("blocks", "top_k")],
+        "links": [(f"m{i}-{key}", heads[key]) for key in sections],
         "overview": Markup(reliability_chart(model.picture, first)),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "tce": percentage(model.summary.tce),

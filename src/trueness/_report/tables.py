@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from trueness._report.decisions import decision_table
 from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
 from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
 from trueness._text.numbers import (
@@ -79,7 +78,6 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "classes": None if model.classes is None else _classes(model.classes, level),
         "top_k": _top_k(model.top_k) if model.top_k else None,
         "remedies": None if model.remedies is None else _remedies(model.remedies, model.advised, level, _views(model)),
-        "decisions": None if model.decisions is None else decision_table(model.decisions),
     }
     return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
 

@@ -70,25 +70,21 @@ def _output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:
     for name, found in models.items():
         head = f"{name}: " if several else ""
         if "decision" in found:
-            lines += [
-                {"model": name, "what": words, **getattr(found["decision"], key).to_dict()} for key, words in _COSTS
-            ]
-            act, *rest = str(found["decision"]).splitlines()
+            decision = found["decision"]
+            lines += [{"model": name, "what": words, **getattr(decision, key).to_dict()} for key, words in _COSTS]
+            act, *rest = str(decision).splitlines()
             notes += [head + act, *rest[1:]]
         else:
             kappa = found["certificate"]
             lines.append({"model": name, "what": "most that an increasing map saves (κ)", **kappa.to_dict()})
-            cost = (
-                f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than {kappa.high:.4f} at any threshold t"
-            )
-            notes.append(f"{cost} ({100 * kappa.level:g} % confidence).")
+            cost = f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than {kappa.high:.4f}"
+            notes.append(f"{cost} at any threshold t ({100 * kappa.level:g} % confidence).")
         if "accept" in found:
             notes.append(f"{head}{found['accept']}")
     columns = [
         Column("model", "model", "name", "all" if several else "data"),
         Column("what", "mean cost per row" if "decision" in next(iter(models.values())) else "quantity"),
-        Column("value", "value", "number"),
-        *(Column(key, title, "number") for key, title in (("low", "low"), ("high", "high"))),
+        *(Column(key, key, "number") for key in ("value", "low", "high")),
     ]
     data = [{"model": name, **{key: one.to_dict() for key, one in found.items()}} for name, found in models.items()]
     table = Table(columns, lines, [f"{rows.choice.in_words(rows.source)}.", *notes])

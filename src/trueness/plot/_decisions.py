@@ -13,30 +13,32 @@ from trueness.plot._problems import FromEstimator
 if TYPE_CHECKING:
     from trueness.results import NetBenefit, RiskCoverage
 
-_FEW = 0.05  # the risk of smaller shares of the rows does not decide how high the axis is
-
 
 class _CurvesDisplay(FromEstimator):
     """Curves of one or several models on one panel, with a legend."""
 
     _takes_name = False
 
-    def _start(self, ax: Any, texts: list[str]) -> None:
-        height = 4.2 + legend_height(texts)
-        self.axes_, self._own = axes_for(type(self).__name__, ax, 1, size=(5.8, height))
-        (self.ax_,) = self.axes_
-        self.figure_, self.lines_ = self.ax_.figure, []
+    def __init__(self, found: Any) -> None:
+        self.found = found
 
-    def _finish(self, texts: list[str]) -> Self:
+    def _of_models(self, *names: str) -> list[dict[str, Any]]:
+        """Fields by model; a single one has no name."""
+        fields = [getattr(self.found, name) for name in names]
+        return [one if isinstance(one, dict) else {"": one} for one in fields]
+
+    def _draw(self, ax: Any, texts: list[str], curves: list[tuple[Any, Any]], rules: tuple[Any, ...] = ()) -> None:
+        """The curves of models, then those of other rules in grey, with these dashes."""
+        size = (5.8, 4.2 + legend_height(texts))
+        (self.ax_,), own = self.axes_, _ = axes_for(type(self).__name__, ax, 1, size=size)
+        self.figure_, self.lines_ = self.ax_.figure, []
+        for i, (x, y) in enumerate(curves):
+            rule = i - len(curves) + len(rules)
+            colour, dashes = (style_of(i).colour, style_of(i).dashes) if rule < 0 else (GREY, rules[rule])
+            self.lines_ += self.ax_.plot(x, y, color=colour, linestyle=dashes, linewidth=1.6, zorder=3)
         self.line_ = self.lines_[0]
         draw_grid(self.ax_)
-        draw_legend(self.ax_, self.lines_, texts, outside=self._own, framealpha=0.6)
-        return self
-
-    def _draw(self, x: Any, y: Any, i: int) -> str:
-        style = style_of(i)
-        self.lines_ += self.ax_.plot(x, y, color=style.colour, linestyle=style.dashes, linewidth=1.6, zorder=3)
-        return style.colour
+        draw_legend(self.ax_, self.lines_, texts, outside=own, framealpha=0.6)
 
 
 class NetBenefitDisplay(_CurvesDisplay):
@@ -50,16 +52,11 @@ class NetBenefitDisplay(_CurvesDisplay):
 
     Attributes
     ----------
-    line_, lines_ : matplotlib Line2D, list of them
-        One per model, then treating all and treating none.
-    ax_, axes_ : matplotlib Axes, list of them
-        The panel.
-    figure_ : matplotlib Figure
-        The figure.
+    line_, lines_, ax_, axes_, figure_
+        Lines of the models, of treating all and of treating none; the panel; the figure.
     """
 
-    def __init__(self, found: NetBenefit) -> None:
-        self.found = found
+    found: NetBenefit
 
     @classmethod
     def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
@@ -70,29 +67,22 @@ class NetBenefitDisplay(_CurvesDisplay):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        f = self.found
-        value, low, high, band_low, band_high = (
-            one if isinstance(one, dict) else {"": one} for one in (f.value, f.low, f.high, f.band_low, f.band_high)
-        )
+        t, treat_all = self.found.threshold, self.found.treat_all
+        value, *ends = self._of_models("value", "low", "high", "band_low", "band_high")
         texts = [wrap_name(name, 40) if name else "decisions by the score" for name in value]
-        texts += ["treat all", "treat none"]
-        self._start(ax, texts)
-        for i, name in enumerate(value):
-            colour = self._draw(f.threshold, value[name], i)
-            self.ax_.fill_between(f.threshold, band_low[name], band_high[name], color=colour, alpha=0.15, linewidth=0)
-            if len(value) == 1:
-                self.ax_.fill_between(f.threshold, low[name], high[name], color=colour, alpha=0.2, linewidth=0)
-        for y, dashes in ((f.treat_all, (0, (4, 2))), (np.zeros(f.threshold.size), "-")):
-            self.lines_ += self.ax_.plot(f.threshold, y, color=GREY, linestyle=dashes, linewidth=1.2, zorder=2)
-        top = max(*(one.max() for one in value.values()), float(f.treat_all[0]))
+        curves = [(t, y) for y in (*value.values(), treat_all, np.zeros(t.size))]
+        self._draw(ax, [*texts, "treat all", "treat none"], curves, ((0, (4, 2)), "-"))
+        for name, line in zip(value, self.lines_, strict=False):
+            for low, high in (ends[2:], ends[:2])[: 3 - min(2, len(value))]:
+                self.ax_.fill_between(t, low[name], high[name], color=line.get_color(), alpha=0.17, linewidth=0)
+        top = max(*(one.max() for one in value.values()), float(treat_all[0]))
         unit = top if top > 0 else -5 * min(one.min() for one in value.values())
         # Beyond the last treated row there is nothing to see.
-        last = max(int(np.flatnonzero(one).max(initial=0)) for one in (*value.values(), f.treat_all > 0))
-        end = min(last + 1 + last // 10, f.threshold.size - 1)
-        self.ax_.set(xlim=(f.threshold[0], f.threshold[end]) if end else None)
-        self.ax_.set(ylim=(-0.25 * unit, 1.2 * top if top > 0 else unit / 8))
+        last = max(int(np.flatnonzero(one).max(initial=0)) for one in (*value.values(), treat_all > 0))
+        end = min(last + 1 + last // 10, t.size - 1)
+        self.ax_.set(xlim=(t[0], t[end]) if end else None, ylim=(-0.25 * unit, 1.2 * top if top > 0 else unit / 8))
         self.ax_.set(xlabel="threshold", ylabel="net benefit per row")
-        return self._finish(texts)
+        return self
 
 
 class RiskCoverageDisplay(_CurvesDisplay):
@@ -105,16 +95,11 @@ class RiskCoverageDisplay(_CurvesDisplay):
 
     Attributes
     ----------
-    line_, lines_ : matplotlib Line2D, list of them
-        One per model.
-    ax_, axes_ : matplotlib Axes, list of them
-        The panel.
-    figure_ : matplotlib Figure
-        The figure.
+    line_, lines_, ax_, axes_, figure_
+        Lines of the models, the panel, the figure.
     """
 
-    def __init__(self, found: RiskCoverage) -> None:
-        self.found = found
+    found: RiskCoverage
 
     @classmethod
     def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
@@ -125,20 +110,15 @@ class RiskCoverageDisplay(_CurvesDisplay):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        f = self.found
-        coverage, risk, aurc = (one if isinstance(one, dict) else {"": one} for one in (f.coverage, f.risk, f.aurc))
+        coverage, risk, aurc = self._of_models("coverage", "risk", "aurc")
         texts = [
             f"{wrap_name(name, 40)}{': ' if name else ''}AURC {short_number(area.value)} "
             f"({short_number(area.low)} to {short_number(area.high)}, {level_percent(area.level)})"
             for name, area in aurc.items()
         ]
-        self._start(ax, texts)
-        top = 0.0
-        for i, name in enumerate(coverage):
-            # One value of the confidence accepts all rows: a flat line.
-            x, y = (np.concatenate([one[:1] * start, one]) for one, start in ((coverage[name], 0), (risk[name], 1)))
-            self._draw(x, y, i)
-            top = max(top, float(y[x >= min(_FEW, x[-1])].max()))
+        curves = [(np.append(0.0, coverage[name]), np.append(y[0], y)) for name, y in risk.items()]
+        self._draw(ax, texts, curves)
+        top = max(float(y[x >= min(0.05, x[-1])].max()) for x, y in curves)  # smaller shares would decide the height
         self.ax_.set(xlim=(0, 1), ylim=(0, min(1.0, 1.15 * max(top, 1e-6))))
         self.ax_.set(xlabel="coverage: share of the rows accepted", ylabel="risk: share of errors among them")
-        return self._finish(texts)
+        return self

@@ -149,7 +149,8 @@ class NetBenefit(_Curves):
     def useful(self, name: str = "") -> Floats:
         """The thresholds at which decisions by a model are better than treating all and treating none."""
         gain, low = (_by_model(one)[name] for one in (self.gain_low, self.low))
-        return self.threshold[(gain > 0) & (low > 0)]
+        found: Floats = self.threshold[(gain > 0) & (low > 0)]
+        return found
 
     def __str__(self) -> str:
         lines = []

@@ -1,8 +1,9 @@
 """`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias, Unpack
+from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
 from scipy.special import bdtr
@@ -13,12 +14,13 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
+from trueness.errors import InputError, Wording
 from trueness.results import AcceptThreshold
 from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 
 Criterion: TypeAlias = Literal["accuracy", "precision", "recall"]
 _STARTS = 5
+_NAMES = Wording({"y_true": "`correct`", "y_prob": "`confidence`"})
 
 
 @partial(takes_rows, kind="confidence")
@@ -91,7 +93,7 @@ def accept_threshold(
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
         return threshold_of(evidence, goal, level, word)
     except InputError as error:
-        raise error.renamed({"y_true": "correct", "y_prob": "confidence"}) from None
+        raise InputError(error.render(_NAMES)) from None
 
 
 def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) -> AcceptThreshold:
@@ -99,9 +101,19 @@ def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) 
     (part,) = evidence.cells_at_means
     some = part.weight > 0
     score, n, events = (np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events))
-    asked = _Asked(goal, level, criterion, float(n.sum()))
+    total = float(n.sum())
+
+    def answer(
+        threshold: float = math.nan, accepted: float = 0.0, observed: float = math.nan, needed: int | None = None
+    ) -> AcceptThreshold:
+        low, high = (float(end) for end in clopper_pearson(accepted, total, level))
+        asked = (round(accepted), round(total), goal, level, criterion)
+        return AcceptThreshold(
+            threshold, float(accepted / total), low, high, not math.isnan(threshold), observed, *asked, needed
+        )
+
     if criterion == "recall":
-        return _recall(score, n, events, asked)
+        return _recall(score, n, events, goal, level, answer)
     accepted, errors = np.cumsum(n[::-1]), np.cumsum((n - events)[::-1])
     size = 1 if evidence.cluster is None else int(np.bincount(evidence.cluster).max())
     # As if rows came in clusters of the largest size, each all right or all wrong: the fewest independent answers.
@@ -113,25 +125,8 @@ def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) 
         found = _lowest(passes, units, fewest)
         needed = _rows_needed(units, wrong, goal, alpha, fewest) if found is None else None
     if found is None:
-        return asked.answer(needed=needed and max(needed * size, round(1.1 * accepted[-1]) + 1))
-    return asked.answer(float(score[::-1][found]), accepted[found], float(1 - errors[found] / accepted[found]))
-
-
-class _Asked(NamedTuple):
-    """The question, and the number of rows."""
-
-    goal: float
-    level: float
-    criterion: str
-    n: float
-
-    def answer(
-        self, threshold: float = math.nan, accepted: float = 0.0, observed: float = math.nan, needed: int | None = None
-    ) -> AcceptThreshold:
-        low, high = clopper_pearson(accepted, self.n, self.level)
-        share, certified = (float(accepted / self.n), float(low), float(high)), not math.isnan(threshold)
-        asked = (round(accepted), round(self.n), self.goal, self.level, self.criterion)
-        return AcceptThreshold(threshold, *share, certified, observed, *asked, needed)
+        return answer(needed=needed and max(needed * size, round(1.1 * accepted[-1]) + 1))
+    return answer(float(score[::-1][found]), accepted[found], float(1 - errors[found] / accepted[found]))
 
 
 def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
@@ -157,15 +152,16 @@ def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float, fe
     return math.ceil(min(needed)) if needed else None
 
 
-def _recall(score: Floats, n: Floats, events: Floats, asked: _Asked) -> AcceptThreshold:
+def _recall(
+    score: Floats, n: Floats, events: Floats, goal: float, level: float, answer: Callable[..., AcceptThreshold]
+) -> AcceptThreshold:
     """The highest threshold that keeps the events: candidates go up from the lowest score."""
-    positives, goal = float(events.sum()), asked.goal
+    positives, total = float(events.sum()), float(n.sum())
     if positives == 0:
         raise InputError("y_true", "must have an event for the recall", "there is none")
     missed, below = np.cumsum(events) - events, np.cumsum(n) - n
-    passes = bdtr(missed, round(positives), 1 - goal) <= 1 - asked.level if goal < 1 else missed < 0
+    passes = bdtr(missed, round(positives), 1 - goal) <= 1 - level if goal < 1 else missed < 0
     last = int(np.append(np.flatnonzero(~passes), passes.size)[0]) - 1
     if last < 0:
-        rate = positives / asked.n
-        return asked.answer(needed=math.ceil(math.log(1 - asked.level) / math.log(goal) / rate) if goal < 1 else None)
-    return asked.answer(float(score[last]), asked.n - below[last], 1 - float(missed[last]) / positives)
+        return answer(needed=math.ceil(math.log(1 - level) / math.log(goal) * total / positives) if goal < 1 else None)
+    return answer(float(score[last]), total - below[last], 1 - float(missed[last]) / positives)

@@ -27,21 +27,15 @@ _DEFINITION = "Largest |mean of (label − score)| over the rows with scores in 
 
 
 class _Residuals(NamedTuple):
-    """Means over all rows, for every distinct score."""
+    """Means over all rows for every distinct score, numbers of events and of others, effective number of rows."""
 
     sum: Floats
-    """Of y − p."""
-    square: Floats
-    """Of (y − p)², times the size of the cluster: no variance of a sum over clusters is larger."""
+    square: Floats  # of (y − p)², times the size of the cluster: no variance of a sum over clusters is larger
     score: Floats
-    """Of p."""
     share: Floats
-    """Of 1."""
     events: Floats
     others: Floats
-    """Numbers of rows."""
     n: float
-    """Effective number of rows."""
 
 
 @partial(takes_rows, kind="confidence")
@@ -171,8 +165,8 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
     if sums.size > _EVERY_INTERVAL:
         # √V ≤ λV + 1/(4λ): for each λ the largest run of a sum, which is a convex function of λ.
         rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
-        bound = cache(lambda i: _largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
-        return max(best, float(bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))) + more)
+        bound = cache(lambda i: float(_largest_run(sums + z * rates[i] * square) + z / (4 * rates[i])))
+        return max(best, bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1))) + more)
     reached, variances = (np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square))
     # No interval from a score on has a larger end than this: most starts need not be tried.
     farthest = np.maximum.accumulate(reached[::-1])[::-1][1:] - reached[:-1]

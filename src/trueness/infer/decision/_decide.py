@@ -156,37 +156,37 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
     units = np.arange(y.size) if known.cluster is None else known.cluster
     fold = rng.permutation(int(units.max()) + 1)[units] % _FOLDS
     cell = place.reshape(-1) * _FOLDS + fold
-    n, events = (np.bincount(cell, v, score.size * _FOLDS).reshape(-1, _FOLDS) for v in (None, y))
+    sums = (np.bincount(cell, v, score.size * _FOLDS).reshape(-1, _FOLDS) for v in (None, y))
+    n, events = (np.asarray(one, dtype=np.float64) for one in sums)
     rows = None if known.cluster is None else (y, place.reshape(-1), fold, known.cluster)
-    costs = _Costs(score, n.astype(np.float64), events, fp, fn, level, rows)
+    costs = _Costs(score, n, events, fp, fn, level, rows)
     best, recalibrated = costs.cross_fitted()
-    count, t = n.sum(axis=1), costs.threshold
+    count, t = n.sum(axis=1).astype(np.int64), costs.threshold
     at = int(np.searchsorted(score, t))
 
     def lost(labels: Floats) -> float:
         walk = costs.walk(count, labels)
         return float(walk[at] - walk.min()) / y.size
 
-    def draw() -> Floats:
-        drawn = rng.random(score.size) < score if count.max() == 1 else rng.binomial(count, score)
-        return drawn.astype(np.float64)
-
-    drawn = [lost(draw()) for _ in range(_DRAWS if score.size < _MANY else _DRAWS // 10)]
-    what = "Mean cost less that after isotonic regression."
-    total = events.sum(axis=1)
+    draws = _DRAWS if score.size < _MANY else _DRAWS // 10
+    if count.max() == 1:
+        drawn = [lost((rng.random(score.size) < score).astype(np.float64)) for _ in range(draws)]
+    else:
+        drawn = [lost(rng.binomial(count, score).astype(np.float64)) for _ in range(draws)]
+    nan, what = math.nan, "Mean cost less that after isotonic regression."
     miscalibration = Estimate(
-        *("cost of miscalibration", lost(total), math.nan, math.nan, level, "", evidence.n, what),
+        *("cost of miscalibration", lost(events.sum(axis=1)), nan, nan, level, "", evidence.n, what),
         floor=float(np.mean(drawn)),
         floor_high=float(np.quantile(drawn, level)),
     )
     return Decision(
         threshold=t,
         cost=costs.estimate("cost", score >= t),
-        best_threshold=costs.best_cut(score, count, total),
+        best_threshold=costs.best_cut(score, count, events.sum(axis=1)),
         best_cost=costs.estimate("cost at the best threshold", best),
         recalibrated_cost=costs.estimate("cost after recalibration", recalibrated),
-        always=costs.estimate("cost of acting always", np.ones(score.size, dtype=bool)),
-        never=costs.estimate("cost of acting never", np.zeros(score.size, dtype=bool)),
+        always=costs.estimate("cost of acting always", score >= 0),
+        never=costs.estimate("cost of acting never", score < 0),
         miscalibration=miscalibration,
         most_to_save=certificate_of(evidence, level).high * (fp + fn),
         cost_fp=fp,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import stdtrit
@@ -23,6 +23,7 @@ from trueness.typing import ArrayLike, Floats, RowOptions
 _FEW = 10
 """With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band ends."""
 _DRAWS = 4000
+_FIELDS = ("value", "low", "high", "band_low", "band_high", "gain", "gain_low", "gain_high", "treat_all")
 
 
 @partial(takes_rows, kind="confidence")
@@ -88,26 +89,12 @@ def net_benefit(
 
 def benefit_of(models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None) -> NetBenefit:
     """The net benefit of models that scored the same rows; a single one has no name."""
-    found = {name: _curve(evidence, t, level, rate) for name, evidence in models.items()}
-    first = next(iter(models.values()))
-    several = "" not in found
-    joint: dict[str, Any] = {
-        field: {name: getattr(one, field) for name, one in found.items()} if several else getattr(found[""], field)
-        for field in _Curve._fields
-        if field != "treat_all"
-    }
-    differences = {
-        (a, b): _difference(models[a], models[b], t, level, rate) for a, b in combinations(found, 2) if several
-    }
-    return NetBenefit(
-        threshold=t,
-        treat_all=next(iter(found.values())).treat_all,
-        differences=differences,
-        level=level,
-        n=first.n,
-        prevalence=first.means[1] if rate is None else rate,
-        **joint,
-    )
+    found, (first, *_) = {name: _curve(one, t, level, rate) for name, one in models.items()}, models.values()
+    joint: Any = found.get("") or {field: {name: one[field] for name, one in found.items()} for field in _FIELDS}
+    differences = {(a, b): _difference(models[a], models[b], t, level, rate) for a, b in combinations(found, 2)}
+    treat_all = next(iter(found.values()))["treat_all"]
+    about: Any = {"level": level, "n": first.n, "prevalence": first.means[1] if rate is None else rate}
+    return NetBenefit(**joint | {"threshold": t, "treat_all": treat_all, "differences": differences} | about)
 
 
 def _checked_thresholds(given: Any) -> Floats:
@@ -122,20 +109,8 @@ def _checked_thresholds(given: Any) -> Floats:
     return t
 
 
-class _Curve(NamedTuple):
-    value: Floats
-    low: Floats
-    high: Floats
-    band_low: Floats
-    band_high: Floats
-    gain: Floats
-    gain_low: Floats
-    gain_high: Floats
-    treat_all: Floats
-
-
-def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> _Curve:
-    """The net benefit of one model."""
+def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> dict[str, Floats]:
+    """The net benefit of one model, by field."""
     odds = t / (1 - t)
     accepted, all_rows = _accepted(evidence, t)
     a, b = _scales(all_rows, prevalence)
@@ -143,16 +118,12 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
     treat_all = np.asarray(a * all_rows[0] - b * odds * all_rows[1])
     missed = all_rows[:, np.newaxis] - accepted
     gain = value - treat_all
-    if evidence.cluster is not None:
-        covariance = _clustered(evidence, t, a, b)
-        errors = np.sqrt(np.diag(covariance))
-        gain_error = np.sqrt(np.diag(_clustered(evidence, t, -a, -b, below=True)))
-        units = evidence.units
-    else:
-        covariance = _covariance(accepted, odds, a, b, all_rows, prevalence)
-        errors = np.sqrt(np.clip(np.diag(covariance), 0, None))
-        gain_error = np.sqrt(np.clip(np.diag(_covariance(missed, odds, a, b, all_rows, prevalence)), 0, None))
+    if evidence.cluster is None:
         units = int(all_rows.sum())
+        both = [_covariance(v, odds, a, b, all_rows, prevalence) for v in (accepted, missed)]
+    else:
+        units, both = evidence.units, [_clustered(evidence, t, a, b, below=below) for below in (False, True)]
+    covariance, (errors, gain_error) = both[0], (np.sqrt(np.clip(np.diag(one), 0, None)) for one in both)
     reach = float(stdtrit(max(units - 1, 1), (1 + level) / 2))
     low, high = _with_exact(value, reach * errors, accepted, all_rows, odds, a, b, level)
     fewer = _with_exact(-gain, reach * gain_error, missed, all_rows, odds, a, b, level)
@@ -160,22 +131,19 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
     wide = np.full(t.size, math.nan)
     if enough.any():
         wide[enough] = _joint_quantile(covariance[np.ix_(enough, enough)], level, units) * errors[enough]
-    return _Curve(value, low, high, value - wide, value + wide, gain, -fewer[1], -fewer[0], treat_all)
+    fields = (value, low, high, value - wide, value + wide, gain, -fewer[1], -fewer[0], treat_all)
+    return dict(zip(_FIELDS, fields, strict=True))
 
 
 def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
     """Events and other rows with scores of at least each threshold, and all of them."""
-    sums = evidence.sums
-    part: Any
-    if isinstance(sums, Binned):
-        (part,) = sums.parts
-        edges = part.edges
-        place = np.searchsorted(edges, t)
-        if (place >= edges.size).any() or (edges[place] != t).any():
-            off = t[(place >= edges.size) | (edges[np.minimum(place, edges.size - 1)] != t)][0]
-            raise InputError("thresholds", "must be edges of the bins", f"{off:g} is none")
+    part: Any = evidence.sums.parts[0] if isinstance(evidence.sums, Binned) else evidence.cells_at_means[0]
+    if isinstance(evidence.sums, Binned):
+        off = np.setdiff1d(t, part.edges)
+        if off.size:
+            raise InputError("thresholds", "must be edges of the bins", f"{off[0]:g} is none")
+        place = np.searchsorted(part.edges, t)
     else:
-        (part,) = evidence.cells_at_means
         place = np.searchsorted(part.score, t)
     events, others = (np.asarray(v, dtype=np.float64) for v in (part.events, part.weight - part.events))
     reached = [np.concatenate([np.cumsum(v[::-1])[::-1], [0.0]]) for v in (events, others)]
@@ -193,8 +161,7 @@ def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
 
 def _covariance(count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None) -> Floats:
     """Covariances of the values at all thresholds: rows beyond the farther threshold count at both."""
-    farther = np.minimum  # of two counts that both fall, or both rise, with the threshold
-    both = [farther(v[:, np.newaxis], v) for v in count]
+    both = [np.minimum(v[:, np.newaxis], v) for v in count]  # of counts that both fall, or rise, with the threshold
     products = np.outer(odds, odds)
     events, others = a**2 * both[0], b**2 * products * both[1]
     if prevalence is None:

@@ -57,7 +57,7 @@ def risk_coverage(
     AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
     :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
     of a mean of rows, the influences of the rows, corrected for skewness and for few errors. A difference between
-    models is the mean of differences of influences, with Student's t.
+    models is the mean of differences of influences, with Student's t and half a row on which they differ added.
 
     References
     ----------
@@ -87,10 +87,11 @@ def risk_coverage(
     for a, b in combinations(models, 2):
         change = effects[a] - effects[b]
         value = curves[a].value - curves[b].value
-        found = paired_limits(change - change.mean() + value, level, models[a].expanded.cluster)
+        found = paired_limits(change - change.mean() + value, level, models[a].expanded.cluster, surprise=0.5)
         differences[a, b] = np.array([value, found.low, found.high])
     fields = ("threshold", "coverage", "risk", "aurc", "excess")
-    return RiskCoverage(*({name: getattr(one, field) for name, one in each.items()} for field in fields), differences)
+    joint: Any = {field: {name: getattr(one, field) for name, one in each.items()} for field in fields}
+    return RiskCoverage(**joint, differences=differences)
 
 
 def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None" = None) -> RiskCoverage:

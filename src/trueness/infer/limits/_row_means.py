@@ -132,11 +132,12 @@ def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: fl
     return _mean_limits(mean, _Moments(n, float(weighted.sum()), float(weighted @ deviation), n, 1.0), surprise, level)
 
 
-def paired_limits(each: Floats, level: float, cluster: Ints | None = None) -> Limits:
-    """The mean of differences of rows, of either sign: Student's t of rows, or of clusters."""
+def paired_limits(each: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0) -> Limits:
+    """The mean of differences of rows, of either sign: Student's t of rows or clusters, with a row of `surprise`."""
     mean = float(each.mean())
     moments = _row_moments(each - mean, np.ones(each.size), cluster)
-    reach = float(stdtrit(max(moments.units - 1, 1), (1 + level) / 2)) * moments.error
+    error = math.hypot(moments.error, surprise * moments.unit / each.size)
+    reach = float(stdtrit(max(moments.units - 1, 1), (1 + level) / 2)) * error
     return Limits(mean - reach, mean + reach, "t", moments.error)
 
 
