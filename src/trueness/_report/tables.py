@@ -148,18 +148,24 @@ def _files(contents: Contents) -> Table:
 
 def _confidences(found: Mapping[str, Any]) -> Table:
     titles: dict[str, tuple[str, Kind]] = {
-        "source": ("Source", "name"),
+        "source": ("Source", "text"),
         "model": ("Model", "name"),
         "task": ("Task", "name"),
         "n": ("Answers", "count"),
         "questions": ("Questions", "count"),
         "accuracy": ("Accuracy", "number"),
-        "mean_confidence": ("Mean confidence", "number"),
-        "values": ("Distinct values", "count"),
-        "certain": ("Exactly 1", "count"),
+        "mean_confidence": ("Confidence", "number"),
+        "aurc": ("AURC", "number"),
+        "accept_from": ("Accept from", "number"),
+        "accepted": ("Accepted", "number"),
     }
     lost = ", ".join(f"{reason} ({number:,})" for reason, number in found["missing"].items())
     notes = [f"Samples that do not count: {lost}."] if lost else []
+    notes.append(
+        "AURC: share of errors among the most confident answers, averaged over how many are accepted. Accept from: the "
+        "lowest confidence from which on at least 95 % of answers are right, at 95 % confidence; Accepted: share of "
+        "the answers above it."
+    )
     columns = [Column(key, title, kind) for key, (title, kind) in titles.items()]
     return Table(columns, found["origins"], [*notes, *found["notes"]])
 

@@ -141,7 +141,8 @@ class Choice:
         return tuple(dict.fromkeys([*named, *filter(None, (self.weight, self.judge))]))
 
     def in_words(self, source: str) -> str:
-        label = ", ".join(self.labels) if self.label in self.labels else self.label
+        label: str | None = ", ".join(self.labels) if self.label in self.labels else self.label
+        label = label if self.models[0].label is None else None  # labels of each model
         named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
         named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
         return ", ".join([f"Data: {source}", *(f"{what} {name!r}" for what, name in named.items() if name is not None)])

@@ -222,7 +222,7 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
             one = rows.side_by_side()
             scores = one.y_prob
         if answers is not None:
-            found = {"origins": answers.origins(), "missing": answers.missing, "notes": answers.notes}
+            found = {"origins": _accepted(answers), "missing": answers.missing, "notes": answers.notes}
             settings = {**settings, "confidences": found}
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         result = report_rows(
@@ -232,6 +232,20 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     warning(*dropped_message(counts["dropped"], counts["given"]))
     note(*filter(None, [one.remark]), *warned)
     return result
+
+
+def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
+    """Each source of confidences, with its risk-coverage and the threshold from which on answers may be accepted."""
+    lines = []
+    for line in answers.origins():
+        at = (answers.source == line["source"]) & (answers.model == line["model"]) & (answers.task == line["task"])
+        one = (answers.label[at], answers.confidence[at])
+        cluster = answers.cluster[at]
+        certified = tn.accept_threshold(*one, cluster=cluster)
+        how: Any = {"kind": "correct", "cluster": cluster}
+        aurc: Any = tn.risk_coverage(*one, **how).aurc
+        lines.append(line | {"aurc": aurc.value, "accept_from": certified.threshold, "accepted": certified.coverage})
+    return lines
 
 
 def _fit_command(rows: Rows, model: Model) -> str:

@@ -72,12 +72,10 @@ class Answers(Record):
         lines = []
         for key in sorted(set(keys)):
             at = np.array([one == key for one in keys])
-            p = self.confidence[at]
             lines.append(
                 dict(zip(("source", "model", "task"), key, strict=True))
                 | {"n": int(at.sum()), "questions": len(set(self.question[at].tolist()))}
-                | {"accuracy": float(self.label[at].mean()), "mean_confidence": float(p.mean())}
-                | {"values": int(np.unique(p).size), "certain": int((p == 1).sum())}
+                | {"accuracy": float(self.label[at].mean()), "mean_confidence": float(self.confidence[at].mean())}
             )
         return lines
 

@@ -1,4 +1,4 @@
-"""Confidences of language models: stated numbers and words, probabilities of tokens, softmax over options."""
+"""Scores and confidences as numbers: right or wrong, stated numbers and words, probabilities of tokens and options."""
 
 import math
 import re
@@ -28,6 +28,8 @@ CONFIDENCE_WORDS: Mapping[str, float] = {
 }
 """The probabilities that words stand for, unless `words=` of :func:`trueness.sources.eval_log` says otherwise."""
 
+_RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO": 0, "FALSE": 0}
+_ODD = {"P": "partly right (P)", "N": "no answer (N)"}
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>%|percent\b|/\s*\d+)?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
 _BETWEEN = r"[\s\"'*_:=()\[\]]*"
 _LEAD = rf"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?{_BETWEEN}(?:is|of)?{_BETWEEN}"
@@ -181,3 +183,26 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         return re.compile(text, re.MULTILINE)
     except re.error as reason:
         raise InputError("confidence", "must be a regular expression after 'regex:'", f"{text!r}: {reason}") from None
+
+
+def read_label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | None, str]:
+    """1 for right, 0 for wrong; or None, and why."""
+    value = score.get("value")
+    reason = score.get("reason") or (score.get("metadata") or {}).get("unscored_reason")
+    if isinstance(value, Mapping):
+        value = next((value[one] for one in ("score", "correct", "accuracy", "grade") if one in value), None)
+    if isinstance(value, str):
+        word = value.strip().upper()
+        value = _RIGHT.get(word, value)
+        if word in _ODD and correct_from is None:
+            return None, _ODD[word]
+        value = {"P": 0.5, "N": 0.0}.get(word, value)
+    try:
+        number = math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        return None, f"a score that is neither a number nor C, I, P or N: {str(value)[:20]!r}"
+    if reason or math.isnan(number):
+        return None, f"not scored ({reason})" if reason else "not scored"
+    if correct_from is not None:
+        return int(number >= correct_from), ""
+    return (int(number), "") if number in (0, 1) else (None, "a score other than 0 and 1")

@@ -3,7 +3,6 @@
 A log is recognised by its content. Nothing of an archive is extracted.
 """
 
-import codecs
 import importlib
 import json
 import math
@@ -13,16 +12,16 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from trueness.errors import InputError, MissingLibraryError
+from trueness.sources._text import DAMAGED, JsonReader
 
 _ZSTD = 93
 _CHUNK = 1 << 20
 _LARGEST_MEMBER = 1 << 30
 _INSPECT_VERSION = 2
 _SUBJECTS = ("subject", "category", "topic", "domain")
-_DAMAGED = "truncated or damaged"
 Report = Callable[[int], None]
 """Called with the bytes read so far."""
 
@@ -73,84 +72,6 @@ class Sample(NamedTuple):
     """Log-probability of the answer, if the harness gives one number."""
     part: str = ""
     """The filter of lm-eval, or the split of HELM: a log may have several."""
-
-
-class JsonReader:
-    """JSON that is read piece by piece, so that only one element of a long array is in memory."""
-
-    def __init__(self, file: BinaryIO, name: str, report: Report) -> None:
-        self._file, self._name, self._report = file, name, report
-        self._letters = codecs.getincrementaldecoder("utf-8-sig")()
-        self._decode, self._text, self._at, self._end = json.JSONDecoder().raw_decode, "", 0, False
-
-    def _more(self, size: int = _CHUNK) -> None:
-        try:
-            data = self._file.read(size)
-            more = self._letters.decode(data, final=not data)
-        except UnicodeDecodeError as reason:
-            raise InputError("", f"{self._name} is not UTF-8", reason.reason) from None
-        self._text, self._at, self._end = self._text[self._at :] + more, 0, not data
-        self._report(self._file.tell())
-
-    def _refuse(self, why: str, where: str = "") -> NoReturn:
-        place, what = f" in {where}" if where else "", "ends early" if self._end else "is not JSON"
-        raise InputError("", f"{self._name} {what}{place}: {_DAMAGED}", why)
-
-    def peek(self) -> str:
-        """The next character that is not blank; nothing at the end."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
-                self._at += 1
-            if self._at < len(self._text) or self._end:
-                return self._text[self._at : self._at + 1]
-            self._more()
-
-    def _take(self, characters: str, where: str = "") -> str:
-        found = self.peek()
-        if not found or found not in characters:
-            self._refuse(f"{' or '.join(map(repr, characters))} expected", where)
-        self._at += 1
-        return found
-
-    def value(self, where: str) -> Any:
-        """The next value, whole."""
-        self.peek()
-        size = _CHUNK
-        while True:
-            try:
-                value, end = self._decode(self._text, self._at)
-                if end < len(self._text) or self._end:  # else a number may go on
-                    self._at = end
-                    return value
-            except json.JSONDecodeError as reason:
-                cut = reason.pos >= len(self._text) - 64 or reason.msg.startswith("Unterminated")
-                if self._end or not cut:
-                    self._refuse(reason.msg, where)
-            except RecursionError:
-                self._refuse("it is nested too deeply", where)
-            self._more(size)
-            size *= 2  # so that a large value is not parsed too often
-
-    def elements(self, where: str = "element ") -> Iterator[Any]:
-        """The elements of an array."""
-        self._take("[")
-        i, last = 0, self.peek() == "]" and self._take("]")
-        while last != "]":
-            yield self.value(f"{where}[{i}]")
-            i, last = i + 1, self._take(",]", f"{where}[{i}]")
-
-    def members(self, streamed: str) -> Iterator[tuple[str, Any]]:
-        """The members of an object; the elements of the array `streamed` one by one, each under that name."""
-        self._take("{")
-        last = self.peek() == "}" and self._take("}")
-        while last != "}":
-            key = str(self.value("a name"))
-            self._take(":", key)
-            if key == streamed and self.peek() == "[":
-                yield from ((key, one) for one in self.elements(key))
-            else:
-                yield key, self.value(key)
-            last = self._take(",}", key)
 
 
 def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
@@ -226,7 +147,7 @@ def _parsed(data: bytes, where: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as reason:
-        raise InputError("", f"{where} is not JSON: {_DAMAGED}", str(reason)) from None
+        raise InputError("", f"{where} is not JSON: {DAMAGED}", str(reason)) from None
 
 
 def _subject(*places: Any) -> str:
@@ -380,7 +301,7 @@ def _archive(log: Log) -> Any:
         how = "`pip install 'trueness[evals]'`, or use Python 3.14"
         raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {how}.") from None
     except (zipfile.BadZipFile, OSError, ValueError) as reason:
-        raise InputError("", f"{log} cannot be read as a zip file: {_DAMAGED}", str(reason)) from None
+        raise InputError("", f"{log} cannot be read as a zip file: {DAMAGED}", str(reason)) from None
     for member in archive.namelist():
         if member.startswith("/") or "\\" in member or ".." in member.split("/") or not member.isprintable():
             raise InputError("", f"{log} has the member {member[:200]!r}, a name that leads outside of it or is hidden")
@@ -394,7 +315,7 @@ def _member(archive: Any, entry: Any, log: Log) -> Any:
     try:
         data = archive.read(entry)
     except Exception as reason:  # damaged archives raise a dozen classes: zlib's, zstd's and the system's
-        raise InputError("", f"{where} cannot be unpacked: {_DAMAGED}", str(reason)) from None
+        raise InputError("", f"{where} cannot be unpacked: {DAMAGED}", str(reason)) from None
     return _parsed(data, where)
 
 

@@ -23,6 +23,7 @@ from trueness.sources._eval_confidence import (
     as_probabilities,
     check_words,
     compile_pattern,
+    read_label,
     read_stated,
     softmax,
     stated_in,
@@ -44,8 +45,6 @@ _SOURCES = {
 _RANKED_BY = {"acc": "options", "acc_norm": "options-per-character", "acc_bytes": "options-per-byte"}
 """What the metrics of lm-eval choose an option by."""
 _FIELDS = ("confidence", "probability", "prob")
-_RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO": 0, "FALSE": 0}
-_ODD = {"P": "partly right (P)", "N": "no answer (N)"}
 
 
 class _Asked(NamedTuple):
@@ -165,7 +164,7 @@ def eval_log(
 
             def tell(done: int, before: int = sum(sizes[:i]), size: int = sizes[i]) -> None:
                 if report is not None:
-                    report(before + min(done, size), max(sum(sizes), 1))  # type: ignore[operator]  # a function
+                    report(before + min(done, size), max(sum(sizes), 1))
 
             rows, again = _rows_of(log, samples_of(log, tell), asked)
             read.append(rows)
@@ -269,9 +268,9 @@ def _row(log: Log, sample: Sample, asked: _Asked) -> _Row:
     metric, score = _score(log, sample, asked)
     own: Mapping[str, Any] = score if isinstance(score, Mapping) and "value" in score else {"value": score}
     answer = sample.answer if own.get("answer") is None else str(own["answer"])
-    label, trouble = _label(own, asked)
+    label, trouble = read_label(own, asked.correct_from)
     found: dict[str, Any] = {}
-    options = None
+    options: Any = None
     if sample.options is not None:
         ranking = asked.source if asked.source in _RANKED_BY.values() else _RANKED_BY.get(metric, "options")
         options = softmax(_scaled(sample.options, ranking))
@@ -281,7 +280,7 @@ def _row(log: Log, sample: Sample, asked: _Asked) -> _Row:
             given = ord(answer.strip()) - ord("A") if answer and len(answer.strip()) == 1 else -1
             chosen = given if 0 <= given < len(options) else options.index(max(options))
             found[ranking] = options[chosen]
-            if log.harness == "lm-eval":
+            if log.harness == "lm-eval" and asked.label_field is None:
                 label, trouble = _label_of_option(sample, chosen, label if _RANKED_BY.get(metric) == ranking else None)
                 answer = str(chosen)
     stated = read_stated(_field(own, sample.raw, asked), asked.words)
@@ -314,8 +313,8 @@ def _plain(value: Any) -> Any:
 
 def _scaled(options: Any, ranking: str) -> list[float]:
     """The log-likelihoods that options are ranked by; nan if their lengths are unknown."""
-    lengths = {"options-per-character": len, "options-per-byte": lambda text: len(text.encode())}.get(ranking)
-    sizes = [1 if lengths is None else lengths(text) for text in options.texts]
+    texts = [text.encode() if ranking == "options-per-byte" else text for text in options.texts]
+    sizes = [1 if ranking == "options" else len(text) for text in texts]
     return [log / size if size else math.nan for log, size in zip(options.logs, sizes, strict=True)]
 
 
@@ -324,8 +323,8 @@ def _score(log: Log, sample: Sample, asked: _Asked) -> tuple[str, Any]:
     scores = sample.scores
     if asked.label_field is not None:
         return "", dotted(sample.raw, asked.label_field)
-    if asked.scorer in scores:
-        return str(asked.scorer), scores[asked.scorer]
+    if asked.scorer is not None and asked.scorer in scores:
+        return asked.scorer, scores[asked.scorer]
     if asked.scorer is not None:
         first, _, rest = asked.scorer.partition(".")  # an entry of a score with several
         if isinstance(scores.get(first), Mapping):
@@ -340,29 +339,6 @@ def _score(log: Log, sample: Sample, asked: _Asked) -> tuple[str, Any]:
     if len(scores) > 1 and name not in usual and sample.options is None and not sample.trouble:
         raise InputError("scorer", f"must say which scores of {log} to take", f"it has {', '.join(scores)}")
     return name, scores.get(name)
-
-
-def _label(score: Mapping[str, Any], asked: _Asked) -> tuple[int | None, str]:
-    """1 for right, 0 for wrong; or None, and why."""
-    value = score.get("value")
-    reason = score.get("reason") or dotted(score.get("metadata"), "unscored_reason")
-    if isinstance(value, Mapping):
-        value = next((value[one] for one in ("score", "correct", "accuracy", "grade") if one in value), None)
-    if isinstance(value, str):
-        word = value.strip().upper()
-        value = _RIGHT.get(word, value)
-        if word in _ODD and asked.correct_from is None:
-            return None, _ODD[word]
-        value = {"P": 0.5, "N": 0.0}.get(word, value)
-    try:
-        number = math.nan if value is None else float(value)
-    except (TypeError, ValueError):
-        return None, f"a score that is neither a number nor C, I, P or N: {str(value)[:20]!r}"
-    if reason or math.isnan(number):
-        return None, f"not scored ({reason})" if reason else "not scored"
-    if asked.correct_from is not None:
-        return int(number >= asked.correct_from), ""
-    return (int(number), "") if number in (0, 1) else (None, "a score other than 0 and 1")
 
 
 def _label_of_option(sample: Sample, chosen: int, label: int | None) -> tuple[int | None, str]:

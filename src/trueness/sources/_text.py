@@ -1,14 +1,15 @@
 """CSV and JSON lines: cells of text, whose types are found in a pass over all of them."""
 
+import codecs
 import csv
 import glob
 import io
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from trueness.errors import InputError
 from trueness.sources._table import PolarsTable, prefixed
 
 _INSPECTED_LINES = 1000
+_CHUNK = 1 << 20
+DAMAGED = "truncated or damaged"
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
@@ -218,3 +221,81 @@ def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
         yield f"{before}{key}", value
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")
+
+
+class JsonReader:
+    """JSON that is read piece by piece, so that only one element of a long array is in memory."""
+
+    def __init__(self, file: BinaryIO, name: str, report: Callable[[int], None]) -> None:
+        self._file, self._name, self._report = file, name, report
+        self._letters = codecs.getincrementaldecoder("utf-8-sig")()
+        self._decode, self._text, self._at, self._end = json.JSONDecoder().raw_decode, "", 0, False
+
+    def _more(self, size: int = _CHUNK) -> None:
+        try:
+            data = self._file.read(size)
+            more = self._letters.decode(data, final=not data)
+        except UnicodeDecodeError as reason:
+            raise InputError("", f"{self._name} is not UTF-8", reason.reason) from None
+        self._text, self._at, self._end = self._text[self._at :] + more, 0, not data
+        self._report(self._file.tell())
+
+    def _refuse(self, why: str, where: str = "") -> NoReturn:
+        place, what = f" in {where}" if where else "", "ends early" if self._end else "is not JSON"
+        raise InputError("", f"{self._name} {what}{place}: {DAMAGED}", why)
+
+    def peek(self) -> str:
+        """The next character that is not blank; nothing at the end."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
+                self._at += 1
+            if self._at < len(self._text) or self._end:
+                return self._text[self._at : self._at + 1]
+            self._more()
+
+    def _take(self, characters: str, where: str = "") -> str:
+        found = self.peek()
+        if not found or found not in characters:
+            self._refuse(f"{' or '.join(map(repr, characters))} expected", where)
+        self._at += 1
+        return found
+
+    def value(self, where: str) -> Any:
+        """The next value, whole."""
+        self.peek()
+        size = _CHUNK
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+                if end < len(self._text) or self._end:  # else a number may go on
+                    self._at = end
+                    return value
+            except json.JSONDecodeError as reason:
+                cut = reason.pos >= len(self._text) - 64 or reason.msg.startswith("Unterminated")
+                if self._end or not cut:
+                    self._refuse(reason.msg, where)
+            except RecursionError:
+                self._refuse("it is nested too deeply", where)
+            self._more(size)
+            size *= 2  # so that a large value is not parsed too often
+
+    def elements(self, where: str = "element ") -> Iterator[Any]:
+        """The elements of an array."""
+        self._take("[")
+        i, last = 0, self.peek() == "]" and self._take("]")
+        while last != "]":
+            yield self.value(f"{where}[{i}]")
+            i, last = i + 1, self._take(",]", f"{where}[{i}]")
+
+    def members(self, streamed: str) -> Iterator[tuple[str, Any]]:
+        """The members of an object; the elements of the array `streamed` one by one, each under that name."""
+        self._take("{")
+        last = self.peek() == "}" and self._take("}")
+        while last != "}":
+            key = str(self.value("a name"))
+            self._take(":", key)
+            if key == streamed and self.peek() == "[":
+                yield from ((key, one) for one in self.elements(key))
+            else:
+                yield key, self.value(key)
+            last = self._take(",}", key)
