@@ -12,7 +12,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness.cli._columns import Request
-from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows
+from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows, uses_logs
 from trueness.cli._messages import note, warning
 from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
@@ -81,8 +81,10 @@ def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: flo
     state = {name: repr(value) for name, value in sorted(options.items())}
     settings = {"bins": options.pop("bins"), "kind": options.pop("kind")}
     buckets = int(options.pop("buckets"))
-    settings |= {} if options["cluster"] is None else {"buckets": buckets}
     request = Request.pop_from(options)
+    if request.cluster is None and uses_logs(replace(request, files=files)):
+        request = replace(request, cluster="question")
+    settings |= {} if request.cluster is None else {"buckets": buckets}
     run = _Run(files, Path(output), settings, save_every, state)
     if resume:
         run.resume()
