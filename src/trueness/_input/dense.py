@@ -42,7 +42,8 @@ def take(scores: Any, some: NDArray[Any]) -> Any:
     """Some rows of scores; those of pixels without a copy."""
     if not isinstance(scores, Pixels):
         return scores[some]
-    return Pixels(scores.images, (np.arange(scores.shape[0]) if scores.kept is None else scores.kept)[some])
+    some = np.flatnonzero(some) if some.dtype == bool else some
+    return Pixels(scores.images, some if scores.kept is None else scores.kept[some])
 
 
 def flatten(y: Column, p: Column) -> tuple[Column, Column]:

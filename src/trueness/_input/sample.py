@@ -324,10 +324,9 @@ def _without_missing(
         demand = "`y_true` and `y_prob` must have at least one complete row"
         or_ignored = "" if skip is None else " or are ignored"
         raise InputError("", demand, f"all {gone.size:,} have a missing value{or_ignored}")
-    keep = ~gone
+    keep = np.flatnonzero(~gone)
     kept_w = None if w is None else Column(w.values[keep])
-    scores = Column(take(p.values, keep), None, p.names)
-    return Column(y.values[keep], None, y.names), scores, kept_w, np.flatnonzero(keep)
+    return Column(y.values[keep], None, y.names), Column(take(p.values, keep), None, p.names), kept_w, keep
 
 
 def _refuse_known(y: Column, p: Column, w: Column | None) -> None:

@@ -113,8 +113,9 @@ def _models(contents: Contents) -> Table:
         )
     notes = [f"Brackets: {level_percent(contents.settings.level)} interval."]
     if contents.view == "multilabel":
-        for row, adjusted in zip(rows, holm_adjusted([row["p"] for row in rows]), strict=True):
-            row["adjusted"] = adjusted
+        tests = [model.summary.test for model in contents.models]
+        adjusted = holm_adjusted([None if test is None else test.pvalue for test in tests])
+        rows = [row | {"adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
         notes.append("Verdicts are about one label each; adjusted p-values are about all of them together (Holm).")
     return Table(columns, rows, notes, name="models", caption="On the same rows")
 

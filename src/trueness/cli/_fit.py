@@ -66,7 +66,10 @@ def command(
     unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
     several = options.pop("kind") is not None
     if several:
-        unfitted = _for_labels(unfitted)
+        from trueness import OneVsRest
+
+        inner = unfitted.calibrator if isinstance(unfitted, OneVsRest) else unfitted
+        unfitted = OneVsRest(inner, kind="multilabel")
     if options["cluster"] is not None and type(unfitted).__name__ != "AutoCalibration":
         demand = "is only for auto-calibration, whose folds keep clusters together"
         raise InputError("--cluster", demand, f"got {calibrator}")
@@ -128,15 +131,6 @@ def _calibrator(text: str) -> Any:
     if "calibrator" not in cls._get_param_names():
         raise InputError("--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}")
     return cls(calibrator=_calibrator(inner))
-
-
-def _for_labels(calibrator: Any) -> Any:
-    """The calibrator for each of several labels."""
-    from trueness import OneVsRest
-
-    if isinstance(calibrator, OneVsRest):
-        return calibrator.set_params(kind="multilabel")
-    return OneVsRest(calibrator, kind="multilabel")
 
 
 def _class(text: str) -> Any:

@@ -217,10 +217,8 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
         label = None if several else rows.choice.label
         origin = Provenance(rows.source, label, None, today(), commands, **told)
-        scores, one = rows.model_scores()
-        if several:
-            one = rows.side_by_side()
-            scores = one.y_prob
+        one = rows.side_by_side() if several else rows.model_scores()[1]
+        scores: Any = one.y_prob if several else rows.model_scores()[0]
         if answers is not None:
             found = {"origins": _accepted(answers), "missing": answers.missing, "notes": answers.notes}
             settings = {**settings, "confidences": found}
