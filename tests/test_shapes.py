@@ -253,6 +253,12 @@ def test_functions_for_independent_rows_refuse_images():
             ask(LABELS, SCORES, ignore_index=255)
 
 
+def test_a_picture_of_images_warns_that_pixels_are_taken_as_independent():
+    plot = pytest.importorskip("trueness.plot", reason="matplotlib is not installed", exc_type=ImportError)
+    with pytest.warns(tn.TruenessWarning, match="take pixels as independent"):
+        plot.BinsDisplay.from_predictions(LABELS, SCORES, kind="confidence", ignore_index=255)
+
+
 def test_rows_with_the_ignored_label_are_left_out_of_a_vector_too():
     y, p = np.array([0, 1, -100, 1]), np.array([0.2, 0.7, 0.5, 0.4])
     assert tn.ece(y, p, bins=2, ignore_index=-100) == tn.ece(y[y >= 0], p[y >= 0], bins=2)

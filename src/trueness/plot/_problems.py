@@ -14,7 +14,7 @@ from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Tally
 from trueness._text.numbers import zoomed_ends
 from trueness._text.strings import visible
-from trueness.errors import InputError
+from trueness.errors import InputError, TruenessWarning, warn
 from trueness.plot._canvas import Display, Scale
 from trueness.results import Histogram
 
@@ -58,6 +58,8 @@ def tallies(
         return _checked_models({key: (sums, None) for key, sums in y_true.items()}, "y_true", name, rows, rule)
     if isinstance(y_prob, Mapping):  # not a data frame, which has keys too but is a matrix of scores
         return _checked_models({key: (y_true, p) for key, p in y_prob.items()}, "y_prob", name, rows, rule)
+    if getattr(y_prob, "ndim", 0) > 2:
+        warn("Bands, intervals and noise floors of the picture take pixels as independent.", TruenessWarning)
     return {"" if name is None else str(name): as_tally(y_true, y_prob, rows, rule=rule)}
 
 
