@@ -27,25 +27,19 @@ class Preset:
     """A published calibration number: call it with labels and scores."""
 
     name: str
-    """Its name in :func:`preset`."""
     measure: str
-    """The number, in words."""
     view: str
-    """What it takes."""
     bins: str
-    """Its bins."""
     norm: Norm
-    """How gaps are averaged over bins."""
     conventions: str
     """What else changes the number, and the code that it was read from."""
     reference: str
-    """What to cite."""
     _groups: Callable[[NDArray[Any]], Ints] | None = field(repr=False)
     _matrix: bool | None = field(default=None, repr=False)
     _matrix_type: type = field(default=np.float64, repr=False)
 
     def cite(self) -> str:
-        """The publication to cite for the number."""
+        """What to cite for the number."""
         return self.reference
 
     def __repr__(self) -> str:

@@ -103,7 +103,7 @@ class Powered(Record):
         rows = f"{count(self.humans, 'human label')} and a judge's labels of {count(self.n, 'row')}"
         every = self.event_rate, self.observed_expected, self.brier, self.humans_alone
         numbers = [f"{one.measure} {number(one.value)}, {level} {span(one.low, one.high)}" for one in every]
-        numbers[-1] = f"without the judge {numbers[-1]}"
+        numbers[-1] = f"without the judge: {numbers[-1]}"
         return [f"From {rows}: test of calibration {p_value(self.pvalue)}", *numbers]
 
     def __str__(self) -> str:

@@ -118,6 +118,14 @@ def test_rows_in_clusters_have_wider_limits():
     assert together.event_rate.standard_error == pytest.approx(alone, rel=0.1)
 
 
+def test_equal_human_labels_have_limits_too():
+    rng = np.random.default_rng(0)
+    human, p = np.where(np.arange(400) < 40, 1.0, np.nan), rng.uniform(0.9, 1, 400)
+    found = tn.powered(human, rng.integers(0, 2, 400), p, seed=0)  # no warning
+    assert 0.8 < found.event_rate.low < 0.95 < found.event_rate.value <= found.event_rate.high == 1
+    assert found.pvalue > 0.05
+
+
 def test_rows_that_were_chosen_by_score_are_told_and_their_probability_repairs_it():
     rng = np.random.default_rng(3)
     _, judge, p = data(10, 2_000, "useless")

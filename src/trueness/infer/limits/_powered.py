@@ -122,15 +122,15 @@ def powered(
         evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
         if evidence.view != "binary":
             raise InputError("y_prob", "must be a vector of probabilities", f"got {evidence.view} scores")
+        evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
         _ = evidence.sums  # checks every value
     except InputError as error:
         raise error.renamed({"y_true": "y_human"}) from None
     at: Any = evidence.position
     verdict = _numbers(judge, "judge", known.size, at, -math.inf, math.inf)
-    chance = known[at] * 1.0
+    weight = known[at] * 1.0
     if human_prob is not None:
-        chance[known[at]] = _numbers(human_prob, "human_prob", known.size, at[known[at]], 0.0, 1.0 + 2**-52)
-    weight = np.where(known[at], 1 / np.where(known[at], chance, 1), 0.0)
+        weight[known[at]] /= _numbers(human_prob, "human_prob", known.size, at[known[at]], 0.0, 1.0 + 2**-52)
     codes = np.arange(at.size) if evidence.cluster is None else evidence.cluster
     units = np.unique(codes[known[at]]).size
     if units < _LEAST_LABELS:
