@@ -41,7 +41,7 @@ def test_ctrl_c_in_the_middle_of_the_work_ends_with_code_130_and_leaves_the_old_
 HALF = """
 import os, signal
 from trueness.cli import main
-os.fsync = lambda file: os.kill(os.getpid(), signal.SIGINT)
+os.fsync = lambda file: os.kill(os.getpid(), signal.{})
 main()
 """
 
@@ -56,9 +56,19 @@ main()
 )
 def test_ctrl_c_in_the_middle_of_writing_leaves_no_half_file(tmp_path, asked):
     (tmp_path / "x.csv").write_text(ROWS)
-    process = started(tmp_path, *asked, begin=("-c", HALF))
+    process = started(tmp_path, *asked, begin=("-c", HALF.format("SIGINT")))
     assert process.communicate(timeout=60)[1].endswith("Interrupted.\n")
     assert process.returncode in (130, -signal.SIGINT)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_to_end_in_the_middle_of_writing_leaves_no_half_file(tmp_path, number, code):
+    (tmp_path / "x.csv").write_text(ROWS)
+    process = started(tmp_path, "tally", "x.csv", "-o", "new.tally", begin=("-c", HALF.format(number)))
+    assert "Traceback" not in process.communicate(timeout=60)[1]
+    assert process.returncode == code
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
 
 

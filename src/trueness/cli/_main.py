@@ -2,7 +2,9 @@
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -88,7 +90,15 @@ class Verbs(click.Group):
 
 @contextmanager
 def _orderly_exit(debug: bool = False) -> Iterator[None]:
-    """End with a message and an exit code, never with a traceback: after an error, a full disk or Ctrl-C."""
+    """End with a message and an exit code, never with a traceback: after an error, a full disk or Ctrl-C.
+
+    A signal to end raises SystemExit, so that a file that is half written is removed.
+    """
+    ours = threading.current_thread() is threading.main_thread()
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ours and hasattr(signal, name)]
+    ends = [number for number in ends if signal.getsignal(number) == signal.SIG_DFL]  # nohup ignores one
+    for number in ends:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         with errors_as_messages(debug):
             yield
@@ -100,6 +110,9 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
             raise
         discard_output()
         raise click.exceptions.Exit(141) from None  # as a shell reports of a program that writes to a closed pipe
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def discard_output() -> None:
@@ -122,8 +135,8 @@ def main() -> None:
       trueness report --demo
       trueness measure rows.csv --label churned --prob model
 
-    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 130 interrupted, 141 the reader of the
-    output has closed the pipe.
+    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 129, 130 and 143 ended by a
+    signal (130: Ctrl-C), 141 the reader of the output has closed the pipe.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     # A terminal that lacks a character shows its code.
     for stream in (sys.stdout, sys.stderr):

@@ -278,7 +278,7 @@ def test_warnings_of_one_thread_are_not_lost_while_another_computes():
         go_on.wait(10)
         return tn.ece(tally, bins=1)
 
-    with ThreadPoolExecutor(1) as pool, pytest.warns(tn.OneClassWarning):
+    with ThreadPoolExecutor(1) as pool, pytest.warns(tn.OneClassWarning):  # noqa: PT031  # before the thread begins
         floor = pool.submit(tn.noise_floor, measure, [0.2, 0.4], resamples=2, seed=0)
         assert inside.wait(10)
         tn.ece([1, 1], [0.5, 0.6], bins=1)
