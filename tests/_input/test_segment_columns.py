@@ -92,3 +92,8 @@ def test_codes_that_are_whole_numbers_are_all_segments():
     assert (len(col.values), col.note) == (60, "")
     (unique,) = read_by({"id": np.arange(600)}, np.zeros(600), np.ones(600, dtype=bool))
     assert len(unique.values) == 5
+
+
+def test_texts_that_end_in_nul_and_numbers_beside_their_text_are_segments_of_their_own():
+    assert cut(np.array(["a", "a\0", "\0", "a"], dtype=object))[0] == ["a", "a\0", "\0", "a"]
+    assert cut(np.array([1, "1", 2, "b"], dtype=object))[0] == ["1", "'1'", "2", "b"]

@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import os
+import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -165,3 +168,28 @@ def test_dropped_rows_are_counted_once_for_all_groups(call, tmp_path, verb):
     said = call(*verb, name, "--by", "id", "--missing", "drop").stderr
     assert said.count("dropped") == 1
     assert "warning: 3 of 60 rows have a missing value and were dropped.\n" in said
+
+
+def test_groups_that_differ_in_nul_are_apart(call, tmp_path):
+    frame = pytest.importorskip("polars").DataFrame(
+        {"y": [0, 1] * 8, "p": [0.25, 0.75] * 8, "g": ["a"] * 6 + ["a\0"] * 4 + ["\0"] * 6}
+    )
+    frame.write_parquet(tmp_path / "x.parquet")
+    result = call("measure", "x.parquet", "--by", "g", "--no-intervals", "--format", "csv")
+    assert [int(one["n"]) for one in csv.DictReader(io.StringIO(result.stdout))] == [6, 6, 4]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_read_like_a_file(call, tmp_path):
+    (tmp_path / "x.csv").write_text("y,p\n" + "0,0.25\n1,0.75\n" * 8)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", "cat x.csv > pipe"], cwd=tmp_path):
+        piped = call("measure", "pipe", "--no-intervals", "--format", "json")
+    assert piped.exit_code == 0, piped.stderr
+    read = call("measure", "x.csv", "--no-intervals", "--format", "json")
+    assert piped.stdout == read.stdout.replace("x.csv", "pipe")
+
+
+def test_closed_standard_input_is_a_message(fails, monkeypatch):
+    monkeypatch.setattr("trueness.sources._files.sys", SimpleNamespace(stdin=None))
+    assert fails("measure", "-") == "standard input is closed. Name a file."

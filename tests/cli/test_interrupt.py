@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import trueness as tn
+
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs signals and devices of POSIX")
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -113,6 +115,15 @@ def test_standard_output_that_is_full_is_one_line_and_code_2(process, asked):
     with Path("/dev/full").open("w") as full:
         done = process(*asked, stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "Error: No space left on device.")
+
+
+@needs_full
+def test_a_disk_without_room_for_parquet_is_not_a_truncated_input(fails, tmp_path):
+    pl = pytest.importorskip("polars")
+    pl.DataFrame({"y": [0, 1] * 8, "p": [0.25, 0.75] * 8}).write_parquet(tmp_path / "x.parquet")
+    tn.PlattScaling().fit([0.2, 0.6, 0.4, 0.8], [0, 0, 1, 1]).save(tmp_path / "map.json")
+    message = fails("apply", "x.parquet", "--prob", "p", "--calibrator", "map.json", "-o", "/dev/full")
+    assert message == "`--output` '/dev/full' cannot be written: No space left on device."
 
 
 def test_a_disk_without_room_for_standard_input_is_a_paragraph(fails, monkeypatch):

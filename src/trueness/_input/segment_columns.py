@@ -146,16 +146,19 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
 
 
 def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
-    """The number of the text of each value, and the texts, sorted."""
+    """The number of each value as text, and the texts, sorted; text that a number writes, too, is quoted."""
     if values.dtype.kind in "OU":  # looking up a million texts takes a tenth of the time of sorting them
-        seen: dict[str, int] = {}
-        texts = map(str, values.tolist()) if values.dtype.kind == "O" else values.tolist()
-        code = np.fromiter((seen.setdefault(one, len(seen)) for one in texts), np.int64, values.size)
-        distinct = np.array(list(seen), dtype=str)
+        # Not an array of text, which drops NUL at the end.
+        seen: dict[tuple[str, bool], int] = {}
+        keys = ((str(one), isinstance(one, str)) for one in values.tolist())
+        code = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, values.size)
+        distinct = list(seen)
     else:
-        distinct, code = np.unique(values, return_inverse=True)
-    names, same = np.unique(distinct.astype(str), return_inverse=True)
-    return same.reshape(-1)[code.reshape(-1)], tuple(str(name) for name in names)
+        found, code = np.unique(values, return_inverse=True)
+        distinct = [(text, False) for text in found.astype(str).tolist()]
+    rank = {key: i for i, key in enumerate(sorted(set(distinct)))}
+    names = tuple(repr(text) if is_text and (text, False) in rank else text for text, is_text in rank)
+    return np.array([rank[key] for key in distinct], dtype=np.int64)[code.reshape(-1)], names
 
 
 def number_groups(values: Any, groups: int = GROUPS) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:

@@ -123,14 +123,18 @@ class Rows:
 
         Dropped rows are counted over all groups: in some, the missing value may be the group itself.
         """
+        import numpy as np
+
         if not self.choice.by:
             return [(Group(), self)]
         request = replace(self.request, **self._classes())
         parts = []
         for by in self.choice.by:
             column = self.columns.groups[by]
-            for value in sort_values(set(column.tolist())):
-                part = self.select(column == value)
+            numbered = {value: i for i, value in enumerate(sort_values(set(column.tolist())))}
+            code = np.fromiter(map(numbered.__getitem__, column.tolist()), np.int64, len(column))
+            for value, i in numbered.items():  # an array compared with "a\0" would compare with "a"
+                part = self.select(code == i)
                 parts.append((Group(by, value), replace(part, request=request, dropped=0)))
         return parts
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -75,10 +75,13 @@ def open_table(
     What must be unpacked or copied is removed at the end of the stack.
     """
     path = Path(name)
-    if name == "-":  # some formats need to be read from the end
-        name, path = "standard input", _temporary(stack)
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+    if name == "-" or path.is_fifo():  # some formats need to be read from the end, and all more than once
+        if name == "-" and sys.stdin is None:
+            raise InputError("", "standard input is closed", remedy="Name a file.")
+        copy = _temporary(stack)
+        with copy.open("wb") as file, nullcontext(sys.stdin.buffer) if name == "-" else path.open("rb") as given:
+            shutil.copyfileobj(given, file)
+        name, path = "standard input" if name == "-" else name, copy
     start = _first_bytes(path, name)
     unpacker = next((make for magic, make in _UNPACKERS.items() if start.startswith(magic)), None)
     if unpacker is not None:

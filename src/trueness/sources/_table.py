@@ -1,5 +1,6 @@
 """Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -213,6 +214,9 @@ class ParquetFile(PolarsTable):
         except OSError:
             raise  # the disk is full, or the reader has closed the pipe
         except Exception as reason:
+            number = re.search(r"No space left on device \(os error (\d+)\)", str(reason))
+            if number:  # Parquet's writer takes it for a fault of the file
+                raise OSError(int(number[1]), "No space left on device") from reason
             with self._reading():
                 raise reason
 
