@@ -100,6 +100,8 @@ def recognise(path: Path) -> str:
     """The harness that wrote a file or folder: 'folder' for other folders, '' for other files."""
     if path.is_dir():
         return "helm" if (path / "per_instance_stats.json").is_file() else "folder"
+    if path.is_fifo():  # which is read once
+        return ""
     try:
         with path.open("rb") as file:
             start = file.read(4096)
