@@ -18,6 +18,7 @@ _COSTS = (
     ("always", "always acting"),
     ("never", "never acting"),
 )
+_SHARE = click.FloatRange(0, 1, min_open=True)
 
 
 @opt.command("decide")
@@ -25,7 +26,7 @@ _COSTS = (
 @opt.cluster
 @opt.number("--cost-fp", "Cost of acting on a row without the event.", metavar="X")
 @opt.number("--cost-fn", "Cost of not acting on a row with the event.", metavar="X")
-@opt.number("--accept-accuracy", "Share that must be right among accepted rows: certify a threshold.", metavar="X")
+@opt.number("--accept-accuracy", "Share that must be right among accepted rows: certify a threshold.", kind=_SHARE)
 @opt.level(0.95, "Confidence level of all limits and certificates.")
 @opt.seed()
 @opt.output()
