@@ -32,7 +32,14 @@ _HEADINGS = {
 
 
 class Command(click.Command):
-    """A command whose help has the options below headings."""
+    """A command whose help has the options below headings, and which refuses an option of one value that has two."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
+        for i, one in enumerate(typed):
+            if one in typed[:i] and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
+                raise click.UsageError(f"{one.opts[0]} takes one value, and is given more than once.", ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
