@@ -66,7 +66,7 @@ def test_the_metric_of_our_page_is_in_the_results_of_lm_eval(lm_eval_log):
     folder, own = lm_eval_log
     (samples,) = folder.glob("samples_toy_*.jsonl")
     found, ranked = eval_log(samples), eval_log(samples, confidence="options")
-    assert set(found.source) == {"field confidence of the score"}
+    assert set(found.source) == {"confidence recorded with the score"}
     assert found.confidence.tolist() == pytest.approx(ranked.confidence.tolist(), abs=1e-12)
     assert tn.ece(found.label, found.confidence) == pytest.approx(own["toy"]["calibration_error,none"], abs=1e-12)
 

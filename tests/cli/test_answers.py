@@ -41,7 +41,7 @@ def test_measure_takes_answers_with_questions_as_clusters(call, logs):
     assert model["measures"]["ece"] == pytest.approx(tn.ece(found.label, found.confidence))
     own = tn.estimate("ece", found.label, found.confidence, cluster=found.cluster, seed=0)
     assert model["measures"]["ece_low"] == pytest.approx(own.low)
-    assert "60 answers to 30 questions. Confidence: field confidence of the score." in result.stderr
+    assert "60 answers to 30 questions. Confidence: confidence recorded with the score." in result.stderr
 
 
 def test_sources_are_not_pooled_unless_asked_and_then_not_silently(call, logs):
@@ -49,14 +49,26 @@ def test_sources_are_not_pooled_unless_asked_and_then_not_silently(call, logs):
     result = call("measure", "a.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals")
     lines = table(result)
     assert [line["group"] for line in lines] == [
-        "field confidence of the score",
+        "confidence recorded with the score",
         "softmax of the options' log-likelihoods",
     ]
     assert "groups by source: they are not pooled" in result.stderr
     result = call(
         "measure", "a.eval", "samples_t.jsonl", "--by", "metadata.topic", "--no-intervals", "--missing", "drop"
     )
-    assert "Confidences of different sources are pooled: field confidence of the score; softmax" in result.stderr
+    assert "Confidences of different sources are pooled: confidence recorded with the score; softmax" in result.stderr
+
+
+def test_models_with_several_sources_each_are_crossed(call, logs):
+    lines = [lm_eval_row(i, [-1.0, -2.0], str(i % 2)) for i in range(20)]
+    write_lines(logs / "samples_t.jsonl", lines)
+    found = table(call("measure", "a.eval", "b.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals"))
+    assert {line["by"] for line in found} == {"origin"}
+    assert [line["group"] for line in found] == [
+        "confidence recorded with the score, mock/a",
+        "confidence recorded with the score, mock/b",
+        "softmax of the options' log-likelihoods",
+    ]
 
 
 def test_models_are_compared_on_the_questions_and_epochs_that_both_answered(call, logs):
@@ -80,6 +92,11 @@ def test_one_model_in_two_logs_is_compared_by_file_and_one_log_is_refused(call, 
     (line,) = table(call("compare", "a.eval", "c.eval", "--format", "csv", "--no-intervals"))
     assert (line["first"], line["second"]) == ("a", "c")
     assert "must be logs of two models or more to compare; got 'a'" in fails("compare", "a.eval")
+
+
+def test_logs_whose_questions_differ_under_one_id_are_not_paired(fails, logs):
+    write_eval(logs / "c.eval", [one | {"input": "Another?"} for one in samples(0.5, 3)], model="mock/c")
+    assert "must have the same questions; 'sums/0' differs" in fails("compare", "a.eval", "c.eval")
 
 
 def test_answers_are_written_and_read_again(call, fails, logs):
@@ -123,7 +140,7 @@ def test_a_gate_and_a_tally_read_logs(call, logs):
     result = call("tally", "a.eval", "b.eval", "-o", "x.tally")
     assert result.exit_code == 0, result.stderr
     total = tn.Accumulator.load(logs / "x.tally")
-    assert (total.n, total.by, list(total.groups)) == (117, "source", ["field confidence of the score"])
+    assert (total.n, total.by, list(total.groups)) == (117, "source", ["confidence recorded with the score"])
 
 
 @pytest.mark.slow
@@ -133,7 +150,7 @@ def test_a_report_says_where_confidences_come_from(call, logs):
     result = call("report", "c.json", "--format", "markdown", "--no-intervals")
     assert result.exit_code == 0, result.stderr
     section = result.stdout.partition("## Where the confidences come from")[2].partition("\n## ")[0]
-    assert "field confidence of the score" in section
+    assert "confidence recorded with the score" in section
     assert "mock/c" in section
     assert "Samples that do not count: errored (1)." in section
     # Few right answers with confidences above a half are no reason to suspect the wrong column.

@@ -413,7 +413,9 @@ def test_stated_confidences(tmp_path, text, expected):
 
 def test_words_stand_for_probabilities_that_the_user_can_see_and_change(tmp_path):
     path = write_lines(tmp_path / "samples_a.jsonl", [generated_row(0, "Confidence: likely", 1.0)])
-    assert eval_log(path).confidence.tolist() == [tn.sources.CONFIDENCE_WORDS["likely"]]
+    found = eval_log(path)
+    assert found.confidence.tolist() == [tn.sources.CONFIDENCE_WORDS["likely"]]
+    assert any("1 confidences are words" in note for note in found.notes)
     assert eval_log(path, words={"Likely": 0.6}).confidence.tolist() == [0.6]
     with pytest.raises(tn.errors.InputError, match="`words` must give each word a probability"):
         eval_log(path, words={"likely": 60})
@@ -454,7 +456,7 @@ def test_each_log_has_its_own_source_and_the_columns_that_split_are_known(tmp_pa
     found = eval_log(tmp_path)
     assert list(found.by) == ["source", "subject"]  # task and model split as the source does
     assert [(one["source"], one["n"]) for one in found.origins()] == [
-        ("field confidence of the score", 3),
+        ("confidence recorded with the score", 3),
         ("softmax of the options' log-likelihoods", 4),
     ]
 
@@ -541,7 +543,21 @@ def test_another_schema_is_refused_by_its_field(tmp_path):
     write_lines(tmp_path / "samples_a.jsonl", [{"doc_id": 0, "resps": 4, "arguments": {}, "filtered_resps": "x"}])
     assert "line 1: field 'filtered_resps' must be of type list; got str" in damaged(tmp_path / "samples_a.jsonl")
     helm = write_helm(tmp_path / "run", [{"instance_id": "a", "stats": [{"name": "exact_match"}]}])
-    assert "element 0: field 'stats[].name' must be of type dict; got str" in damaged(helm)
+    assert "element 0: field 'stats.0.name' must be of type dict; got str" in damaged(helm)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"output": [1]}, "samples[1]: field 'output' must be of type dict; got list"),
+        ({"output": {"choices": [3]}}, "samples[1]: field 'output.choices.0' must be of type dict; got int"),
+        ({"epoch": "two"}, "samples[1]: field 'epoch' must be of type int; got str"),
+        ({"messages": [7]}, "samples[1]: a field has another type than inspect writes: damaged, or another schema"),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_place(tmp_path, change, words):
+    one, two = (inspect_sample(i, "C", metadata={"confidence": 0.5}) for i in range(2))
+    assert words in damaged(write_inspect_json(tmp_path / "x.json", [one, two | change]))
 
 
 def test_runs_that_did_not_finish_say_so(tmp_path):

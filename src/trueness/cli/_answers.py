@@ -55,7 +55,7 @@ def paired_rows(request: Request) -> Rows:
     from trueness.sources._files import expand_paths
     from trueness.sources._numpy import Arrays
 
-    tables = [read_logs(request, [name]) for name in expand_paths(request.files)]
+    tables = [read_logs(request, [name], "input") for name in expand_paths(request.files)]
     note(*(table.note for table in tables))
     models = [set(table.answers.model.tolist()) for table in tables]
     by_model = len(set.union(*models)) > 1 and all(models)
@@ -73,6 +73,12 @@ def paired_rows(request: Request) -> Rows:
     shared = [key for key in next(iter(names.values())) if all(key in own for own in names.values())]
     if not shared:
         raise InputError("", f"{' and '.join(map(repr, names))} have no question and epoch in common")
+    for key in shared:  # ids may be numbers of rows, which another data set has too
+        asked = {str(table.array("input")[i]) for table, i in (own[key] for own in names.values())}
+        if len(asked) > 1:
+            raise InputError(
+                "", f"{' and '.join(map(repr, names))} must have the same questions", f"{key[1]!r} differs"
+            )
     lost = sum(len(own) for own in names.values()) - len(names) * len(shared)
     if lost:
         warning(f"{lost:,} answers have no partner with the same question and epoch, and are left out.")
@@ -84,7 +90,7 @@ def paired_rows(request: Request) -> Rows:
         note(f"{name}: confidence from {'; '.join(sorted(sources))}.")
     first = next(iter(names.values()))
     for column in first[shared[0]][0].names:
-        if not column.startswith(("label", "confidence", "option_")):
+        if not column.startswith(("label", "confidence", "option_", "input")):
             values = [first[key][0].array(column)[first[key][1]] for key in shared]
             arrays[column] = np.array([*values, None], dtype=object)[:-1]
     source = Arrays(" and ".join(table.name for table in tables), arrays)

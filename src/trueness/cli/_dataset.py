@@ -324,11 +324,12 @@ def uses_logs(request: Request) -> bool:
     return bool(asked) or (request.input_format is None and any(map(is_eval_log, request.files)))
 
 
-def read_logs(request: Request, files: Sequence[str]) -> Any:
-    """The answers of logs as a table."""
+def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
+    """The answers of logs as a table, with the fields that options name and `more`."""
     from trueness.sources._eval_log import AnswersTable, eval_log
 
-    fields = [name for name in request.named if name not in AnswersTable.columns and not name.startswith("option_")]
+    others = (name for name in (*request.named, *more) if not name.startswith("option_"))
+    fields = [name for name in others if name not in AnswersTable.columns]
     options = {name: getattr(request, name) for name in ("scorer", "label_field", "confidence_field")}
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
@@ -346,6 +347,8 @@ def _of_answers(request: Request, answers: Any) -> Request:
         by = []
     if context is not None and context.info_name == "tally":  # which reads one file after the other
         by = [] if request.by else ["source"]
+    elif len(by) > 1 and context is not None and context.info_name != "report":
+        by = ["origin"]  # a group of one column would pool the others
     if by:
         note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
     elif "source" in answers.by and "source" not in request.by:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trueness.errors import InputError, MissingLibraryError
+from trueness.errors import InputError, MissingLibraryError, TruenessError
 from trueness.sources._text import DAMAGED, JsonReader
 
 _ZSTD = 93
@@ -22,6 +22,15 @@ _CHUNK = 1 << 20
 _LARGEST_MEMBER = 1 << 30
 _INSPECT_VERSION = 2
 _SUBJECTS = ("subject", "category", "topic", "domain")
+_LOGPROBS = "output.choices.0.logprobs"
+_TYPES: dict[str, dict[str, type]] = {
+    "lm-eval": {"doc": dict, "filtered_resps": list, "metrics": list},
+    "inspect": {"epoch": int, "choices": list, "messages": list, "scores": dict, "output": dict, "output.choices": list}
+    | {"output.choices.0": dict, _LOGPROBS: dict, f"{_LOGPROBS}.content": list, f"{_LOGPROBS}.content.0": dict},
+    "helm": {"instance_id": str, "train_trial_index": int, "stats": list, "stats.0": dict, "stats.0.name": dict},
+    "openai": {"spec": dict, "type": str, "data": dict},
+    "": {},
+}
 Report = Callable[[int], None]
 """Called with the bytes read so far."""
 
@@ -38,6 +47,8 @@ class Log:
     identity: str = ""
     """What several files of one run share; of their samples the last written count."""
     notes: list[str] = field(default_factory=list)
+    place: str = ""
+    """The line, element or member that is being read."""
 
     def __str__(self) -> str:
         return str(self.path)
@@ -82,6 +93,15 @@ def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
     return value
 
 
+def _checked(raw: Any, log: Log, where: str) -> dict[str, Any]:
+    """An object of the log whose fields, as far as they are there, have the types that its harness writes."""
+    log.place = where
+    for name, kind in _TYPES[log.harness].items():
+        if (value := dotted(_typed(raw, dict, where), name)) is not None:
+            _typed(value, kind, where, name)
+    return raw  # type: ignore[no-any-return]  # it was checked, unless the harness is unknown
+
+
 def dotted(raw: Any, path: str) -> Any:
     """A value by its path, such as ``metadata.topic`` or ``choices.0.text``; None if there is none.
 
@@ -105,7 +125,8 @@ def recognise(path: Path) -> str:
     try:
         with path.open("rb") as file:
             start = file.read(4096)
-            start += b"" if b"\n" in start[:-1] else file.readline(16 * _CHUNK)
+            if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and b"\n" not in start[:-1]:
+                start += file.readline(16 * _CHUNK)
     except OSError:
         return ""
     if start.startswith(b"PK\x03\x04"):
@@ -125,7 +146,13 @@ def recognise(path: Path) -> str:
 def samples_of(log: Log, report: Report) -> Iterator[Sample]:
     """The samples of a log in order."""
     readers = {"lm-eval": _lm_eval, "inspect": _inspect, "helm": _helm, "openai": _openai, "": _other}
-    return readers[log.harness](log, report)
+    try:
+        yield from readers[log.harness](log, report)
+    except TruenessError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as reason:  # of a field within a field
+        demand = f"{log.place or log}: a field has another type than {log.harness} writes: damaged, or another schema"
+        raise InputError("", demand, f"{type(reason).__name__}: {reason}"[:200]) from reason
 
 
 def _lines(log: Log, report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -134,7 +161,7 @@ def _lines(log: Log, report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
         if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
             file.seek(0)
             for i, row in enumerate(JsonReader(file, str(log), report).elements()):
-                yield f"{log}, element {i}", _typed(row, dict, f"{log}, element {i}")
+                yield f"{log}, element {i}", _checked(row, log, f"{log}, element {i}")
             return
         file.seek(0)
         read = 0
@@ -142,7 +169,8 @@ def _lines(log: Log, report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
             read += len(line)
             report(read)
             if line.strip():
-                yield f"{log}, line {i:,}", _typed(_parsed(line, f"{log}, line {i:,},"), dict, f"{log}, line {i:,}")
+                where = f"{log}, line {i:,}"
+                yield where, _checked(_parsed(line, f"{where},"), log, where)
 
 
 def _parsed(data: bytes, where: str) -> Any:
@@ -302,7 +330,7 @@ def _archive(log: Log) -> Any:
     except ImportError:
         how = "`pip install 'trueness[evals]'`, or use Python 3.14"
         raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {how}.") from None
-    except (zipfile.BadZipFile, OSError, ValueError) as reason:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as reason:
         raise InputError("", f"{log} cannot be read as a zip file: {DAMAGED}", str(reason)) from None
     for member in archive.namelist():
         if member.startswith("/") or "\\" in member or ".." in member.split("/") or not member.isprintable():
@@ -335,9 +363,9 @@ def _inspect_header(log: Log, header: Any, where: str) -> None:
 
 
 def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
-    if "id" not in _typed(raw, dict, where):
+    if "id" not in _checked(raw, log, where):
         raise InputError("", f"{where}: field 'id' is missing")
-    output = _typed(raw.get("output") or {}, dict, where, "output")
+    output = raw.get("output") or {}
     choice = dotted(output, "choices.0") or {}
     text = output.get("completion")
     text = _inspect_text(dotted(choice, "message.content")) if text is None else str(text)
@@ -347,7 +375,7 @@ def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
     return Sample(
         f"{log.task}/{raw['id']}",
         {**raw, "_said": "\n".join([*said, text])},
-        _typed(scores, dict, where, "scores"),
+        scores,
         text,
         int(raw.get("epoch") or 1),
         _subject(raw.get("metadata")),
@@ -392,7 +420,7 @@ def _helm(log: Log, report: Report) -> Iterator[Sample]:
     with path.open("rb") as file:
         for i, row in enumerate(JsonReader(file, str(path), report).elements()):
             where = f"{path}, element {i}"
-            stats = _typed(_typed(row, dict, where).get("stats"), list, where, "stats")
+            stats = _typed(_checked(row, log, where).get("stats"), list, where, "stats")
             names = [_typed(_typed(stat, dict, where).get("name"), dict, where, "stats[].name") for stat in stats]
             # Beside the instance itself, newer versions list what its perturbations did to each number.
             plain = [name.get("perturbation") is None for name in names]
@@ -427,7 +455,7 @@ def _openai(log: Log, report: Report) -> Iterator[Sample]:
     ended = False
     for where, row in _lines(log, report):
         if "spec" in row:
-            spec = _typed(row["spec"], dict, where, "spec")
+            spec = row["spec"]
             log.task = str(spec.get("eval_name") or spec.get("base_eval") or "")
             log.model = ", ".join(map(str, spec.get("completion_fns") or [spec.get("model") or ""]))
             log.identity, log.created = str(spec.get("run_id") or ""), str(spec.get("created_at") or "")
@@ -447,7 +475,8 @@ def _openai(log: Log, report: Report) -> Iterator[Sample]:
         scores = {"match": match["correct"]} if "correct" in match else own.get("metrics", {})
         known = own.get("cond_logp", [])
         # Of the likelihoods of several answers, that of the answer given counts.
-        given = [one for one in known if str(one.get("completion", "")).strip() == str(text or "").strip()]
+        answer = str(match.get("picked") or text or "").strip()
+        given = [one for one in known if str(one.get("completion", "")).strip() == answer]
         logprob = _number((given or known)[-1].get("logp")) if given or len(known) == 1 else None
         more: dict[str, Any] = {"trouble": trouble, "logprob": logprob, "subject": _subject(match)}
         yield Sample(f"{log.task}/{key}", own, scores, text, answer=text, **more)

@@ -189,7 +189,8 @@ def eval_log(
 
 def is_eval_log(name: str) -> bool:
     """Whether a path is a log of a known harness, or a folder."""
-    return name != "-" and "://" not in name and Path(name).exists() and bool(recognise(Path(name)))
+    path = Path(name)
+    return (path.is_file() or path.is_dir()) and bool(recognise(path))  # what a pipe has can be read only once
 
 
 def _check(
@@ -392,7 +393,9 @@ def _complete(
     if log.harness == "helm" and source == "logprob" and found and set(found.values()) == {1.0}:
         found = dict.fromkeys(found, "max_prob is 1 everywhere: HELM kept no log-probabilities")
     missing.update(p for p in found.values() if isinstance(p, str))
-    words = _SOURCES.get(source, f"field {asked.confidence if asked.source == 'field' else 'confidence of the score'}")
+    words = _SOURCES.get(
+        source, f"field {asked.confidence}" if asked.source == "field" else "confidence recorded with the score"
+    )
     words = f"{words} ({asked.confidence})" if asked.pattern is not None else words
     words = "max_prob of HELM" if log.harness == "helm" and source == "logprob" else words
     return words, {key: (scored[key], float(p)) for key, p in found.items() if not isinstance(p, str)}
@@ -416,6 +419,10 @@ def _on_one_scale(
     values, percent = as_probabilities(list(stated.values()))
     if percent:
         log.notes.append("confidences are percentages, as some exceed 1")
+    if n_words := sum(one.scale == 1 for one in stated.values()):
+        log.notes.append(
+            f"{n_words:,} confidences are words, taken as the probabilities of CONFIDENCE_WORDS or `words`"
+        )
     result = found | dict(zip(stated, values, strict=True))
     if harness_may_write:
         silent = [key for key in stated if result[key] == 1 and not rows[key].echoed]
@@ -464,10 +471,14 @@ def _answers(
 class AnswersTable(Arrays):
     """Answers as a table of columns."""
 
-    columns = tuple(Answers._columns)
+    columns = (*Answers._columns, "origin")
+    """Also `origin`: the source, model and task together, as far as they differ."""
 
     def __init__(self, name: str, answers: Answers) -> None:
-        arrays = {one: getattr(answers, one) for one in self.columns}
+        arrays = {one: getattr(answers, one) for one in Answers._columns}
+        different = [answers.by[one].tolist() for one in ("source", "model", "task") if one in answers.by]
+        parts = [", ".join(filter(None, map(str, one))) for one in zip(*different, strict=True)]
+        arrays["origin"] = np.array([*(parts or [""] * len(answers.label)), None], dtype=object)[:-1]
         if answers.options is not None:
             arrays |= {f"option_{i}": answers.options[:, i] for i in range(answers.options.shape[1])}
         super().__init__(name, arrays | dict(answers.fields))
