@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import chdtrc, ndtri, stdtrit
+from scipy.special import chdtrc, logit, ndtri, stdtrit
 
 from trueness._input.arguments import Seed, generator
 from trueness._input.columns import column, refuse_bad
@@ -23,7 +23,7 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 _LEAST_LABELS, _SELECTED = 10, 0.01
 _CELLS, _DRAWS = 32, 4_999
-_RIDGE = 1.0
+_RIDGE, _STEEPEST = 1.0, 5.0
 _METHOD = "prediction-powered, effective Clopper-Pearson"
 
 
@@ -81,7 +81,8 @@ def powered(
     Errors of :math:`\hat m` cancel, whatever the judge does. Variances come from the terms of rows or clusters, at
     least those of labels drawn from :math:`\hat m`, kept away from 0 and 1. Limits are those of Clopper and Pearson for
     as many rows as have this variance, fewer by quantiles of Student's t; bins have the level ``level**(1/bins)``. The
-    test takes the mean square of sums over all scores up to a cell, and from it on, for 32 cells of equal mass.
+    test adds the squares, each divided by its variance, of the mean gap, of its slope over the log-odds, and of the
+    sums over all scores up to a cell, and from it on, for 32 cells of equal mass.
 
     Rows given to humans must be a random sample, or drawn with `human_prob`. If scores and judge differ between rows
     with and without a human label (p < 0.01), a warning says so; nothing shows a choice that depends on the labels.
@@ -125,7 +126,8 @@ def powered(
         evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
         _ = evidence.sums  # checks every value
     except InputError as error:
-        raise error.renamed({"y_true": "y_human"}) from None
+        own = {one: getattr(error, one).replace("y_true", "y_human") for one in ("argument", "demand", "got")}
+        raise error.but(**own) from None
     at: Any = evidence.position
     verdict = _numbers(judge, "judge", known.size, at, -math.inf, math.inf)
     weight = known[at] * 1.0
@@ -256,19 +258,25 @@ def _selection(rows: _Rows, x: Floats) -> float:
 
 
 def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
-    """The mean square of cumulative sums from both ends, against its normal law."""
+    """Squares of the mean gap, of its slope and of cumulative sums from both ends, against their normal law."""
     n, units, lead, error = rows.p.size, rows.units, rows.m - rows.p, rows.share * (rows.y - rows.m)
     terms = csr_array((lead / n + error, (rows.cluster, cell)))
     share = np.bincount(cell) / n
     ends = np.vstack([np.tril(np.ones((share.size, share.size))), np.triu(np.ones((share.size, share.size)))])
     ends *= np.sqrt(np.tile(share, 2))[:, None]
+    # Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from the other.
+    covariance = (terms.T @ terms).toarray()
+    slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / n / share
+    slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
+    parts = [ends, np.ones((1, share.size)), slope[None, :]]
+    ends = np.vstack([one / math.sqrt(max(float(np.trace(one @ covariance @ one.T)), 1e-300)) for one in parts])
     # If the scores are calibrated, predictions are right on average at every score.
     fit = np.column_stack([np.ones(n), rows.p])
     m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
     each = (ends**2).sum(axis=0)
     least = float(each @ np.bincount(cell, m * (1 - m))) / n / units
     wider = max(1.0, least / max(float(each @ np.bincount(cell, error**2)), 1e-300))
-    law = np.linalg.eigvalsh(ends @ (terms.T @ terms).toarray() @ ends.T) * wider * units / (units - 1)
+    law = np.linalg.eigvalsh(ends @ covariance @ ends.T) * wider * units / (units - 1)
     law = law[law > 1e-6 * law.max()]
     value = float(((ends @ terms.sum(axis=0)) ** 2).sum())
     drawn = rng.standard_normal((_DRAWS, law.size)) ** 2 @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
