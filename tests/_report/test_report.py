@@ -261,7 +261,7 @@ def test_a_report_says_what_it_is(binary):
         ({"seed": -1}, "`seed` must be a whole number ≥ 0"),
         ({"title": 3}, "`title` must be a string or None; got 3"),
         ({"progress": 1}, "`progress` must be True, False or a function"),
-        ({"kind": "confidence"}, "`kind` is not accepted"),
+        ({"kind": "confidence"}, "`kind` must be .multilabel. or be left out"),
         ({"by": [1, 2]}, "`by` must have one entry per row; 'by' has shape"),
         ({"by": {}}, "`by` must hold at least one column; the dict is empty"),
         ({"sample_weight": [0, 0, 0, 0]}, "`sample_weight` must"),

@@ -162,7 +162,7 @@ def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield y.flatten(), rows, w.flatten() if getattr(w, "shape", None) == y.shape else w
         return
     for labels, image in zip(y, images, strict=True):
-        yield labels.flatten(), image[0] if one else image.T, None
+        yield labels.flatten(), image[0] if one else image.T.contiguous(), None
 
 
 def as_bytes(codes: torch.Tensor) -> torch.Tensor:
