@@ -275,14 +275,14 @@ def sizes(page: Page, rows: int) -> None:
     page.head("what", "found", title="Time and size")
     many = tn.Watch()
     code = np.repeat(np.arange(10_000), 10).astype(str)
-    for _ in range(10):
+    for _ in range(60):
         p = rng.uniform(size=code.size)
         start = time.perf_counter()
         many.update(rng.uniform(size=code.size) < p, p, by=code)
         took = time.perf_counter() - start
     size = len(many.to_json().encode()) / 1e6
     page.row("10,000 segments: one update", f"{took:.2f} s")
-    page.row("10,000 segments: state after 10 looks", f"{size:.1f} MB")
+    page.row("10,000 segments: state after 60 looks", f"{size:.1f} MB")
     page.bar("10,000 segments: one update below 1 s", f"{took:.2f} s", took < 1)
     page.bar("10,000 segments: state below 10 MB", f"{size:.1f} MB", size < 10)
     with tempfile.TemporaryDirectory() as folder:

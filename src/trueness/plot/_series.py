@@ -35,19 +35,11 @@ class SeriesDisplay(Display):
         self.series = series
 
     @classmethod
-    def from_sums(cls, sums: Any, **options: Any) -> Self:
-        """Test the days.
-
-        Parameters
-        ----------
-        sums : dict of Tally, Sketch, Binned or Accumulator
-            The sums of each day by name, in order of time.
-        **options
-            Any other argument of :func:`trueness.calibration_series`.
-        """
+    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
+        """Test the days: the sums of each, or rows with ``by=``, and options of :func:`trueness.calibration_series`."""
         from trueness.infer import calibration_series
 
-        return cls(calibration_series(sums, **options))
+        return cls(calibration_series(y_true, y_prob, **options))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax` or on a new figure, and return the display."""

@@ -85,12 +85,15 @@ class WatchDisplay(Display):
         self._draw_periods(ratio, periods, *_ratios(whole, periods))
         ratio.set(ylabel="observed / expected")
         if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
-            ends = _ratio_of_shift(whole, np.array([self.shift.low, self.shift.high]))
+            mean = whole.expected.sum() / whole.n.sum()
+            ends = (1 / (mean + (1 - mean) * math.exp(-shift)) for shift in (self.shift.low, self.shift.high))
             ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
         self._draw_periods(slope, periods, *_slopes(whole, periods))
         slope.set(ylabel="slope of the log-odds")
+        at = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
         for panel in self.axes_:
-            self._name_looks(panel, whole.position)
+            panel.set_xticks(at, [str(whole.position[i]) for i in at], fontsize=8)
+            panel.set_xlim(-0.5, len(places) - 0.5)
             draw_grid(panel)
         return self
 
@@ -134,23 +137,11 @@ class WatchDisplay(Display):
                 ax.errorbar(np.array(x)[at], value[at], ends, fmt="o", color=colour, markersize=4, linewidth=1)
         ax.axhline(1, color=GREY, linewidth=0.8)
 
-    @staticmethod
-    def _name_looks(ax: Any, positions: tuple[Any, ...]) -> None:
-        at = np.unique(np.linspace(0, len(positions) - 1, 4).round().astype(int))
-        ax.set_xticks(at, [str(positions[i]) for i in at], fontsize=8)
-        ax.set_xlim(-0.5, len(positions) - 0.5)
-
-
-def _ratio_of_shift(history: WatchHistory, shift: Any) -> Any:
-    """Observed over expected events of a shift of the log-odds, at the mean score."""
-    mean = history.expected.sum() / history.n.sum()
-    return 1 / (mean + (1 - mean) * np.exp(-shift))
-
 
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
     """Observed over expected events of each period, with limits of 95 %."""
     n, observed, expected = (
-        np.array([values[at].sum() for at in periods]) for values in (history.n, history.observed, history.expected)
+        np.array([v[at].sum() for at in periods]) for v in (history.n, history.observed, history.expected)
     )
     rate = (observed + 2) / (n + 4)  # Agresti and Coull
     half = 1.96 * np.sqrt(rate * (1 - rate) / (n + 4))

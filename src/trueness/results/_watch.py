@@ -41,10 +41,7 @@ class Shift(Record):
 class WatchHistory(Record):
     """The looks of one stream."""
 
-    _columns = (
-        *("position", "n", "observed", "expected", "evidence"),
-        *("slope", "slope_low", "slope_high"),
-    )
+    _columns = ("position", "n", "observed", "expected", "evidence", "slope", "slope_low", "slope_high")
 
     position: tuple[Any, ...]
     """The position of each look, as given."""
@@ -98,7 +95,7 @@ class WatchedSegment(Record):
 
 _METRICS = {
     "evidence": "E against calibration, by segment.",
-    "n": "Rows counted, by segment.",
+    "rows": "Rows counted, by segment.",
     "observed": "Events, by segment.",
     "expected": "Sum of the scores, by segment.",
     "listed": "1 for segments that are alarms.",
@@ -109,16 +106,19 @@ def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str
     """The numbers of a watch in Prometheus' text format."""
     metrics = {"alarm": ("1 since the first alarm.", {"": float(alarm)})}
     for key, text in _METRICS.items():
-        values = {one.segment: float(getattr(one, key)) for one in watched if one.segment or key != "listed"}
-        metrics["rows" if key == "n" else key] = text, values
+        field = "n" if key == "rows" else key
+        metrics[key] = (
+            text,
+            {one.segment: float(getattr(one, field)) for one in watched if one.segment or field != "listed"},
+        )
     lines = []
     for metric, (text, by) in metrics.items():
         lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]
         for segment, value in by.items():
-            labels = {"model": name, "segment": segment}
-            shown = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items() if label)
-            number_of = "+Inf" if value == math.inf else repr(value)
-            lines.append(f"trueness_watch_{metric}{f'{{{shown}}}' if shown else ''} {number_of}")
+            names = {"model": name, "segment": segment}
+            labels = ",".join(f'{key}="{_escaped(one)}"' for key, one in names.items() if one)
+            shown = f"{{{labels}}}" if labels else ""
+            lines.append(f"trueness_watch_{metric}{shown} {'+Inf' if value == math.inf else repr(value)}")
     return "\n".join(lines) + "\n"
 
 

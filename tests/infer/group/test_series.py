@@ -365,3 +365,24 @@ def test_unequal_weights_of_one_score_are_refused_with_a_way_out(form):
     }
     with pytest.raises(tn.InputError, match=r"must be equal for all rows of a score.*Pass the rows"):
         tn.calibration_series(days, seed=0, progress=False)
+
+
+def test_rows_by_day_are_the_tallies_of_the_days_in_order():
+    rng = np.random.default_rng(3)
+    day = rng.permutation(np.repeat(np.arange(1, 15), 20))
+    p = rng.uniform(size=day.size)
+    y = rng.uniform(size=day.size) < p
+    options = {"resamples": 19, "seed": 0, "progress": False}
+    found = tn.calibration_series(y, p, by=day, **options)
+    wanted = tn.calibration_series({str(d): tn.tally(y[day == d], p[day == d]) for d in range(1, 15)}, **options)
+    assert found == wanted
+    assert found.name[8:11] == ("9", "10", "11")  # numbers, not text
+    for by, message in (
+        (np.where(day > 3, day, np.nan), "some are missing"),
+        (day + 0.5, "it has many fractions"),
+        ({"a": day, "b": day}, "it has several columns"),
+    ):
+        with pytest.raises(tn.InputError, match=f"`by` must be one column with the day of each row; {message}"):
+            tn.calibration_series(y, p, by=by)
+    with pytest.raises(tn.InputError, match="`by` must be given beside labels; got None"):
+        tn.calibration_series(y, p)

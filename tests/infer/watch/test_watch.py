@@ -412,7 +412,7 @@ def test_damaged_and_foreign_states_are_refused(tmp_path):
         (text[:-5], "must be the text that `to_json` gave"),
         ("[]", "must be the state of a watch"),
         (json.dumps({**state, "schema": 1}), "must have format 2; got 1"),
-        (text.replace('"alarm": false', '"alarm": true'), "its checksum differs"),
+        (text.replace('"alarm":false', '"alarm":true'), "its checksum differs"),
         (json.dumps({**state, "alpha": 0.01}), "its checksum differs"),
     ):
         with pytest.raises(tn.InputError, match=message):

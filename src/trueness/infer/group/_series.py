@@ -1,7 +1,7 @@
 """`calibration_series`: every day of a series tested, and the day on which calibration changed."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_resamples, generator
-from trueness._input.segment_columns import read_by
+from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
@@ -121,9 +121,7 @@ def calibration_series(
     ('day 6', True)
     """
     level, resamples = checked_level(level), checked_resamples(resamples)
-    if y_prob is not None or by is not None:
-        sums = _by_day(sums, y_prob, by)
-    days = {name: _checked(name, one) for name, one in _mapping(sums).items()}
+    days = _days(sums if y_prob is None and by is None else _by_day(sums, y_prob, by))
     filled = {name: one for name, one in days.items() if one is not None}
     if not filled:
         raise InputError("sums", "must have rows on some day", "all days are empty" if days else "the dict is empty")
@@ -146,6 +144,12 @@ def calibration_series(
     adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
     change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level, rng) if several else (None, None)
     report(len(days) + 1, len(days) + 1)
+    many = f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
+    notes = {
+        _BINS: isinstance(total, Binned),
+        "Weights are not whole numbers: there is no noise floor.": not tests.counted,
+        many: tests.asymptotic,
+    }
     return Series(
         name=tuple(days),
         **columns,
@@ -154,55 +158,46 @@ def calibration_series(
         change=change,
         change_pvalue=change_pvalue,
         level=level,
-        notes=tuple(_notes(total, tests)),
+        notes=tuple(text for text, said in notes.items() if said),
     )
 
 
-def _notes(total: Sums, tests: "_Tests") -> Iterator[str]:
-    if isinstance(total, Binned):
-        yield _BINS
-    if not tests.counted:
-        yield "Weights are not whole numbers: there is no noise floor."
-    if tests.asymptotic:
-        yield f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
-
-
 def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
-    """The tally of the rows of each day."""
+    """The tally of the rows of each day; numbers in their order."""
     for name, value in (("y_prob", y_prob), ("by", by)):
         if value is None:
             raise InputError(name, "must be given beside labels", "got None")
     evidence = Evidence.of(y_true, y_prob, {}, kind="confidence")
     evidence.require_one("a series")
-    (column, *more) = read_by(by, y_true, np.ones(evidence.units, dtype=bool))
-    if more or column.note:
-        got = "it has several columns" if more else "it has many numbers"
+    (column, *more) = evidence.columns(by, y_true, codes=True)
+    if more or column.note or MISSING in column.values:
+        got = "it has several columns" if more else "it has many fractions" if column.note else "some are missing"
         raise InputError("by", "must be one column with the day of each row", got)
     _ = evidence.sums  # checks every value, and warns
+    order: Any = range(len(column.values))
+    with suppress(ValueError):
+        order = np.argsort([float(name) for name in column.values], kind="stable")
     return {
-        name: tally_of(evidence.sample.at(column.code == i, None), "confidence") for i, name in enumerate(column.values)
+        column.values[i]: tally_of(evidence.sample.at(column.code == i, None), "confidence", piece=True) for i in order
     }
 
 
-def _mapping(sums: Any) -> Mapping[str, Any]:
+def _days(sums: Any) -> dict[str, Sums | None]:
+    """The sums of each day; None for a day without rows."""
     if not isinstance(sums, Mapping):
         raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
-    return {str(name): one for name, one in sums.items()}
-
-
-def _checked(name: str, sums: Any) -> Sums | None:
-    """The sums of one day; None if it has no rows."""
-    if not isinstance(sums, Tally | Sketch | Binned | Accumulator):
-        remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
-        demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
-        raise InputError("sums", demand, f"{name!r} is of type {type(sums).__name__}", remedy=remedy)
-    total = sums.total if isinstance(sums, Accumulator) and sums.n else sums
-    if getattr(total, "buckets", None) is not None:
-        got = f"{name!r} has buckets of clusters, whose dependence the tests of days do not allow for"
-        raise InputError("sums", "must be of independent rows", got, remedy="`tn.Watch` takes such sums.")
-    if sums.n == 0:
-        return None
-    return sums.total if isinstance(sums, Accumulator) else sums
+    days: dict[str, Sums | None] = {}
+    for name, one in sums.items():
+        if not isinstance(one, Tally | Sketch | Binned | Accumulator):
+            remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
+            demand, got = "must hold a Tally, Sketch, Binned or Accumulator for each day", f"{str(name)!r} is of type"
+            raise InputError("sums", demand, f"{got} {type(one).__name__}", remedy=remedy)
+        total = one.total if isinstance(one, Accumulator) and one.n else one
+        if getattr(total, "buckets", None) is not None:
+            got = f"{str(name)!r} has buckets of clusters, whose dependence the tests of days do not allow for"
+            raise InputError("sums", "must be of independent rows", got, remedy="`tn.Watch` takes such sums.")
+        days[str(name)] = None if isinstance(total, Accumulator) or total.n == 0 else total
+    return days
 
 
 def _add(sums: Mapping[str, Any]) -> Any:

@@ -110,7 +110,7 @@ class Streams:
         begin = -np.log(t * (t + 1))
         self.mass[at] = np.logaddexp(self.mass[at], begin) + ratios
         self.onset[at] = np.where(self.best[at] <= 0, look, self.onset[at])
-        self.best[at] = np.maximum(self.best[at], 0) + ratios
+        self.best[at] = np.round(np.maximum(self.best[at], 0) + ratios, 3)  # an estimate, in a small state
         new = at[(refuted > 0) & (self.refuted[at] == refuted)]
         self.best[new], self.onset[new] = REFUTED, look  # the first labels that refute a score are the onset
         found = np.logaddexp.reduce(self.mass[at], axis=1) - math.log(self.mass.shape[1])

@@ -69,12 +69,10 @@ class Watch:
     The labels of a look are compared with every alternative by their likelihood ratio; the error may have begun at any
     look, the j-th with weight 1/(j(j + 1)), and the evidence E is the weighted mean of all these ratios. Without
     segments the alarm rings when E of all rows reaches 1/alpha; with segments when it, or the weighted mean of the
-    evidence of the segments, reaches 2/alpha. :attr:`alarms` are named by the e-BH procedure at alpha/2: the expected
-    share of false names among them is at most that at any one time; it is not promised for all names ever listed.
+    evidence of the segments, reaches 2/alpha. :attr:`alarms` are named by the e-BH procedure at alpha/2.
 
     Assumed is that labels, given the scores and all that came before, are independent and that each row counts once.
-    Labels may come late, in any order that does not depend on them. Rows of a cluster in one look count as their mean.
-    Sums of bins, with all rows at the mean score of their bin, keep the evidence valid.
+    Labels may come late, in any order that does not depend on them. Sums of bins keep the evidence valid.
 
     See Also
     --------
@@ -134,7 +132,8 @@ class Watch:
         self._shift: ShiftSequence | None = ShiftSequence()
         self._looks: list[Position] = []
         self._history: dict[str, list[Sequence[Any]]] = {"": []}
-        """Position, rows, events, Σp, log E, slope and its limits (None if there is none) of each look."""
+        """The number of a look, its rows, events, Σp and log E, to six digits for segments; for all rows also the slope
+        and its limits, None if there is none."""
 
     # ---- looks
 
@@ -225,8 +224,8 @@ class Watch:
         slopes = _slope(piece.whole)
         for name, counts, log in zip(("", *piece.names), piece.counts.tolist(), streams.log_evidence[at], strict=True):
             if name in self._history or log >= _KEPT:
-                look = [place, *counts, float(log), *(None if name else one for one in slopes)]
-                self._history.setdefault(name, []).append(look)
+                numbers = [float(f"{value:.6g}") for value in (*counts, log)] if name else [*counts, log, *slopes]
+                self._history.setdefault(name, []).append([len(self._looks) - 1, *numbers])
         together = np.logaddexp.reduce(self._weighted[1:]) if self._segmented else -math.inf
         self.alarm = self.alarm or bool(max(streams.log_evidence[0], together) >= math.log(self.alarm_at))
 
@@ -258,7 +257,10 @@ class Watch:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """The segments that the e-BH procedure names at this look, the clearest first."""
+        """The segments that the e-BH procedure names at this look, the clearest first.
+
+        At any one look the expected share of false names is at most alpha/2; not among all that were ever listed.
+        """
         return tuple(self._names[i] for i in listed(self._weighted[1:], self.alpha / 2))
 
     @property
@@ -312,7 +314,8 @@ class Watch:
         shift, slope = self.alternatives[int(np.argmax(self._streams.mass[i]))]
         if slope != 1:
             return "overconfident" if slope < 1 else "underconfident"
-        looks = [one[2:4] for one in self._history.get(name, ()) if one[0] >= since] or self._streams.sums[[i], 1:]
+        looks = [one[2:4] for one in self._history.get(name, ()) if self._looks[one[0]] >= since]  # type: ignore[operator]
+        looks = looks or self._streams.sums[[i], 1:]
         observed, expected = np.sum(looks, axis=0).tolist()
         ratio = observed / expected if expected else math.inf
         if (ratio > 1) is not (shift > 0):
@@ -329,10 +332,10 @@ class Watch:
         """The looks of all rows (''), and of a segment from the first at which its evidence reached 2."""
         found = {}
         for name, looks in self._history.items():
-            place, *columns = zip(*looks, strict=True) if looks else ((),) * 8
-            n, observed, expected, log, *slopes = (np.array(values, dtype=np.float64) for values in columns)
-            evidence = np.array(_exp(log))
-            found[name] = WatchHistory(tuple(place), n.astype(np.int64), observed, expected, evidence, *slopes)
+            at, *columns = np.array(looks, dtype=np.float64).reshape(len(looks), 5 if name else 8).T
+            place = tuple(self._looks[int(i)] for i in at)
+            n, observed, expected, log, *slopes = [*columns, *(np.full(at.size, math.nan),) * (3 if name else 0)]
+            found[name] = WatchHistory(place, n.astype(np.int64), observed, expected, np.array(_exp(log)), *slopes)
         return found
 
     def reset(self, position: Any = None) -> None:
@@ -361,7 +364,7 @@ class Watch:
         state: dict[str, Any] = {**_FORMAT, **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)}}
         for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
             state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
-        return json.dumps({**state, "checksum": _checksum(state)}, allow_nan=False, ensure_ascii=False)
+        return _text({**state, "checksum": _checksum(state)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -451,6 +454,9 @@ def _exp(logarithms: Floats) -> list[float]:
     return found
 
 
+def _text(state: dict[str, Any]) -> str:
+    return json.dumps(state, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
 def _checksum(state: dict[str, Any]) -> str:
-    text = json.dumps(state, allow_nan=False, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
