@@ -204,5 +204,6 @@ def plain_position(given: Any, argument: str = "position") -> Position:
             return given
         return moment.isoformat().removesuffix("T00:00:00")
     if is_real(given) and not isinstance(given, bool) and math.isfinite(given):
-        return given
+        number: Position = given
+        return number
     raise InputError(argument, "must be a number, text or a date", f"got {given!r}")

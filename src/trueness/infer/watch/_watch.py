@@ -302,7 +302,7 @@ class Watch:
         """The look at which the error of a stream probably began."""
         if self._streams.log_evidence[i] <= 0:
             return None
-        return self._looks[self._streams.onset[i, np.argmax(self._streams.best[i])]]
+        return self._looks[int(self._streams.onset[i, np.argmax(self._streams.best[i])])]
 
     def _words(self, i: int, name: str) -> str:
         """What the alternative that fits best says of the rows since the onset."""
@@ -314,9 +314,8 @@ class Watch:
         shift, slope = self.alternatives[int(np.argmax(self._streams.mass[i]))]
         if slope != 1:
             return "overconfident" if slope < 1 else "underconfident"
-        looks = [one[2:4] for one in self._history.get(name, ()) if self._looks[one[0]] >= since]  # type: ignore[operator]
-        looks = looks or self._streams.sums[[i], 1:]
-        observed, expected = np.sum(looks, axis=0).tolist()
+        looks = [one[2:4] for one in self._history.get(name, ()) if self._looks[one[0]] >= since]
+        observed, expected = np.sum(looks or self._streams.sums[[i], 1:], axis=0).tolist()
         ratio = observed / expected if expected else math.inf
         if (ratio > 1) is not (shift > 0):
             return f"events {'more' if shift > 0 else 'less'} frequent than predicted"
@@ -332,9 +331,10 @@ class Watch:
         """The looks of all rows (''), and of a segment from the first at which its evidence reached 2."""
         found = {}
         for name, looks in self._history.items():
-            at, *columns = np.array(looks, dtype=np.float64).reshape(len(looks), 5 if name else 8).T
+            at, *columns = list(np.array(looks, dtype=np.float64).reshape(len(looks), 5 if name else 8).T)
             place = tuple(self._looks[int(i)] for i in at)
-            n, observed, expected, log, *slopes = [*columns, *(np.full(at.size, math.nan),) * (3 if name else 0)]
+            columns += [np.full(at.size, math.nan)] * (7 - len(columns))
+            n, observed, expected, log, *slopes = columns
             found[name] = WatchHistory(place, n.astype(np.int64), observed, expected, np.array(_exp(log)), *slopes)
         return found
 
@@ -379,7 +379,8 @@ class Watch:
             raise InputError("state", f"must have format {_FORMAT['schema']}", f"got {state.get('schema')!r}")
         if state.pop("checksum", None) != _checksum(state):
             raise InputError("state", "must be as it was written", "its checksum differs: it is damaged or was changed")
-        watch = cls(**{name: state[name] or None if name == "segments" else state[name] for name in _SETTINGS})
+        settings: dict[str, Any] = {name: state[name] for name in _SETTINGS}
+        watch = cls(**settings | {"segments": state["segments"] or None})
         for name in _PLAIN:
             setattr(watch, name, state[name])
         for name in ("_streams", "_shift"):
