@@ -169,7 +169,7 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
             raise InputError(name, "must be given beside labels", "got None")
     evidence = Evidence.of(y_true, y_prob, {}, kind="confidence")
     evidence.require_one("a series")
-    (column, *more) = evidence.columns(by, y_true, codes=True)
+    (column, *more) = evidence.columns(by, y_true, whole="names")
     if more or column.note or MISSING in column.values:
         got = "it has several columns" if more else "it has many fractions" if column.note else "some are missing"
         raise InputError("by", "must be one column with the day of each row", got)
