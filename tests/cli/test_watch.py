@@ -54,6 +54,7 @@ def test_files_are_looks_and_count_once(call, days, tmp_path):
     assert call("watch", "s.json").exit_code == 1
     assert "trueness_watch_alarm 1.0" in call("watch", "s.json", "--format", "prometheus").stdout
     assert call("watch", "s.json", "--reset").exit_code == 0
+    assert "must have seen a look" in call("watch", "s.json", "--page", "w.html").stderr
 
 
 def test_a_rate_far_from_one_half_is_asked_for(call, tmp_path):

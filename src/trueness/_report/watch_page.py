@@ -22,6 +22,7 @@ _HEAD = """<!doctype html>
 
 def watch_page(watch: Any) -> str:
     """HTML that answers whether scores are still true, since when not, where, and what to do."""
+    pictures = WatchDisplay.from_watch(watch).pictures(_INK)
     whole, *segments = watch.watched
     looks = watch.history[""].position
     head = _HEAD.format(
@@ -36,7 +37,7 @@ def watch_page(watch: Any) -> str:
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
     parts += [
         "<h2>Evidence, and how far each period was off</h2>",
-        f'<div class="watch">{"".join(WatchDisplay.from_watch(watch).pictures(_INK))}</div>',
+        f'<div class="watch">{"".join(pictures)}</div>',
     ]
     caption = "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
     caption += "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from all looks."

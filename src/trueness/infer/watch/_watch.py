@@ -266,22 +266,13 @@ class Watch:
     @property
     def watched(self) -> tuple[WatchedSegment, ...]:
         """All rows, then every segment, those with the largest evidence first."""
-        names, evidence, weights = ("", *self._names), self.evidence, self._weights.tolist()
-        sums, alarms = self._streams.sums.tolist(), set(self.alarms)
-        return tuple(
-            WatchedSegment(
-                segment=names[i],
-                evidence=evidence[names[i]],
-                weight=weights[i],
-                n=round(sums[i][0]),
-                observed=sums[i][1],
-                expected=sums[i][2],
-                since=self._onset(i),
-                direction=self._words(i, names[i]),
-                listed=names[i] in alarms,
-            )
-            for i in (0, *(1 + np.argsort(-self._streams.log_evidence[1:], kind="stable")).tolist())
-        )
+        alarms, weights = set(self.alarms), self._weights.tolist()
+        sums: list[Any] = self._streams.sums.tolist()
+        found = [
+            WatchedSegment(name, value, weights[i], round(sums[i][0]), *sums[i][1:], *self._error(i), name in alarms)
+            for i, (name, value) in enumerate(self.evidence.items())
+        ]
+        return found[0], *(found[1 + i] for i in np.argsort(-self._streams.log_evidence[1:], kind="stable"))
 
     @property
     def _clearest(self) -> int:
@@ -291,35 +282,30 @@ class Watch:
     @property
     def since(self) -> Position | None:
         """The position at which the error of the clearest stream probably began; None without evidence."""
-        return self._onset(self._clearest)
+        return self._error(self._clearest)[0]
 
     @property
     def direction(self) -> str:
         """The error of the clearest stream in words; '' without evidence."""
-        return self._words(self._clearest, ("", *self._names)[self._clearest])
+        return self._error(self._clearest)[1]
 
-    def _onset(self, i: int) -> Position | None:
-        """The look at which the error of a stream probably began."""
-        if self._streams.log_evidence[i] <= 0:
-            return None
-        return self._looks[int(self._streams.onset[i, np.argmax(self._streams.best[i])])]
-
-    def _words(self, i: int, name: str) -> str:
-        """What the alternative that fits best says of the rows since the onset."""
-        since = self._onset(i)
-        if since is None:
-            return ""
-        if wrong := int(self._streams.refuted[i]):
-            return f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1"
-        shift, slope = self.alternatives[int(np.argmax(self._streams.mass[i]))]
+    def _error(self, i: int) -> tuple[Position | None, str]:
+        """When the error of a stream probably began, and what the best alternative says of the rows since then."""
+        streams = self._streams
+        if streams.log_evidence[i] <= 0:
+            return None, ""
+        first = int(streams.onset[i, np.argmax(streams.best[i])])
+        since, (shift, slope) = self._looks[first], self.alternatives[int(np.argmax(streams.mass[i]))]
+        if wrong := int(streams.refuted[i]):
+            return since, f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1"
         if slope != 1:
-            return "overconfident" if slope < 1 else "underconfident"
-        looks = [one[2:4] for one in self._history.get(name, ()) if self._looks[one[0]] >= since]
-        observed, expected = np.sum(looks or self._streams.sums[[i], 1:], axis=0).tolist()
+            return since, "overconfident" if slope < 1 else "underconfident"
+        looks = [one[2:4] for one in self._history.get(self._names[i - 1] if i else "", ()) if one[0] >= first]
+        observed, expected = np.sum(looks or streams.sums[[i], 1:], axis=0).tolist()
         ratio = observed / expected if expected else math.inf
         if (ratio > 1) is not (shift > 0):
-            return f"events {'more' if shift > 0 else 'less'} frequent than predicted"
-        return f"events {ratio:.2f} × as frequent as predicted"
+            return since, f"events {'more' if shift > 0 else 'less'} frequent than predicted"
+        return since, f"events {ratio:.2f} × as frequent as predicted"
 
     @property
     def shift(self) -> Shift | None:
