@@ -267,10 +267,10 @@ class Watch:
     def watched(self) -> tuple[WatchedSegment, ...]:
         """All rows, then every segment, those with the largest evidence first."""
         alarms, weights = set(self.alarms), self._weights.tolist()
-        sums: list[Any] = self._streams.sums.tolist()
+        sums: list[list[float]] = self._streams.sums.tolist()
         found = [
-            WatchedSegment(name, value, weights[i], round(sums[i][0]), *sums[i][1:], *self._error(i), name in alarms)
-            for i, (name, value) in enumerate(self.evidence.items())
+            WatchedSegment(name, value, weights[i], round(n), observed, expected, *self._error(i), name in alarms)
+            for i, ((name, value), (n, observed, expected)) in enumerate(zip(self.evidence.items(), sums, strict=True))
         ]
         return found[0], *(found[1 + i] for i in np.argsort(-self._streams.log_evidence[1:], kind="stable"))
 
