@@ -160,3 +160,18 @@ def test_a_report_says_where_confidences_come_from(call, logs):
     html = (logs / "x.html").read_text()
     assert html.count('id="confidences"') == 1
     assert "groups by model" in page.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["json", "eval"])
+def test_a_log_of_100_megabytes_takes_little_more_memory_than_a_small_one(peak_of, tmp_path, form):
+    write = write_inspect_json if form == "json" else write_eval
+    events = [{"event": "model", "data": "x" * 100_000}] * 10
+    peaks = []
+    for n in (2, 100):
+        rows = [one | {"events": events} for one in samples(0.7, 1, n=n, epochs=1)]
+        write(tmp_path / f"{n}.{form}", rows)
+        done, peak = peak_of("answers", f"{n}.{form}", "-o", f"{n}.csv")
+        assert done.returncode == 0, done.stderr
+        peaks.append(peak)
+    assert peaks[1] - peaks[0] < 40_000  # kilobytes
