@@ -177,6 +177,17 @@ def test_other_json_is_read_by_named_fields(tmp_path):
         eval_log(tmp_path / "x.jsonl")
 
 
+def test_a_question_that_the_caller_names_may_have_many_answers(tmp_path):
+    rows = [{"ok": i % 2, "p": 0.5, "q": f"q{i // 3}"} for i in range(6)]
+    names = {"label_field": "ok", "confidence_field": "p", "question_field": "q"}
+    found = eval_log(write_lines(tmp_path / "x.jsonl", rows), **names)
+    assert found.label.tolist() == [0, 1, 0, 1, 0, 1]
+    assert found.cluster.tolist() == ["x/q0"] * 3 + ["x/q1"] * 3
+    samples = [inspect_sample(i, "C", metadata={"confidence": 0.5}) for i in range(4)]
+    path = write_inspect_json(tmp_path / "y.json", [one | {"metadata": {"topic": "t"}} for one in samples])
+    assert eval_log(path, question_field="metadata.topic").cluster.tolist() == ["sums/t"] * 4
+
+
 # Traps of lm-eval
 
 

@@ -201,9 +201,7 @@ def _check(
         if not isinstance(value, str) and (value is not None or name == "confidence"):
             raise InputError(name, "must be a string", f"got {value!r}")
     if field is not None and confidence != "auto":
-        raise InputError(
-            "confidence_field", "stands in place of `confidence`", f"got both, {field!r} and {confidence!r}"
-        )
+        raise InputError("confidence_field", "stands in place of `confidence`", f"got both, {field!r}, {confidence!r}")
     if correct_from is not None and not (isinstance(correct_from, int | float) and math.isfinite(correct_from)):
         raise InputError("correct_from", "must be a finite number", f"got {correct_from!r}")
     pattern = compile_pattern(confidence.removeprefix("regex:")) if confidence.startswith("regex:") else None
@@ -249,16 +247,10 @@ def _rows_of(log: Log, samples: Iterable[Sample], asked: _Asked) -> tuple[dict[A
     for one in samples:
         if asked.part and one.part != asked.part:
             continue
-        row = _row(log, one, asked)
-        key = (
-            row.question,
-            one.epoch,
-            _plain(one.raw.get("doc_id")),
-            one.part,
-            one.trouble == "a perturbed instance",
-        )
+        # Not the question that the caller names: it may be that of many samples.
+        key = (one.question, one.epoch, _plain(one.raw.get("doc_id")), one.part, one.trouble == "a perturbed instance")
         rows.pop(key, None)
-        rows[key] = row
+        rows[key] = _row(log, one, asked)
         seen += 1
     if asked.part and not seen:
         raise InputError("scorer", f"must name a filter of {log} after the comma", f"got {asked.part!r}")
