@@ -190,6 +190,31 @@ def test_where_labels_cannot_be_redrawn_tails_and_holm_serve_and_the_record_says
     assert found.differs[0]
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_sums_of_one_group_by_give_the_slices_of_the_rows(engine):
+    pl = pytest.importorskip("polars")
+    y, p, columns = rows(2_000, north=0.9)
+    del columns["age"]
+    frame = pl.DataFrame({**columns, "y": y, "p": p.round(2)}).lazy()
+    if engine == "duckdb":
+        frame = pytest.importorskip("duckdb").from_arrow(frame.collect().to_arrow())
+    groups = tn.scan_groups(frame, by=list(columns), label="y", prob="p", bins=None)
+    found = tn.worst_slices(groups, columns=groups.names, most=500, seed=0)
+    whole = tn.worst_slices(y, p.round(2), columns, most=500, seed=0)
+    there = {rule: i for i, rule in enumerate(found.rule)}
+    same = [i for i, rule in enumerate(whole.rule) if "score" not in rule]
+    assert len(same) > 10
+    at = [there[whole.rule[i]] for i in same]
+    assert found.n[at].tolist() == whole.n[same].tolist()
+    np.testing.assert_allclose(found.gap[at], whole.gap[same], atol=1e-12)
+    assert found.rule[0] == whole.rule[0] == "region = north"
+    assert (found.gap_high[at] >= whole.gap_high[same] - 1e-9).all()
+    with pytest.raises(InputError, match="`y_true` must be labels for depth 3"):
+        tn.worst_slices(groups, columns=groups.names, depth=3)
+    with pytest.raises(InputError, match="`columns` must name the 2 columns of the groups"):
+        tn.worst_slices(groups, columns=["a"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

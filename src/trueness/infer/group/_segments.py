@@ -144,11 +144,7 @@ def segments(
     level, rng = checked_level(level), generator(seed)
     draws = None if resamples is None else checked_resamples(resamples)
     if isinstance(y_true, Accumulator | Mapping):
-        if y_prob is not None or cluster is not None or rows:
-            demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
-            got = f"got a {type(y_true).__name__} of sums"
-            raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
-        read = _of_accumulator(y_true, by) if isinstance(y_true, Accumulator) else _of_groups(y_true, by, crossed)
+        read = sums_by_group(y_true, by, crossed, alone=y_prob is None and cluster is None and not rows)
         unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
         return describe_segments(read, level, draws, rng, unit)
     if by is None:
@@ -174,7 +170,14 @@ def segments_of(
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
-def _of_accumulator(sums: Accumulator, by: Any) -> SegmentRows:
+def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int, *, alone: bool) -> SegmentRows:
+    """Sums of groups; they must be `alone`, without scores, clusters and options of rows."""
+    if not alone:
+        demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
+        got = f"got a {type(sums).__name__} of sums"
+        raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
+    if not isinstance(sums, Accumulator):
+        return _of_groups(sums, by, crossed)
     if sums.by is None:
         raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
     if by is not None:

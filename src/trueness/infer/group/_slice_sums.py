@@ -130,9 +130,14 @@ class _Frequent(NamedTuple):
     """The number of the value of each row among these; one more for any other."""
 
 
-def _frequent(code: Ints, least: int) -> _Frequent:
-    n = np.bincount(code)
-    value = np.flatnonzero((n >= least) & (n < code.size))
+def _counts(code: Ints, rows: Ints, size: int = 0) -> Ints:
+    """Rows by code; entries of sums hold several."""
+    return np.bincount(code, rows, size).astype(np.int64)
+
+
+def _frequent(code: Ints, rows: Ints, least: int) -> _Frequent:
+    n = _counts(code, rows)
+    value = np.flatnonzero((n >= least) & (n < rows.sum()))
     place = np.full(n.size, value.size, dtype=np.int32)
     place[value] = np.arange(value.size)
     return _Frequent(value, n[value], place[code])
@@ -142,8 +147,8 @@ def unusable(rows: SegmentRows, least: int) -> list[str]:
     """Which columns have no slice, and why."""
     notes = []
     for one in rows.columns:
-        n = np.bincount(one.code)
-        if n.max() == rows.size:
+        n = _counts(one.code, rows.rows)
+        if n.max() == rows.rows.sum():
             notes.append(f"{one.name!r} has one value and divides nothing.")
         elif n.max() < least:
             notes.append(f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {least:,} rows.")
@@ -174,11 +179,9 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
 
     A slice of two columns that has the rows of one of its values alone is that slice.
     """
-    frequent = [_frequent(one.code, least) for one in rows.columns]
+    frequent = [_frequent(one.code, rows.rows, least) for one in rows.columns]
     usable = [i for i, one in enumerate(frequent) if one.value.size]
     terms, found, index = _terms(rows), list[SliceSums](), list[tuple[Ints, Ints]]()
-    if (terms[0] == 1).all():
-        terms[0] = None  # counted
     for some in (some for k in range(1, depth + 1) for some in combinations(usable, k)):
         sizes = [frequent[i].value.size + 1 for i in some]
         code = frequent[some[0]].code.astype(np.int64)
@@ -188,7 +191,7 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
         cells = np.arange(int(np.prod(sizes)))
         if cells.size > max(1 << 16, 4 * rows.size):
             cells, code = (one.reshape(-1) for one in np.unique(code, return_inverse=True))
-        n, digits = np.bincount(code, minlength=cells.size), np.unravel_index(cells, sizes)
+        n, digits = _counts(code, rows.rows, cells.size), np.unravel_index(cells, sizes)
         kept = n >= least
         for i, digit in zip(some, digits, strict=True):
             kept &= digit < frequent[i].value.size
@@ -214,7 +217,7 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
         if members:
             small = np.uint16 if part.n.size < 1 << 16 else np.int64
             order = here[np.argsort(place[here].astype(small), kind="stable")]
-            index.append((order.astype(np.int32), part.n))
+            index.append((order.astype(np.int32), np.bincount(place[here], minlength=part.n.size)))
     if not found:
         return _none(depth), Members([], rows.size) if members else None
     return joined(found), Members(index, rows.size) if members else None
@@ -236,8 +239,8 @@ def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
 def some_slices(rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]) -> tuple[SliceSums, Members]:
     """The slices of these conditions."""
     index = [np.flatnonzero(mask_of(rows, one)).astype(np.int32) for one in wanted]
-    n = np.array([one.size for one in index], dtype=np.int64)
-    members = Members([(np.concatenate(index), n)], rows.size)
+    members = Members([(np.concatenate(index), np.array([one.size for one in index], dtype=np.int64))], rows.size)
+    n = np.array([rows.rows[one].sum() for one in index], dtype=np.int64)
     sums = list((members @ np.stack(_terms(rows), axis=1)).T)
     depth = max(map(len, wanted))
     pairs = np.array([[*one, *[(-1, -1)] * (depth - len(one))] for one in wanted], dtype=np.int64)
@@ -255,7 +258,7 @@ def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, in
     worst = np.argsort(-np.abs(table.z), kind="stable")[:BEAM]
     found = [(abs(float(table.z[i])), sorted(table.conditions(i))) for i in worst]
     beam = [conditions for _, conditions in found if len(conditions) == 2]
-    frequent = [_frequent(one.code, least) for one in rows.columns]
+    frequent = [_frequent(one.code, rows.rows, least) for one in rows.columns]
     for _ in range(3, depth + 1):
         deeper: dict[tuple[tuple[int, int], ...], float] = {}
         for conditions in beam:
@@ -264,8 +267,8 @@ def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, in
             for column in set(range(len(frequent))) - taken:
                 code, value = frequent[column].code[here], frequent[column].value
                 n, excess, variance = (
-                    np.bincount(code, term, value.size + 1)[:-1]
-                    for term in (None, rows.residual[here], rows.variance[here])
+                    np.bincount(code, term[here], value.size + 1)[:-1]
+                    for term in (rows.rows, rows.residual, rows.variance)
                 )
                 for i in np.flatnonzero((n >= least) & (n < here.size) & (variance > 0)):
                     key = tuple(sorted([*conditions, (column, int(value[i]))]))
@@ -282,7 +285,9 @@ def tree_groups(column: SegmentColumn, rows: SegmentRows, least: int) -> tuple[S
     A regression tree of the residuals: the cut with the largest gain in (Σ(y − p))²/Σp(1 − p) comes first.
     """
     groups = len(column.edges) + 1
-    sums = np.stack([np.bincount(column.code, v, groups + 1)[:groups] for v in (None, rows.residual, rows.variance)])
+    sums = np.stack(
+        [np.bincount(column.code, v, groups + 1)[:groups] for v in (rows.rows, rows.residual, rows.variance)]
+    )
     total = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
 
     def gain(a: int, b: int) -> float:

@@ -1,7 +1,7 @@
 """The worst slices: where a model is wrong, among all combinations of values of many columns."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -12,6 +12,7 @@ from scipy.special import betainc, ndtr, stdtr
 
 from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
 from trueness._input.segment_columns import GROUPS, SegmentColumn, number_groups
+from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, mix_bits, warn_few_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
@@ -20,7 +21,7 @@ from trueness.errors import InputError
 from trueness.infer.comparison._compare import holm
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
 from trueness.infer.group._segment_tests import common_part, normal_score, step_down
-from trueness.infer.group._segments import rate_limits
+from trueness.infer.group._segments import Sums, rate_limits, sums_by_group
 from trueness.infer.group._slice_sums import (
     Members,
     SliceSums,
@@ -42,17 +43,16 @@ _DRAWS, _FEWER_DRAWS = 499, 199
 _BATCH, _MOST_AT_ONCE = 1 << 22, 32
 _LEAST_ROWS, _SHARE = 50, 1000
 _FINE = 32
-_TINY = 1e-300
+_TINY, _SCORE = 1e-300, "score"
 # An overlapping slice is a finding of its own if the rows that it does not share are off by this many standard errors.
 _OWN = 3.0
-_SCORE = "score"
 
 
 @partial(takes_rows, kind="confidence")
 def worst_slices(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    columns: Any,
+    y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
+    y_prob: ArrayLike | None = None,
+    columns: Any = None,
     *,
     depth: int = 2,
     min_rows: int | None = None,
@@ -74,10 +74,12 @@ def worst_slices(
     ----------
     y_true, y_prob
         As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
-        the binary problem of its second column.
+        the binary problem of its second column. Or pass sums by group in place of both, as :func:`trueness.scan_groups`
+        returns them for a list of columns: one group-by on any engine.
     columns : dict of array-like of shape (n,), or frame
         The columns, one or many. Missing values are a value of their own. Numeric columns with many values are cut into
-        five groups of about equal size. The score itself, cut in the same way, is a further column.
+        five groups of about equal size. The score itself, cut in the same way, is a further column. With sums, the
+        names of the columns.
     depth : int, default 2
         The most columns in a slice. Up to 2, every slice is tested. From 3 on, slices are searched for in one half of
         the rows, and the 100 worst are tested and measured on the other half.
@@ -119,7 +121,7 @@ def worst_slices(
     **Limits** are those of :func:`segments`: Clopper-Pearson limits whose number of labels allows for the scores. Their
     common level is :math:`2 \Phi(c) - 1`, where :math:`c` is the quantile of
     :math:`\max_S |\sum_S \xi (y - p)| / \sqrt{\sum_S (y - p)^2}` over random signs :math:`\xi`, or
-    :math:`\mathrm{level}^{1/m}` for :math:`m` slices where that is less, or nothing can be drawn.
+    :math:`\mathrm{level}^{1/m}` for :math:`m` slices where that is less, nothing is drawn, or there are sums.
 
     **The whole.** `differs` tests whether the slice differs from the error of all rows, as in :func:`segments`.
 
@@ -153,19 +155,25 @@ def worst_slices(
     ('x0 = 1 and x1 = 2', 'under-predicted')
     """
     level, rng = checked_level(level), generator(seed)
-    if columns is None:
-        raise InputError("columns", "must be a dict of columns or a frame", "got None")
     depth, most = checked_whole(depth, "depth"), checked_whole(most, "most")
     cuts = checked_word(cuts, "cuts", ("quantiles", "tree"))  # type: ignore[assignment]  # one of these
     least = None if min_rows is None else checked_whole(min_rows, "min_rows")
     draws = None if resamples is None else checked_resamples(resamples)
     if draws is None:
         check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     try:
+        if isinstance(y_true, Accumulator | Mapping):
+            read = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
+            if depth > 2 or cuts == "tree":
+                raise InputError("y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved")
+            return _found(read, _Plan(depth, least, level, most, draws, rng), ())
+        if columns is None:
+            raise InputError("columns", "must be a dict of columns or a frame", "got None")
+        evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
         read = evidence.columns(columns, y_true, whole="measured", groups=_FINE if cuts == "tree" else GROUPS)
     except InputError as error:
-        raise error.but(argument=f"columns{error.argument.removeprefix('by')}") from None
+        renamed = error.argument == "by" or error.argument.startswith("by[")
+        raise (error.but(argument=f"columns{error.argument[2:]}") if renamed else error) from None
     return slices_of(evidence, read, depth=depth, min_rows=least, level=level, most=most, resamples=draws, rng=rng)
 
 
@@ -185,24 +193,29 @@ def slices_of(
     cells_of_rows(evidence.sample)  # checks every value
     if evidence.cluster is not None:
         warn_few_clusters(evidence.cluster, evidence.sample.w)
-    rows = of_rows(evidence, columns)
+    return _found(of_rows(evidence, columns), _Plan(depth, min_rows, level, most, resamples, rng), evidence.notes)
+
+
+def _found(rows: SegmentRows, plan: "_Plan", notes: tuple[str, ...]) -> Slices:
+    """The slices of rows or of sums, with the score as a further column."""
+    columns, n = rows.columns, int(rows.rows.sum())
     name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
-    scores = SegmentColumn(name, *number_groups(rows.score)[:2], edges=number_groups(rows.score)[2])
-    rows = replace(rows, columns=(*rows.columns, scores))
+    code, names, edges = number_groups(rows.score)
+    rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
     rows = rows.at(_by_content(rows))
-    least = min_rows or max(_LEAST_ROWS, -(-rows.size // _SHARE))
-    plan = _Plan(depth, least, level, most, resamples, rng)
+    plan = plan._replace(least=plan.least or max(_LEAST_ROWS, -(-n // _SHARE)))
     tree = any(len(one.edges) >= GROUPS for one in columns)
-    notes = [*evidence.notes, *(one.note for one in columns if one.note and not tree), *unusable(rows, least)]
-    found = _searched(rows, plan, tree=tree) if depth > 2 or tree else _exhaustive(rows, plan)
-    return replace(found, notes=(*notes, *found.notes))
+    said = [*notes, *(one.note for one in columns if one.note and not tree), *unusable(rows, plan.least)]
+    found = _searched(rows, plan, tree=tree) if plan.depth > 2 or tree else _exhaustive(rows, plan)
+    return replace(found, notes=(*said, *found.notes))
 
 
 class _Plan(NamedTuple):
     """The options, checked."""
 
     depth: int
-    least: int
+    least: Any
+    """The least number of rows in a slice; None until the rows are known."""
     level: float
     most: int
     resamples: int | None
@@ -303,23 +316,15 @@ def _tail_tests(table: SliceSums, level: float) -> _Tests:
 def _drawn_tests(rows: SegmentRows, table: SliceSums, members: Members, plan: _Plan, *, fewer: bool = False) -> _Tests:
     """P-values by redrawn labels, with clusters also by random signs of these; and the level of each slice's limits."""
     draws, level, rng = plan.draws(fewer=fewer), plan.level, plan.rng
-    maxima: list[Floats] = []
-
-    def noted(batches: Iterator[Floats]) -> Iterator[Floats]:
-        for drawn in batches:
-            maxima.append(-drawn.min(axis=0))
-            yield drawn
-
-    signs = _Signs(rows, members)
-    adjusted = _by_labels(rows, members, draws, rng)
-    by_signs, _ = step_down(signs.observed, noted(signs.batches(draws, rng)), draws)
-    if rows.cluster is not None:
-        adjusted = np.maximum(adjusted, by_signs)
+    adjusted, each = _by_labels(rows, members, draws, rng), level ** (1 / table.n.size)
+    if rows.cluster is not None or (rows.count == 1).all():  # else one sign would serve many labels
+        signs, maxima = _Signs(rows, members), list[Floats]()
+        by_signs, _ = step_down(signs.observed, signs.batches(draws, rng, maxima), draws)
+        adjusted = adjusted if rows.cluster is None else np.maximum(adjusted, by_signs)
+        c = np.sort(np.concatenate(maxima))[min(draws - 1, math.ceil(round((draws + 1) * level, 6)) - 1)]
+        each = min(each, 2 * float(ndtr(c)) - 1)
     at_floor = adjusted * (draws + 1) < 1.5
     adjusted[at_floor] = np.minimum(adjusted, holm(_tails(table)))[at_floor]
-    ordered = np.sort(np.concatenate(maxima))
-    c = ordered[min(draws - 1, math.ceil(round((draws + 1) * level, 6)) - 1)]
-    each = min(2 * float(ndtr(c)) - 1, level ** (1 / table.n.size))
     fitted = rows.without_overall_error()
     overall = np.full(table.n.size, np.nan)
     if fitted is not None:
@@ -399,9 +404,13 @@ class _Signs:
             total = total - self.share @ (self.common @ signs)
         return np.asarray(-np.abs(total) * self.scale)
 
-    def batches(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+    def batches(self, draws: int, rng: np.random.Generator, maxima: list[Floats] | None = None) -> Iterator[Floats]:
+        """Statistics of random signs, whose largest sizes are added to `maxima`."""
         for size in _sizes(self.units.size, self.scale.size, draws):
-            yield self._statistics(2.0 * rng.integers(0, 2, (self.units.size, size), dtype=np.int8) - 1)
+            drawn = self._statistics(2.0 * rng.integers(0, 2, (self.units.size, size), dtype=np.int8) - 1)
+            if maxima is not None:
+                maxima.append(-drawn.min(axis=0))
+            yield drawn
 
 
 def _gap_limits(rows: SegmentRows, table: SliceSums, each: float) -> tuple[Floats, Floats]:
@@ -411,11 +420,9 @@ def _gap_limits(rows: SegmentRows, table: SliceSums, each: float) -> tuple[Float
         unknown = (table.events == 0) | (table.events == table.weight) | (table.variance == 0)
         by_variance = effective / np.maximum(1.0, inflation)
         effective = np.where(unknown, np.minimum(effective, table.clusters / table.weight), by_variance)
-    low, high = rate_limits(
-        *(table.weight, table.events, table.expected, table.given, table.left, effective, each),
-    )
-    score = table.expected / table.weight
-    return low - score, high - score
+    sums = table.weight, table.events, table.expected, table.given, table.left
+    low, high = rate_limits(*sums, effective, each)
+    return low - table.expected / table.weight, high - table.expected / table.weight
 
 
 def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: _Plan) -> Slices:
