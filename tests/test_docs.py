@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -206,3 +207,16 @@ def test_every_awkward_case_can_be_drawn_by_every_display(tmp_path):
     make.draw_every(tmp_path, only="ten rows")
     assert len(list(tmp_path.rglob("*.png"))) == 2 * len(make.DISPLAYS)
     importlib.import_module("matplotlib.pyplot").close("all")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of scikit-learn
+def test_the_page_about_credit_prints_what_it_shows(capsys):
+    if not (Path(os.environ.get("TRUENESS_DATA", "")) / "credit_default.csv.gz").is_file():
+        pytest.skip("TRUENESS_DATA names no folder with credit_default.csv.gz")
+    text = (DOCS / "howto" / "find-the-corner.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        exec(code, names)  # the page itself
+    shown = "".join(re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    assert capsys.readouterr().out == shown

@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from trueness._input.segment_columns import MISSING, SegmentColumn
@@ -91,16 +92,16 @@ def joined(parts: Sequence[SliceSums]) -> SliceSums:
 class Members:
     """Which rows belong to which slice: a sparse matrix of shape (slices, rows), in blocks."""
 
-    def __init__(self, parts: Sequence[tuple[Ints, Ints]], n: int) -> None:
+    def __init__(self, parts: Sequence[tuple[Any, Any]], n: int) -> None:
         """Take the rows of slices, one slice after the other, and the number of rows of each slice."""
         self.n = n
-        self.blocks: list[tuple[Ints, Ints]] = []
-        size, held = 0, list[tuple[Ints, Ints]]()
+        self.blocks: list[tuple[Any, Any]] = []
+        size, held = 0, list[tuple[Any, Any]]()
         for part in [*parts, (np.empty(0, np.int32), np.empty(0, np.int64))]:
             size += part[0].size
             held.append(part)
             if size > _BLOCK or part[1].size == 0:
-                index, sizes = (np.concatenate(values) for values in zip(*held, strict=True))
+                index, sizes = (np.concatenate([one[k] for one in held]) for k in (0, 1))
                 self.blocks.append((index, np.concatenate([[0], np.cumsum(sizes)])))
                 size, held = 0, []
         self._ones = np.ones(max(index.size for index, _ in self.blocks), dtype=np.float32)
@@ -126,7 +127,7 @@ class _Frequent(NamedTuple):
 
     value: Ints
     n: Ints
-    code: Ints
+    code: NDArray[np.int32]
     """The number of the value of each row among these; one more for any other."""
 
 
@@ -171,7 +172,8 @@ def _with_sums(rows: SegmentRows, column: Any, code: Ints, n: Ints, sums: list[F
         spread, sizes = (np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in (excess, size))
         clusters = sums[0] ** 2 / np.maximum(sizes, 1e-300)
     column = np.broadcast_to(column, code.shape)
-    return SliceSums(column, code, n, *sums[:5], variance, squares, spread, clusters)
+    weight, events, expected, given, left = sums[:5]
+    return SliceSums(column, code, n, weight, events, expected, given, left, variance, squares, spread, clusters)
 
 
 def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = False) -> tuple[SliceSums, Members | None]:
@@ -224,8 +226,9 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
 
 
 def _none(depth: int) -> SliceSums:
-    empty = np.empty((0, depth), dtype=np.int64)
-    return SliceSums(empty, empty, *[np.empty(0) for _ in fields(SliceSums)[2:]])
+    empty: Any = np.empty((0, depth), dtype=np.int64)
+    nothing: list[Any] = [np.empty(0) for _ in fields(SliceSums)[2:]]
+    return SliceSums(empty, empty, *nothing)
 
 
 def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:

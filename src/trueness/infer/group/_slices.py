@@ -18,7 +18,6 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness.errors import InputError
-from trueness.infer.comparison._compare import holm
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
 from trueness.infer.group._segment_tests import common_part, normal_score, step_down
 from trueness.infer.group._segments import Sums, rate_limits, sums_by_group
@@ -34,6 +33,7 @@ from trueness.infer.group._slice_sums import (
 )
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.infer.null._redrawn_labels import draw_hits
+from trueness.infer.test._method import holm
 from trueness.results import Slices
 from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 
@@ -163,10 +163,10 @@ def worst_slices(
         check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
     try:
         if isinstance(y_true, Accumulator | Mapping):
-            read = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
+            sums = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
             if depth > 2 or cuts == "tree":
                 raise InputError("y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved")
-            return _found(read, _Plan(depth, least, level, most, draws, rng), ())
+            return _found(sums, _Plan(depth, least, level, most, draws, rng), ())
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
         evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
@@ -246,8 +246,9 @@ def _exhaustive(rows: SegmentRows, plan: _Plan) -> Slices:
     work = rows.size * (width if plan.depth == 1 else width * (width + 1) // 2)
     table, members = all_slices(rows, plan.depth, plan.least, members=work <= _MOST_WORK)
     plan.require(table.n.size > 0)
-    drawn = members is not None
-    tests = _drawn_tests(rows, table, members, plan, fewer=work > _MANY) if drawn else _tail_tests(table, plan.level)
+    tests = _tail_tests(table, plan.level)
+    if members is not None:
+        tests = _drawn_tests(rows, table, members, plan, fewer=work > _MANY)
     return _described(rows, table, tests, plan)
 
 
@@ -305,12 +306,11 @@ def _tails(table: SliceSums) -> Floats:
     found = np.where(impossible, 0.0, np.minimum(1.0, 2 * both))
     if table.spread is table.variance:
         return found
-    return np.maximum(found, 2 * stdtr(np.maximum(table.clusters - 1, 1), -np.abs(table.z)))
+    return np.asarray(np.maximum(found, 2 * stdtr(np.maximum(table.clusters - 1, 1), -np.abs(table.z))))
 
 
 def _tail_tests(table: SliceSums, level: float) -> _Tests:
-    m = table.n.size
-    return _Tests(holm(_tails(table)), None, level ** (1 / m), 0, "tails")
+    return _Tests(holm(_tails(table)), None, level ** (1 / table.n.size), 0, "tails")
 
 
 def _drawn_tests(rows: SegmentRows, table: SliceSums, members: Members, plan: _Plan, *, fewer: bool = False) -> _Tests:
@@ -397,7 +397,7 @@ class _Signs:
     def observed(self) -> Floats:
         return np.asarray(self._statistics(np.ones((self.units.size, 1)))[:, 0] * (1 - 1e-6))
 
-    def _statistics(self, signs: Floats) -> Floats:
+    def _statistics(self, signs: Any) -> Floats:
         values = (self.units[:, np.newaxis] * signs).astype(self.blocks[0].dtype)
         total = np.concatenate([block @ values for block in self.blocks])
         if self.share is not None:
@@ -484,13 +484,13 @@ def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
     moved = fitted.residual * fitted.inside
     excess = table.excess - share @ np.array([moved.sum(), moved @ fitted.log_odds])
     inflation = np.maximum(1.0, table.spread / np.maximum(table.variance, _TINY))
-    return np.minimum(1.0, tried * 2 * ndtr(-np.abs(excess) / np.sqrt(rest * inflation)))
+    return np.asarray(np.minimum(1.0, tried * 2 * ndtr(-np.abs(excess) / np.sqrt(rest * inflation))))
 
 
 def _distinct(rows: SegmentRows, top: SliceSums, flagged: Bools) -> Bools:
     """Which flagged slices are off beyond the rows that they share with those before them."""
     covered, found = np.zeros(rows.size, dtype=bool), np.zeros(flagged.size, dtype=bool)
-    for i in np.flatnonzero(flagged):
+    for i in np.flatnonzero(flagged).tolist():
         inside = mask_of(rows, top.conditions(i))
         left = inside & ~covered
         deviation = math.sqrt(float(rows.variance[left].sum()) * max(1.0, top.spread[i] / max(top.variance[i], _TINY)))
