@@ -185,7 +185,8 @@ def judged(tmp_path, **changed):
 @pytest.mark.slow
 def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_path):
     columns = judged(tmp_path)
-    asked = ["report", "a.csv", "--label", "human", "--judge", "grader", "--prob", "p", "--no-intervals"]
+    plain = ["report", "a.csv", "--label", "human", "--prob", "p", "--no-intervals"]
+    asked = [*plain, "--judge", "grader"]
     result = call(*asked, "-o", "r.json")
     assert result.exit_code == 0, result.stderr
     report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
@@ -193,8 +194,8 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
     known = tn.powered(human, columns["grader"], columns["p"], seed=0)
     assert report["notes"][0].startswith(known.sentence)
     assert report["rows"]["used"] == known.humans == 19
-    assert "has no column 'grade'" in fails(*asked, "--judge", "grade")
+    assert "has no column 'grade'" in fails(*plain, "--judge", "grade")
     assert "leave out --over, --each and" in fails(*asked, "--each")
-    assert "cannot be both scores and the judge" in fails(*asked, "--judge", "p")
+    assert "cannot be both scores and the judge" in fails(*plain, "--judge", "p")
     judged(tmp_path, grader=[""] * 7 + [1] * 69)
     assert "Column 'grader' must be a finite number in every row; 7 of 76" in fails(*asked)
