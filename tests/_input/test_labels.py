@@ -87,3 +87,12 @@ def test_scan_reads_categories_as_memory_does(make):
     assert both[0] == both[1]
     if library is pl:
         assert tn.scan(frame.lazy(), label="y", prob=scores) == both[1]
+
+
+def test_labels_from_1_without_the_last_class_are_warned_about():
+    p = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.7, 0.2, 0.1], [0.3, 0.6, 0.1]])
+    y = np.array([0, 1, 0, 1])
+    with pytest.warns(tn.TruenessWarning, match=r"0 does not occur.* `labels=range\(1, 4\)`"):
+        tn.ece(y + 1, p, bins=2)
+    assert tn.ece(y + 1, p, bins=2, labels=range(1, 4)) == tn.ece(y, p, bins=2)
+    assert tn.ece(y + 1, p[:, [2, 0, 1]], bins=2) == tn.ece(y, p, bins=2)  # which suits the scores

@@ -29,10 +29,11 @@ from trueness._input.scores import (
     refuse_nan,
     row_sum_tolerance,
 )
-from trueness.errors import InputError, Remedy
+from trueness.errors import InputError, Remedy, TruenessWarning, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 _ENTRIES = 1 << 20  # looked at in one step
+_FEW = 4  # rows that say nothing about how labels are coded
 _LARGEST = 1e100  # of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish
 _PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))  # numbers of at most 8 bytes, in the byte order of the machine
 
@@ -200,7 +201,26 @@ def read_sample(
     if pos_label is not None:
         raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
     codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows, categories)
+    if (
+        labels is None
+        and given_y.values.dtype.kind in "iuf"
+        and codes.size >= _FEW
+        and not (from_logits or allow_none_left)
+    ):
+        _warn_shifted(codes, p)
     return _described(Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits)), ignored, pixels, note)
+
+
+def _warn_shifted(codes: Ints, p: NDArray[Any]) -> None:
+    """Warn of labels 1 to K of which the last does not occur, which look like codes 0 to K − 1 without the first."""
+    k, every = p.shape[1], np.arange(codes.size)
+    if k == 2 or codes.min() == 0 or codes.max() != k - 1 or p[every, codes - 1].sum() < 2 * p[every, codes].sum():
+        return
+    warn(
+        f"Labels are read as codes 0 to {k - 1} of the columns of `y_prob`; 0 does not occur, and one less would suit "
+        f"the scores far better. If they are 1 to {k}, say so: `labels=range(1, {k + 1})`.",
+        TruenessWarning,
+    )
 
 
 SINGLE_COLUMN = "The only column of scores is P(positive) of a binary problem."

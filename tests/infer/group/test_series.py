@@ -386,3 +386,20 @@ def test_rows_by_day_are_the_tallies_of_the_days_in_order():
             tn.calibration_series(y, p, by=by)
     with pytest.raises(tn.InputError, match="`by` must be given beside labels; got None"):
         tn.calibration_series(y, p)
+
+
+@pytest.mark.slow
+def test_draws_follow_the_level_and_too_few_are_said():
+    rng = np.random.default_rng(3)
+    p = np.repeat([0.1, 0.9], 40)
+    days = {f"{i}": tn.tally((rng.random(80) < (p if i < 3 else 1 - p)).astype(int), p) for i in range(5)}
+    found = tn.calibration_series(days, level=0.999, seed=0)
+    assert (found.change.first, found.notes) == ("3", ())
+    few = tn.calibration_series(days, level=0.999, resamples=999, seed=0)
+    assert few.change is None
+    assert few.notes == ("999 resamples cannot show a change at this level: it takes `resamples=2000`.",)
+
+
+def test_tuples_as_names_are_refused():
+    with pytest.raises(tn.InputError, match=r"`sums` must have one name for each day; got the tuple \('a', 1\)"):
+        tn.calibration_series({("a", 1): tn.tally([0, 1], [0.2, 0.7])})

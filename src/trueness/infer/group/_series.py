@@ -32,6 +32,8 @@ from trueness.typing import ArrayLike, Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS = 999
+# Draws for a change, times classes, if the level needs many.
+_CHANGE_DRAWS = 1_000_000
 # Cells times draws of all tests that are repeated with more draws.
 _TEST_LABELS = 4e8
 # The omnibus test draws near ties together, so that it has at most about this many entries.
@@ -54,7 +56,7 @@ def calibration_series(
     by: ArrayLike | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
-    resamples: int = _DRAWS,
+    resamples: int | None = None,
     seed: Seed = None,
     progress: Progress = True,
 ) -> Series:
@@ -73,8 +75,9 @@ def calibration_series(
         Bins of the ECE; by default those of the sums, else 10 of equal width.
     level : float, default 0.95
         Level of all sets and decisions; more than 1/2.
-    resamples : int, default 999
-        Number of sets of labels drawn for each test. Small p-values of long series are computed with more.
+    resamples : int, optional
+        Number of sets of labels drawn for each test: by default 999, and for the change as many as the level needs.
+        Small p-values of long series are computed with more.
     seed : int or numpy.random.Generator, optional
         Seed of all draws.
     progress : bool or callable, default True
@@ -120,7 +123,7 @@ def calibration_series(
     >>> found.change.first, found.change.lasting
     ('day 6', True)
     """
-    level, resamples = checked_level(level), checked_resamples(resamples)
+    level, draws = checked_level(level), _DRAWS if resamples is None else checked_resamples(resamples)
     days = _days(sums if y_prob is None and by is None else _by_day(sums, y_prob, by))
     filled = {name: one for name, one in days.items() if one is not None}
     if not filled:
@@ -131,7 +134,7 @@ def calibration_series(
     rule, rng, report = as_rule(bins), generator(seed), reporter(progress)
     first = seed if isinstance(seed, int) else int(rng.integers(2**32))
     several = len(filled) > 1
-    tests = _Tests({name: _at_means(one) for name, one in filled.items()}, resamples, first)
+    tests = _Tests({name: _at_means(one) for name, one in filled.items()}, draws, first)
     lines = []
     for i, (name, one) in enumerate(days.items()):
         lines.append(_EMPTY if one is None else _line(one, tests, name, rule, level))
@@ -142,10 +145,16 @@ def calibration_series(
     pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions, rng)
     adjusted = np.full(len(lines), math.nan)
     adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
+    # The p-value of a change is at least 2 × classes / (draws + 1).
+    needed, classes = math.ceil(2 * len(total.parts) / (1 - level)), len(total.parts)
+    if resamples is None:
+        tests.draws = max(draws, min(needed, _CHANGE_DRAWS // classes))
     change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level, rng) if several else (None, None)
     report(len(days) + 1, len(days) + 1)
     many = f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
+    few = f"{tests.draws:,} resamples cannot show a change at this level: it takes `resamples={needed}`."
     notes = {
+        few: several and tests.draws + 1 < needed,
         _BINS: isinstance(total, Binned),
         "Weights are not whole numbers: there is no noise floor.": not tests.counted,
         many: tests.asymptotic,
@@ -188,6 +197,9 @@ def _days(sums: Any) -> dict[str, Sums | None]:
         raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
     days: dict[str, Sums | None] = {}
     for name, one in sums.items():
+        if isinstance(name, tuple):
+            remedy = "Make a series for each model, or join the parts to one name."
+            raise InputError("sums", "must have one name for each day", f"got the tuple {name!r}", remedy=remedy)
         if not isinstance(one, Tally | Sketch | Binned | Accumulator):
             remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
             demand, got = "must hold a Tally, Sketch, Binned or Accumulator for each day", f"{str(name)!r} is of type"
