@@ -5,6 +5,7 @@ import sys
 
 import inputs
 import numpy as np
+import pandas as pd
 import pytest
 
 import trueness as tn
@@ -56,6 +57,11 @@ WRONG = {
         "`ridge` must be a finite number",
     ),
     "more rows than there can be": (lambda: tn.max_bins(10**400, 0.1), "`n` must be below 2⁶²"),
+    "an array as kind": (lambda: tn.ece(CLASS, np.exp(LOGITS), kind=np.array([1, 2])), "`kind` must be"),
+    "pd.NA as kind": (lambda: tn.ece(CLASS, np.exp(LOGITS), kind=pd.NA), "`kind` must be"),
+    "an array as floor": (lambda: tn.estimate("ece", Y, P, bins=1, floor=np.array([1, 2])), "`floor` must be True or"),
+    "an array as number of bins": (lambda: tn.HistogramBinning(n_bins=np.array([1, 2])).fit(P, Y), "`n_bins` must be"),
+    "no calibrator": (lambda: tn.apply_calibrator(pd.DataFrame({"p": P}), None), "`calibrator` must be a fitted"),
     "more knots than rows can have": (lambda: tn.SplineCalibration(n_knots=2**63).fit(P, Y), "`n_knots` must be"),
     "an error to detect that is negative": (
         lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, detect_oe=-1.2),

@@ -26,7 +26,7 @@ Part = TypeVar("Part")
 
 
 def check_kind(kind: Kind) -> Kind:
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError("kind", "must be 'classwise', 'confidence', 'top-label' or 'multilabel'", f"got {kind!r}")
     return kind
 

@@ -246,6 +246,8 @@ def _answers(
             if not lenient:
                 raise
             values[key], found[key] = math.nan, Limits(note=str(reason))
+    if not isinstance(floor, bool | np.bool_):
+        raise InputError("floor", "must be True or False", f"got {floor!r}")
     known = {key: one for key, one in questions.items() if floor and not math.isnan(values[key])}
     floors = _floors(known, asked)
     return {

@@ -49,6 +49,10 @@ def apply_calibrator(
     >>> tn.apply_calibrator(lazy, fitted, prob="p", name="q").collect()["q"].to_list()
     [0.0, 0.25, 0.5, None]
     """
+    if not isinstance(calibrator, Calibrator):
+        raise InputError(
+            "calibrator", "must be a fitted calibrator, such as `load_calibrator` returns", f"got {calibrator!r}"
+        )
     check_is_fitted(calibrator)
     demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
     try:

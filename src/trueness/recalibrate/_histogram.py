@@ -167,7 +167,7 @@ class HistogramBinning(Calibrator):
         checked_fraction(self.alpha, "alpha")
         planning.checked_split(self.split, self.scheme)
         check_seed(self.seed)
-        if self.n_bins != "auto":
+        if not isinstance(self.n_bins, str) or self.n_bins != "auto":
             checked_whole(self.n_bins, "n_bins", MOST_BINS)
             if self.epsilon is not None:
                 got = f"got epsilon={self.epsilon!r} with {self.n_bins} bins"
