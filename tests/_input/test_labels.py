@@ -96,3 +96,10 @@ def test_labels_from_1_without_the_last_class_are_warned_about():
         tn.ece(y + 1, p, bins=2)
     assert tn.ece(y + 1, p, bins=2, labels=range(1, 4)) == tn.ece(y, p, bins=2)
     assert tn.ece(y + 1, p[:, [2, 0, 1]], bins=2) == tn.ece(y, p, bins=2)  # which suits the scores
+
+
+def test_a_dict_of_labels_of_models_is_not_told_to_become_a_list_of_lists():
+    with pytest.raises(InputError, match=r"got a dict\. Pass one of its 2 entries\."):
+        tn.ece({"a": [0, 1], "b": [0, 1]}, [0.2, 0.3])
+    with pytest.raises(InputError, match=r"got a dict\. Use `list\(y_true.values\(\)\)`\."):
+        tn.ece({"a": 0, "b": 1}, [0.2, 0.3])

@@ -108,3 +108,12 @@ def test_options_stand_after_the_name_they_belong_to(call):
     result = call("plan", "validation", "--prob", "p")
     assert result.exit_code == 2
     assert "--prob names a column of a FILE; give one." in result.stderr
+
+
+def test_scores_on_another_scale_are_not_sent_to_an_option_that_there_is_not(fails, tmp_path):
+    for values, remedy in (("20\n40\n70", "divided by 100 first"), ("2.5\n-1.2\n0.3", "become probabilities first")):
+        (tmp_path / "x.csv").write_text(f"p\n{values}\n")
+        message = fails("plan", "validation", "x.csv", "--prob", "p")
+        assert remedy in message
+        assert "--percent" not in message
+        assert "--from-logits" not in message

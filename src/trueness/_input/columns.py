@@ -84,7 +84,8 @@ def _remedy(passed: Any, name: str) -> str:
     if hasattr(passed, "toarray"):
         return f"Use `{name}.toarray()`."
     if isinstance(passed, dict):
-        return f"Use `list({name}.values())`."
+        several = any(hasattr(one, "__len__") and not isinstance(one, _TEXT) for one in passed.values())
+        return f"Pass one of its {len(passed):,} entries." if several else f"Use `list({name}.values())`."
     return f"Use `list({name})`." if hasattr(passed, "__iter__") and not isinstance(passed, _TEXT) else ""
 
 

@@ -157,6 +157,14 @@ def validation(**how: Any) -> None:
     target.deliver(Output(Table.from_lines(columns, lines, notes=notes), {"plan": plan.to_dict()}))
 
 
+_NO_SCALE = {
+    "percent": "Percentages must be divided by 100 first.",
+    "from-logits": "Logits x must become probabilities first, 1 / (1 + exp(-x)).",
+    "clip": "Scores outside must be set to 0 or 1 first.",
+}
+"""Ways out of scores on another scale: this command has no option for it."""
+
+
 def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
     """The plan for a model whose earlier scores are in one column of a file."""
     with open_source(request) as source:
@@ -168,7 +176,10 @@ def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
         scores = source.read((), (name,)).numbers[name]
         require_rows(source.name, len(scores))
         words = wording(
-            {"scores": f"scores {name!r} of {source.name}"}, lambda place: source.place(place.row), options=_OPTIONS
+            {"scores": f"scores {name!r} of {source.name}"},
+            lambda place: source.place(place.row),
+            options=_OPTIONS,
+            remedies=_NO_SCALE,
         )
         with reword_messages(words):
             return tn.validation_size(scores=scores, **how)
