@@ -62,7 +62,7 @@ def test_sums_of_days_add_and_are_stored(make, weights):
         for at in (slice(None, None, 2), slice(1, None, 2))
     ]
     added = halves[0] + halves[1]
-    if weights != "fractions":
+    if weights is None or (weights == "whole" and make is not tn.binned):  # weighted bins are floats
         assert added.buckets.parts == whole.buckets.parts
         assert added.parts == whole.parts
     assert whole.largest_cluster <= added.largest_cluster <= sum(half.largest_cluster for half in halves)

@@ -114,7 +114,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             raise InputError("", "Only sums of the same kind can be added", f"got {mine} and {theirs}")
         if self.buckets is not None and other.buckets is not None:
             buckets = self.buckets + other.buckets
-            if not (self.parts[0].whole and other.parts[0].whole):
+            if any(not part.whole or getattr(part, "table", 0) is None for part in (*self.parts, *other.parts)):
                 return self._with_buckets(buckets)  # floats are added in one order, also when they are read again
             return type(self)(self.kind, (self.parts[0] + other.parts[0],), self.classes, buckets)
         if (self.buckets is None) != (other.buckets is None):

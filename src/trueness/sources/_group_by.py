@@ -8,7 +8,7 @@ import numpy as np
 from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
-from trueness.sources._row_expressions import Rows
+from trueness.sources._row_expressions import Rows, flag
 
 BAD = -10
 """The cell of rows with a bad value."""
@@ -24,6 +24,7 @@ OCTAVE, TOP = 128, 30
 
 _UP, _DOWN = 2.0**26, 2.0**27
 _ENDS = ("least", "greatest")
+_TINY = 1e-150
 
 
 def bin_of_score(rule: BinRule) -> Any:
@@ -36,9 +37,9 @@ def bin_of_score(rule: BinRule) -> Any:
     assert edges is not None
     if isinstance(rule, EqualWidth):
         return cell_of_width(rule.n)
-    place = (p > float(edges[-1])).cast(nw.Int64) - 1
+    place = flag(p > float(edges[-1])) - 1
     for edge in edges[:-1]:
-        place = place + (p >= float(edge)).cast(nw.Int64)
+        place = place + flag(p >= float(edge))
     return place.cast(nw.Float64)
 
 
@@ -54,7 +55,7 @@ def cell_of_width(n: int) -> Any:
     nearest = (p * float(n) + 0.5).floor()
     # Polars divides by a constant as it multiplies by the reciprocal, which rounds twice; p · 0 + n is no constant.
     edge = nearest / (p * 0.0 + float(n))
-    return nearest - (p < edge).cast(nw.Int64).cast(nw.Float64)
+    return nearest - flag(p < edge).cast(nw.Float64)
 
 
 def binned_query(rows: Rows, place: Any, *, ends: tuple[str, ...] = ()) -> Any:
@@ -73,7 +74,7 @@ def binned_query(rows: Rows, place: Any, *, ends: tuple[str, ...] = ()) -> Any:
 def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     """The upper and lower bits of score and square as integers, beside the columns kept of those taken."""
     p = nw.col("p")
-    scaled = frame.select(*taken, (p * _UP).alias("s"), (p * p).alias("q"))
+    scaled = frame.select(*taken, (p * _UP).alias("s"), _times(p, p, frame).alias("q"))
     scaled = scaled.with_columns((nw.col("q") * _UP).alias("q"))
     split = scaled.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
     return split.select(
@@ -82,6 +83,11 @@ def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
         _lower_bits("s", "hi").alias("lo"),
         _lower_bits("q", "hi2").alias("lo2"),
     )
+
+
+def _times(a: Any, p: Any, frame: Any) -> Any:
+    """The product; to databases behind Ibis, where an underflow is an error, 0 for scores whose square has no part."""
+    return nw.when(p > _TINY).then(a * p).otherwise(nw.lit(0.0)) if frame.implementation.is_ibis() else a * p
 
 
 def _cell(place: Any) -> Any:
@@ -120,7 +126,7 @@ def _weighted_query(
     frame = _with_exponent(rows.frame.with_columns(place.alias("place")))
     p, m = nw.col(score), nw.col("m")
     frame = frame.with_columns((m * m).alias("mm"), (m * p).alias("mp"))
-    frame = frame.with_columns((nw.col("mp") * p).alias("mpp"))
+    frame = frame.with_columns(_times(nw.col("mp"), p, frame).alias("mpp"))
     frame = frame.with_columns(_cell(nw.col("place"))).with_columns(_unless_unweighed("cell", UNWEIGHED))
     return _weighted_sums(frame, [*rows.keys, "cell", "e"], ("m", "mm", "mp", "mpp"), ends, more)
 
@@ -140,7 +146,7 @@ def _with_exponent(frame: Any) -> Any:
     frame = frame.with_columns(nw.when(w > 0.0).then(w).otherwise(nw.lit(1.0)).alias("positive"))
     positive = nw.col("positive")
     frame = frame.with_columns(
-        positive.log(2).floor().alias("e"), (positive != positive.floor()).cast(nw.Int64).alias("broken")
+        positive.log(2).floor().alias("e"), flag(positive != positive.floor()).alias("broken")
     )
     frame = frame.with_columns((nw.lit(2.0) ** nw.col("e")).alias("scale"))
     frame = frame.with_columns((nw.col("positive") / nw.col("scale")).alias("m"))

@@ -121,11 +121,11 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
     """The columns as x0, x1, …, t (the label), w and by0, by1, …; and the labels in order of their codes."""
     schema = check_columns(frame, question)
     named = {name: nw.col(plain) for name, plain in plain_names(frame).items()}
-    columns = [named[name].cast(nw.Float64).alias(f"x{i}") for i, name in enumerate(question.scores)]
+    columns = [_as_float(named[name], schema[name]).alias(f"x{i}") for i, name in enumerate(question.scores)]
     label = _as_label(named[question.label], schema[question.label], question.label)
     columns.append(label.alias("t"))
     if question.weight is not None:
-        columns.append(named[question.weight].cast(nw.Float64).alias("w"))
+        columns.append(_as_float(named[question.weight], schema[question.weight]).alias("w"))
     columns += [named[name].alias(f"by{i}") for i, name in enumerate(question.by)]
     raw = select_plainly(frame, question, schema).select(*columns)
     categories = _categories(frame, schema[question.label], question.label)
@@ -144,12 +144,18 @@ def _categories(frame: Any, dtype: Any, name: str) -> Categories | None:
 
 def _as_label(column: Any, dtype: Any, name: str) -> Any:
     if _is_number(dtype):
-        return column.cast(nw.Float64)
+        return _as_float(column, dtype)
     if _is_text(dtype):
         return column.cast(nw.String)
     if str(dtype) == "Object":  # pandas' booleans with gaps, and mixtures: compared as they are
         return column
     raise column_error("label", name, "must hold 0/1, bool, integers or strings", f"its type is {dtype}")
+
+
+def _as_float(column: Any, dtype: Any) -> Any:
+    if str(dtype) != "Boolean":
+        return column.cast(nw.Float64)
+    return nw.when(column).then(nw.lit(1.0)).otherwise(nw.when(~column).then(nw.lit(0.0)))
 
 
 def _is_text(dtype: Any) -> bool:
@@ -276,7 +282,7 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
         return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
     if question.view == "classwise":
         long = _unpivot(safe, scores, ["code", "ok", *kept])
-        hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
+        hit = flag(nw.col("part") == nw.col("code"))
         return long.select("p", hit.alias("y"), "ok", "part", *kept)
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
     # The smallest index among those that reach the top: a tie goes to the first.
@@ -286,7 +292,7 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
     ]
     top = top.with_columns(*places)
     top = top.with_columns(nw.min_horizontal(*[f"k{i}" for i in range(len(scores))]).cast(nw.Int64).alias("part"))
-    hit = (nw.col("part") == nw.col("code")).cast(nw.Int64)
+    hit = flag(nw.col("part") == nw.col("code"))
     part = ["part"] if question.split else []
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
 
@@ -351,14 +357,14 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
     if question.weight is not None:
         gaps["no_weight"] = _is_missing("w")
     flagged = raw.with_columns(
-        *[_flag(when).alias(name) for name, when in gaps.items()],
+        *[flag(when).alias(name) for name, when in gaps.items()],
         label_code(order, text).alias("code"),
         score_sum(scores).alias("total"),
         # Spark has no least or greatest of one column.
         (nw.col("x0") if question.binary else nw.min_horizontal(*scores)).alias("low"),
         (nw.col("x0") if question.binary else nw.max_horizontal(*scores)).alias("high"),
     )
-    flagged = flagged.with_columns(_flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete"))
+    flagged = flagged.with_columns(flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete"))
     outside = _any([(nw.col(x) < 0) | (nw.col(x) > 1) for x in scores])
     gap, w = nw.col("total") - 1.0, nw.col("w")
     far = (gap > question.tolerance) | (gap < -question.tolerance)
@@ -369,7 +375,7 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
         "misweighed": nw.lit(False) if question.weight is None else (w < 0) | (w > MOST_WEIGHT),
     }
     complete = nw.col("incomplete") == 0
-    flagged = flagged.with_columns(*[_flag(complete & when).alias(name) for name, when in faults.items()])
+    flagged = flagged.with_columns(*[flag(complete & when).alias(name) for name, when in faults.items()])
     counts = [nw.col(name).sum().alias(name) for name in (*gaps, *faults, "incomplete")]
     row = flagged.select(nw.len().alias("rows"), *counts).lazy().collect().rows(named=True)[0]
     return flagged, {name: int(value) for name, value in row.items()}
@@ -384,7 +390,8 @@ def _any(flags: list[Any]) -> Any:
     return functools.reduce(operator.or_, flags)
 
 
-def _flag(when: Any) -> Any:
+def flag(when: Any) -> Any:
+    """1 where a condition holds, else 0; PostgreSQL casts no boolean to a number."""
     # A comparison with NULL is NULL, which as a condition means no.
     return nw.when(when).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 

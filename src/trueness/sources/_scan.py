@@ -34,7 +34,7 @@ Sums: TypeAlias = Tally | Binned | Sketch
 _FEW_EDGES = 64
 
 _ENGINES = frozenset(
-    ("polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc", "dask", "distributed", "ibis")
+    ("polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc", "dask", "distributed", "ibis", "psycopg")
 )
 
 
