@@ -439,3 +439,19 @@ def test_an_accumulator_says_what_it_holds(bins):
     assert list(by.groups) == ["a", "b"]
     assert by.compute_by(lambda sums: sums.n) == {"a": 1, "b": 2}
     assert by.total.n == 3
+
+
+def test_a_batch_at_an_earlier_position_is_refused_by_name():
+    seen = tn.Accumulator()
+    seen.update([0, 1], [0.25, 0.5], position=2)
+    for position in (2, 1):
+        with pytest.raises(tn.InputError, match=f"`position` must come after the last one, 2; got {position}, so that"):
+            seen.update([0, 1], [0.25, 0.5], position=position)
+    seen.update([], [], position=2)  # nothing new in the stream
+    assert (seen.n, seen.position) == (2, 2)
+    files = tn.Accumulator()
+    files.update([0], [0.5], position={"file": "b.csv"})
+    with pytest.raises(tn.InputError, match="`position` must come after the last one"):
+        files.update([0], [0.5], position={"file": "b.csv"})
+    files.update([0], [0.5], position={"file": "a.csv"})  # only numbers are known to ascend
+    assert files.n == 2

@@ -206,3 +206,12 @@ def test_decimals_of_arrow_are_the_nearest_floats():
 def test_groups_have_a_function_of_their_own_which_is_named():
     with pytest.raises(TypeError, match=r"takes no `by`; use `trueness.scan_groups`"):
         tn.scan(ROWS, label="y", prob="p", by="g")
+
+
+def test_small_groups_are_left_out_and_counted():
+    frame = pl.LazyFrame({"y": [0, 1, 1, 0, 1], "p": [0.1, 0.6, 0.9, 0.3, 0.4], "g": ["a", "a", "a", "b", "c"]})
+    with pytest.warns(tn.DroppedRowsWarning, match="2 groups of fewer than 3 rows left out: 2 rows are hidden"):
+        found = tn.scan_groups(frame, by="g", label="y", prob="p", min_rows=3)
+    assert {key: sums.n for key, sums in found.items()} == {"a": 3}
+    with pytest.raises(tn.InputError, match="`min_rows` must be"):
+        tn.scan_groups(frame, by="g", label="y", prob="p", min_rows=0)

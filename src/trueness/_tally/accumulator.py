@@ -153,6 +153,7 @@ class Accumulator:
         position : optional
             Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file names. It is saved
             with the sums in one step, so that a restart neither repeats nor loses rows. With every batch or with none.
+            A batch at the last position, or at a smaller number, is refused: it was added already.
         """
         where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):
@@ -171,10 +172,19 @@ class Accumulator:
         sample, kind = sample_and_kind(
             y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
         )
+        self._refuse_position(where, sample.n)
         other = self._other_label_with(y_true, sample)
         clusters = None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         added = self._with(self._pieces(sample, kind, group, clusters))
         self._sums, self._other_label, self.position = added, other, where
+
+    def _refuse_position(self, where: Any, rows: int) -> None:
+        """Raise for rows that were added already: the last position again, or a smaller number."""
+        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (where, self.position))
+        if (numbers and where < self.position) or (where is not None and where == self.position and rows):
+            got = f"got {reprlib.repr(where)}, so that these rows were added already"
+            demand = f"must come after the last one, {reprlib.repr(self.position)}"
+            raise InputError("position", demand, got, remedy="Leave the batch out.")
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
         added = dict(self._sums)

@@ -24,6 +24,29 @@ from trueness.sources._text import CsvFile, JsonLinesFile
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
 
 
+class _PolarsThreads:
+    """Whether the threads of Polars were started, here or in a process that was forked: a fork has none of them."""
+
+    started = lost = False
+
+    @classmethod
+    def forget(cls) -> None:
+        cls.lost = cls.lost or cls.started
+
+    @classmethod
+    def need(cls) -> None:
+        """Raise where Polars would wait for ever."""
+        if cls.lost:
+            remedy = "Start processes with `multiprocessing.get_context('spawn')`, or scan with `engine='duckdb'`."
+            demand = "Polars cannot be used in a forked process once its parent has used it"
+            raise InputError("", demand, "the parent has scanned rows with it", remedy=remedy)
+        cls.started = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PolarsThreads.forget)
+
+
 def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitStack) -> Any:
     """A narwhals frame, lazy unless the source is in memory; what is unpacked is removed at the end of the stack."""
     if engine not in ("auto", "polars", "duckdb"):
@@ -44,6 +67,8 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
         ) from None
     except nw.exceptions.DuplicateError:
         raise InputError("source", "must have columns of different names", "some have the same") from None
+    if frame.implementation.is_polars():
+        _PolarsThreads.need()
     return _without_objects(frame, question)
 
 
@@ -98,6 +123,7 @@ def _are_numbers(series: Any) -> bool:
 def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack: ExitStack) -> Any:
     files = list(expand_paths(paths))
     if _library(engine) == "polars":
+        _PolarsThreads.need()
         return _polars_remote(files, question) if any(map(_is_remote, files)) else _polars_files(files, question, stack)
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:

@@ -145,9 +145,7 @@ def _with_exponent(frame: Any) -> Any:
     w = nw.col("w")
     frame = frame.with_columns(nw.when(w > 0.0).then(w).otherwise(nw.lit(1.0)).alias("positive"))
     positive = nw.col("positive")
-    frame = frame.with_columns(
-        positive.log(2).floor().alias("e"), flag(positive != positive.floor()).alias("broken")
-    )
+    frame = frame.with_columns(positive.log(2).floor().alias("e"), flag(positive != positive.floor()).alias("broken"))
     frame = frame.with_columns((nw.lit(2.0) ** nw.col("e")).alias("scale"))
     frame = frame.with_columns((nw.col("positive") / nw.col("scale")).alias("m"))
     return frame.with_columns(nw.col("e").cast(nw.Int64).alias("e"))

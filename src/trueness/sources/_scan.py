@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from trueness._input.arguments import checked_whole
 from trueness._keywords import suggests_keywords
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
@@ -16,7 +17,7 @@ from trueness._tally.rows_or_sums import binned, sketch, tally
 from trueness._tally.rules import BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
-from trueness.errors import InputError
+from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources import _gather as gather
 from trueness.sources import _group_by as queries
 from trueness.sources._batches import sums_of_batches
@@ -34,7 +35,20 @@ Sums: TypeAlias = Tally | Binned | Sketch
 _FEW_EDGES = 64
 
 _ENGINES = frozenset(
-    ("polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc", "dask", "distributed", "ibis", "psycopg")
+    (
+        "polars",
+        "duckdb",
+        "_duckdb",
+        "narwhals",
+        "pyarrow",
+        "pyspark",
+        "py4j",
+        "grpc",
+        "dask",
+        "distributed",
+        "ibis",
+        "psycopg",
+    )
 )
 
 
@@ -160,6 +174,7 @@ def scan_groups(
     sum_tolerance: float | None = None,
     cluster: str | None = None,
     buckets: int = 64,
+    min_rows: int = 1,
     engine: PathEngine = "auto",
 ) -> "GroupSums":
     """Sum the rows of each group in place.
@@ -169,6 +184,8 @@ def scan_groups(
     by : str or list of str
         Column or columns whose values define the groups.
     {scanned}
+    min_rows : int, default 1
+        Groups of fewer rows are left out, so that no small cell is disclosed; a warning says how many rows they have.
 
     Returns
     -------
@@ -191,10 +208,16 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
+    least = checked_whole(min_rows, "min_rows")
     question = check_question(
         label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
     )
     groups = _sums_by_group(source, question, bins, engine)
+    small = [key for key, sums in groups.items() if sums.n < least]
+    if small:
+        hidden = sum(groups.pop(key).n for key in small)
+        which = f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {least:,} rows"
+        warn(f"{which} left out: {hidden:,} rows are hidden.", DroppedRowsWarning)
     return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
 
 
