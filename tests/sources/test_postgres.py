@@ -71,8 +71,12 @@ def of_postgres(connection, table):
     return connection.create_table("predictions", table.cast(pa.schema(fields)))
 
 
+# PostgreSQL writes nested queries out, which takes minutes for a sketch of weighted rows: the guide says so.
+QUICK = [one for one in CASES if not (one.options.get("bins") == "sketch" and "weight" in one.options)]
+
+
 @pytest.mark.all_cases
-@pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", QUICK, ids=lambda one: one.name)
 def test_postgres_gives_what_memory_gives(connection, one):
     run(one, of_postgres(connection, one.table))
 

@@ -61,12 +61,12 @@ class Buckets(NamedTuple, Generic[Part]):
         return Sample(y[kept], np.tile(score, 2)[kept], w[kept]), np.tile(bucket, 2)[kept]
 
 
-def _added(a: Part, b: Part) -> Part:
+def _added(a: Any, b: Any) -> Any:
     return b if not a.totals.rows else a if not b.totals.rows else a + b
 
 
 def _fullest(parts: Sequence[Any]) -> int:
-    return max(math.ceil(part.totals.weight) for part in parts)
+    return int(max(math.ceil(part.totals.weight) for part in parts))
 
 
 def check_buckets(buckets: Any) -> int:
@@ -76,7 +76,7 @@ def check_buckets(buckets: Any) -> int:
     return int(buckets)
 
 
-def bucket_of(name: str | int, buckets: int) -> int:
+def bucket_of(name: Any, buckets: int) -> int:
     """The bucket of one cluster."""
     from hashlib import md5  # it loads a library of its own
 

@@ -451,8 +451,8 @@ class Evidence:
         buckets = None if self.given is None else self.given.buckets
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
-            top, known = buckets.cells(_at_means)
-            known = np.unique(known, return_inverse=True)[1].reshape(-1)  # some buckets may have no rows
+            top, bucket = buckets.cells(_at_means)
+            known: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)  # some may have no rows
         else:
             expanded = self.expanded
             top, known = expanded.sample, expanded.cluster

@@ -318,7 +318,7 @@ def restore(form: str, described: Fields) -> _Read:
         refuse("it names a class twice")
     largest = described["largest_cluster"]
     several = classes is not None and kind != "confidence"
-    expected = (len(classes) if several else 1,) if largest is None else CHOICES
+    expected = (len(classes or ()) if several else 1,) if largest is None else CHOICES
     if len(parts) not in expected or (several and largest is not None):
         refuse(f"it should have {' or '.join(map(str, expected))} parts and has {len(parts)}")
     found = tuple(_part(form, fields) for fields in parts)

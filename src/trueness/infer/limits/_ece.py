@@ -377,7 +377,7 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothn
     if isinstance(data.one, Bins):
         part = data.one if bins is None else data.one.coarsen(as_rule(bins))
         assert data.given is not None
-        known = data.given.buckets
+        known: Any = data.given.buckets
         buckets = None if known is None else known.map(lambda of_bucket: of_bucket.at_means())
         data = Evidence.of_sums(Tally("binary", (part.at_means(),), None, buckets))
         bins = Distinct() if buckets is None else Edges(part.edges)

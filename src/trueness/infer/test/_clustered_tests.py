@@ -42,7 +42,7 @@ class ClusterStatistic(NamedTuple):
     observed: float
     p: Floats
     """Scores of the rows, in the order in which labels are drawn."""
-    count: Ints
+    rows: Ints
     """Rows that each of them stands for."""
     of_signs: Callable[[Floats], Floats]
     """From signs of the clusters, of shape (clusters, draws), to values of shape (draws,)."""
@@ -57,7 +57,7 @@ def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, rng: np.
     """
     size = max(_LEAST, _BATCH // statistic.p.size)
     batches = [min(size, draws - i) for i in range(0, draws, size)]
-    rows = statistic.p[:, np.newaxis], statistic.count
+    rows = statistic.p[:, np.newaxis], statistic.rows
     by_signs = [statistic.of_signs(_signs(clusters, batch, rng)) for batch in batches]
     by_labels = [statistic.of_labels(draw_hits(*rows, batch, rng)[0]) for batch in batches]
     return max(float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn))) for drawn in (by_signs, by_labels))
