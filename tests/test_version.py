@@ -21,3 +21,11 @@ def test_nothing_but_the_root_imports_the_root_to_learn_the_version():
 def test_the_citation_has_the_version_of_the_package():
     citation = Path(__file__).parents[1] / "CITATION.cff"
     assert f"\nversion: {tn.__version__}\n" in citation.read_text(encoding="utf-8")
+
+
+def test_nothing_is_published_that_was_not_tested():
+    workflows = Path(__file__).parents[1] / ".github" / "workflows"
+    release = (workflows / "release.yml").read_text(encoding="utf-8")
+    assert "uses: ./.github/workflows/test.yml" in release
+    assert "publish:\n    needs: [wheels, tests]\n" in release
+    assert "\n  workflow_call:\n" in (workflows / "test.yml").read_text(encoding="utf-8")
