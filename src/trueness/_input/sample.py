@@ -277,9 +277,9 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if high == 0:
         raise InputError("sample_weight", "must have a weight above zero", f"all {w.size:,} are zero")
     if 1 / _LARGEST <= high <= _LARGEST:
+        demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
         got = f"they reach from {format_value(least)} to {format_value(high)}"
         remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
-        demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
         raise InputError("sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy)
     raise InputError(
         "sample_weight",

@@ -126,7 +126,7 @@ def _continuous(numbers: NDArray[Any], whole_numbers: WholeNumbers) -> bool:
 
 def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentColumn:
     there = values[~gone]
-    note, edges = "", ()
+    note, edges = "", tuple[float, ...]()
     if there.dtype.kind == "O" and all(type(one) in (int, float) for one in there):
         there = np.array(there.tolist(), dtype=np.float64)  # numbers beside a missing value
     if there.dtype.kind == "f" and (there == np.floor(there)).all() and (np.abs(there) < 2**53).all():

@@ -90,10 +90,7 @@ class Verbs(click.Group):
 
 @contextmanager
 def _orderly_exit(debug: bool = False) -> Iterator[None]:
-    """End with a message and an exit code, never with a traceback: after an error, a full disk or Ctrl-C.
-
-    A signal to end raises SystemExit, so that a file that is half written is removed.
-    """
+    """End with a message and an exit code, never with a traceback, and without a file that is half written."""
     ours = threading.current_thread() is threading.main_thread()
     ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ours and hasattr(signal, name)]
     ends = [number for number in ends if signal.getsignal(number) == signal.SIG_DFL]  # nohup ignores one

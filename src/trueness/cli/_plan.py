@@ -162,7 +162,6 @@ _NO_SCALE = {
     "from-logits": "Logits x must become probabilities first, 1 / (1 + exp(-x)).",
     "clip": "Scores outside must be set to 0 or 1 first.",
 }
-"""Ways out of scores on another scale: this command has no option for it."""
 
 
 def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
