@@ -79,6 +79,7 @@ def watched(**options):
 
 
 HARMLESS = {
+    "depth": lambda: tn.worst_slices(Y * 4, P * 4, {"x": list("abab") * 4}, depth=HUGE, min_rows=2, seed=0),
     "crossed": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], crossed=HUGE),
     "largest_cluster": lambda: watched(largest_cluster=HUGE),
     "min_rows": lambda: tn.TopLabel(tn.PlattScaling(), min_rows=HUGE).fit(MATRIX, [2, 0, 1]),

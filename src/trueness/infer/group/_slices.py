@@ -198,12 +198,12 @@ def slices_of(
 
 def _found(rows: SegmentRows, plan: "_Plan", notes: tuple[str, ...]) -> Slices:
     """The slices of rows or of sums, with the score as a further column."""
-    columns, n = rows.columns, int(rows.rows.sum())
+    columns, fewest = rows.columns, max(_LEAST_ROWS, -(-int(rows.rows.sum()) // _SHARE))
     name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
     code, names, edges = number_groups(rows.score)
     rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
     rows = rows.at(_by_content(rows))
-    plan = plan._replace(least=plan.least or max(_LEAST_ROWS, -(-n // _SHARE)))
+    plan = plan._replace(least=plan.least or fewest, depth=min(plan.depth, len(rows.columns)))
     tree = any(len(one.edges) >= GROUPS for one in columns)
     said = [*notes, *(one.note for one in columns if one.note and not tree), *unusable(rows, plan.least)]
     found = _searched(rows, plan, tree=tree) if plan.depth > 2 or tree else _exhaustive(rows, plan)
