@@ -45,7 +45,7 @@ def _with_column(frame: Any, name: str, place: int, new: str, buckets: int) -> A
         return nw.from_native(joined.drop(f"{new}_name"))
     if frame.implementation.is_duckdb():
         return nw.from_native(native.project(f"*, {_sql(f'CAST(#{place + 1} AS VARCHAR)', buckets)} AS {new}"))
-    if frame.implementation.is_spark_like():
+    if frame.implementation.is_spark_like() and frame.implementation is not nw.Implementation.SQLFRAME:
         quoted = name.replace("`", "``")
         return nw.from_native(native.selectExpr("*", f"{_sql(f'CAST(`{quoted}` AS STRING)', buckets)} AS {new}"))
     if frame.implementation.is_dask():
@@ -66,7 +66,7 @@ def _with_column(frame: Any, name: str, place: int, new: str, buckets: int) -> A
         digest, digits = md5(native[name].cast("string")), ibis.literal(_DIGITS)
         code = digits.find(digest.substr(0, 1)) * 16 + digits.find(digest.substr(1, 1))
         return nw.from_native(native.mutate(**{new: (code % buckets).cast("int64")}))
-    raise InputError("cluster", "is not supported for this engine", f"got {frame.implementation}")
+    raise InputError("cluster", "cannot be hashed by this engine", f"got {frame.implementation}")
 
 
 def _sql(text: str, buckets: int) -> str:
