@@ -42,6 +42,7 @@ REFUSED = {
         lambda: tn.noise_floor(tn.ece, P, resamples=HUGE),
         lambda: tn.segments(Y, P, ["a", "b", "a", "b"], resamples=HUGE),
     ],
+    "buckets": [lambda: tn.tally(Y, P, cluster=[1, 2, 3, 4], buckets=HUGE)],
     "workers": [lambda: tn.noise_floor(tn.ece, P, workers=HUGE), lambda: tn.compare(Y, {"a": P, "b": P}, workers=HUGE)],
     "max_iter": [lambda: tn.MatrixScaling(max_iter=HUGE).fit(MATRIX, [2, 0, 1])],
     "n": [
@@ -80,6 +81,7 @@ def watched(**options):
 
 HARMLESS = {
     "depth": lambda: tn.worst_slices(Y * 4, P * 4, {"x": list("abab") * 4}, depth=HUGE, min_rows=2, seed=0),
+    "ignore_index": lambda: tn.ece(Y, P, ignore_index=HUGE),
     "crossed": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], crossed=HUGE),
     "largest_cluster": lambda: watched(largest_cluster=HUGE),
     "min_rows": lambda: tn.TopLabel(tn.PlattScaling(), min_rows=HUGE).fit(MATRIX, [2, 0, 1]),
@@ -88,7 +90,7 @@ HARMLESS = {
     "n_rows": lambda: tn.EqualMass(5).ranks(HUGE),
     "segments": lambda: tn.plot.WatchDisplay.from_watch(watched(), segments=HUGE),
 }
-NO_SIZES = {"seed", "progress", "promise", "i", "chosen"}
+NO_SIZES = {"largest", "seed", "progress", "promise", "i", "chosen"}
 LEVELS = {
     "segments": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], level=0.99999),
     "report": lambda: tn.report(Y, P, level=0.99999),
@@ -99,7 +101,7 @@ LEVELS = {
 
 
 def test_too_large_a_number_is_refused_by_name():
-    demand = r"must (be .*(at most|to) ([\d,]+|the number of rows)|leave rows)"
+    demand = r"must (be .*(at most|to) ([\d,]+|the number of rows)|leave rows|be one of [\d, ]+)"
     for name, call in ((name, call) for name, calls in REFUSED.items() for call in calls):
         with pytest.raises(InputError, match=f"`?{name}`? {demand}"):
             call()

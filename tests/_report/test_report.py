@@ -301,12 +301,9 @@ def test_too_many_distinct_scores_for_bins_of_their_own_are_refused():
         tn.report(np.arange(1_500) % 2, p, bins=tn.Distinct())
 
 
-def test_kind_is_not_in_the_signature():
-    import inspect
-
-    names = inspect.signature(tn.report).parameters
-    assert "sample_weight" in names
-    assert "kind" not in names
+def test_a_matrix_is_reported_in_every_view_so_kind_is_for_several_labels_only():
+    with pytest.raises(InputError, match="`kind` must"):
+        tn.report([0, 1, 2, 0], np.full((4, 3), 1 / 3), kind="confidence")
 
 
 @pytest.mark.slow
