@@ -219,6 +219,8 @@ def test_what_cannot_allow_for_clusters_refuses_them():
         tn.calibration_test(sums, method="cox")
     with pytest.raises(tn.InputError, match="needs every distinct score"):
         tn.calibration_test(tn.binned(y, p, cluster=user))
+    with pytest.warns(tn.TruenessWarning, match="Buckets of clusters are not used here"):
+        tn.reliability_bands(sums)
 
 
 def spoilt(data, **changes):

@@ -34,7 +34,7 @@ from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, tally_
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
-from trueness.errors import FewRowsWarning, InputError, collected_warnings, warn
+from trueness.errors import FewRowsWarning, InputError, TruenessWarning, collected_warnings, warn
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -99,6 +99,8 @@ class Evidence:
                 what = type(y_true).__name__
                 raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
             refuse_row_arguments(y_true, y_prob, rows)
+            if cluster is INDEPENDENT and y_true.buckets is not None:
+                warn("Buckets of clusters are not used here: rows count as independent.", TruenessWarning)
             return cls.of_sums(y_true, two_columns=two_columns, weight_type=weight_type)
         one = {"": y_prob}
         found = cls.several(
