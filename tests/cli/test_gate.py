@@ -144,7 +144,7 @@ def test_the_code_of_a_process_is_that_of_the_gate(process):
 
 def test_a_limit_that_is_not_a_number_is_wrong_usage(call):
     for verb, option in (("gate", "--max-ece"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")):
-        demanded = ["--max-ece", "0.1"] if verb == "gate" else []
+        demanded = ["--max-ece", "0.1"] if (verb, option) == ("gate", "--level") else []
         result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
         assert result.exit_code == 2
         assert f"Invalid value for '{option}': nan is not in the range" in result.stderr

@@ -168,7 +168,7 @@ def test_a_damaged_value_is_refused(kind, field, value, message):
     ("kind", "parameter", "value", "message"),
     [
         ("HistogramBinning", "n_bins", {}, "'n_bins' is not a value that it writes"),
-        ("HistogramBinning", "n_bins", array(), "do not make a map .ValueError"),
+        ("HistogramBinning", "n_bins", array(), "`n_bins` must be a whole number"),
         ("HistogramBinning", "n_bins", -3, "`n_bins` must be a whole number"),
         ("VennAbers", "merge", "both", "`merge` must be 'log' or 'brier'"),
         ("ScalingBinning", "scaler", {"unfitted": {}}, "'scaler' is not a value that it writes"),
