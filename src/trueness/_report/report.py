@@ -224,12 +224,13 @@ def report_rows(
     """The report of rows; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(None, **settings)
     subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
-    assert subject.kept is not None
+    kept = subject.kept
+    assert kept is not None
     subject = replace(subject, notes=(*notes, *subject.notes))
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
     origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
-    columns = () if by is None else read_by(by, y_true, subject.kept, crossed)
+    columns = () if by is None else read_by(by, y_true, kept, crossed)
     return Report(compute_contents(subject, columns, options, origin, **others))
 
 

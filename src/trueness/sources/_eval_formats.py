@@ -272,7 +272,7 @@ def _lm_eval_targets(row: Mapping[str, Any], choices: list[str], size: int) -> A
         if isinstance(own, list) and own and isinstance(own[0], int) and 0 <= own[0] < size:
             return ((own[0],),) * 2
     target = row.get("target")
-    many = _listed(json.loads(target) if re.fullmatch(r"\[[-\d,\s]*\]", str(target)) else target)
+    many = _listed(json.loads(str(target)) if re.fullmatch(r"\[[-\d,\s]*\]", str(target)) else target)
     numbers = tuple(int(one) for one in many if re.fullmatch(r"\d+", str(one)) and int(one) < size)
     texts = tuple(choices.index(str(one)) for one in many if str(one) in choices)
     return numbers or texts, texts or numbers

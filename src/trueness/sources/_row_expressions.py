@@ -305,8 +305,7 @@ def _unpivot(safe: Any, scores: list[str], index: list[str]) -> Any:
         return nw.from_native(nw.to_native(safe).project(f"{', '.join(index)}, {parts}"))
     if safe.implementation.is_ibis() and safe.to_native().get_backend().name != "duckdb":
         # PostgreSQL gets names in quotation marks from an unpivot; a union of the classes is written alike everywhere.
-        parts = [nw.lit(i).cast(nw.Int64).alias("part") for i in range(len(scores))]
-        each = zip(scores, parts, strict=True)
+        each = [(x, nw.lit(i).cast(nw.Int64).alias("part")) for i, x in enumerate(scores)]
         return nw.concat([safe.select(*index, nw.col(x).alias("p"), part) for x, part in each], how="vertical")
     long = safe.unpivot(on=scores, index=index, variable_name="name", value_name="p")
     return long.with_columns(nw.col("name").str.slice(1).cast(nw.Int64).alias("part"))

@@ -41,7 +41,8 @@ class Look(NamedTuple):
         if self.score.size <= _MANY:
             return self
         cell = np.floor(_FINE * (np.clip(logits(self.score), -_FAR, _FAR) + _FAR)).astype(np.int64)
-        total, weight, events = (np.bincount(cell, v) for v in (self.weight * self.score, self.weight, self.events))
+        own = (self.weight * self.score, self.weight, self.events)
+        total, weight, events = (np.bincount(cell, v).astype(np.float64) for v in own)
         at = np.flatnonzero(weight)
         return Look(total[at] / weight[at], weight[at], events[at], np.zeros(at.size, dtype=np.int64))
 
@@ -161,4 +162,5 @@ class ShiftSequence(Streams):
             return value, math.nan, math.nan
         # One step further: the end lies between the last candidate that is left and the first that is not.
         low, high = (left[0] - 1, left[-1] + 1) if left.size else (best, _END + 1) if best > 0 else (-_END - 1, best)
-        return value, *(math.copysign(math.inf, end) if abs(end) > _END else float(end) * _STEP for end in (low, high))
+        ends = [math.copysign(math.inf, end) if abs(end) > _END else float(end) * _STEP for end in (low, high)]
+        return value, ends[0], ends[1]
