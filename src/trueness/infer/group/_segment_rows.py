@@ -97,7 +97,8 @@ class SegmentRows:
     def at(self, some: Ints) -> "SegmentRows":
         """Some of the entries; segments keep their codes."""
         columns = tuple(one._replace(code=one.code[some]) for one in self.columns)
-        values: Any = {name: getattr(self, name)[some] for name in ("score", "count", "scale", "rows", "weight", "events")}
+        names = ("score", "count", "scale", "rows", "weight", "events")
+        values: Any = {name: getattr(self, name)[some] for name in names}
         cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
         return SegmentRows(**values, columns=columns, cluster=cluster)
 
