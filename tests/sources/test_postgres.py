@@ -71,7 +71,7 @@ def of_postgres(connection, table):
     return connection.create_table("predictions", table.cast(pa.schema(fields)))
 
 
-# PostgreSQL writes nested queries out, which takes it minutes for a sketch of weighted rows (the guide says so), and the
+# PostgreSQL writes nested queries out, which takes it minutes for a sketch of weighted rows, as the guide says, and the
 # better part of one for some others: these are tried with TRUENESS_MINUTES=1.
 MINUTES = {
     "sketch: every edge of a cell, its neighbours and the middle",
