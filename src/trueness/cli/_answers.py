@@ -1,6 +1,7 @@
 """``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def paired_rows(request: Request) -> Rows:
     """The answers of each model to the same questions in the same epochs, each with its own labels."""
     import numpy as np
 
+    from trueness.sources._eval_log import objects
     from trueness.sources._files import expand_paths
     from trueness.sources._numpy import Arrays
 
@@ -59,44 +61,38 @@ def paired_rows(request: Request) -> Rows:
     note(*(table.note for table in tables))
     models = [set(table.answers.model.tolist()) for table in tables]
     by_model = len(set.union(*models)) > 1 and all(models)
-    names: dict[str, dict[Any, tuple[Any, int]]] = {}
+    names: dict[str, dict[Any, dict[str, Any]]] = {}
     for table in tables:
-        one, seen = table.answers, dict[Any, int]()
-        for i, question in enumerate(one.question.tolist()):
-            name = one.model[i] if by_model else Path(table.name).stem
-            key = (one.task[i], question, int(one.epoch[i]))
-            seen[name, key] = seen.get((name, key), 0) + 1
-            names.setdefault(name, {})[*key, seen[name, key]] = (table, i)
+        columns = {column: table.array(column) for column in table.names}
+        for values in zip(*columns.values(), strict=True):
+            row = dict(zip(columns, values, strict=True))
+            own = names.setdefault(row["model"] if by_model else Path(table.name).stem, {})
+            key = row["task"], row["question"], row["epoch"]
+            own[*key, next(i for i in count() if (*key, i) not in own)] = row
+    both = " and ".join(map(repr, names))
     if len(names) < 2:
-        demand = "must be logs of two models or more to compare"
-        raise InputError("FILE", demand, f"got {', '.join(map(repr, names)) or 'none'}")
+        raise InputError("FILE", "must be logs of two models or more to compare", f"got {both or 'none'}")
     shared = [key for key in next(iter(names.values())) if all(key in own for own in names.values())]
     if not shared:
-        raise InputError("", f"{' and '.join(map(repr, names))} have no question and epoch in common")
+        raise InputError("", f"{both} have no question and epoch in common")
     for key in shared:  # ids may be numbers of rows, which another data set has too
-        asked = {str(table.array("input")[i]) for table, i in (own[key] for own in names.values())}
-        if len(asked) > 1:
-            raise InputError(
-                "", f"{' and '.join(map(repr, names))} must have the same questions", f"{key[1]!r} differs"
-            )
+        if len({str(own[key]["input"]) for own in names.values()}) > 1:
+            raise InputError("", f"{both} must have the same questions", f"{key[1]!r} differs")
     lost = sum(len(own) for own in names.values()) - len(names) * len(shared)
     if lost:
         warning(f"{lost:,} answers have no partner with the same question and epoch, and are left out.")
     arrays: dict[str, Any] = {}
     for name, own in names.items():
         for column in ("label", "confidence"):
-            arrays[f"{column} {name}"] = np.array([own[key][0].array(column)[own[key][1]] for key in shared])
-        sources = {str(own[key][0].answers.source[own[key][1]]) for key in shared}
-        note(f"{name}: confidence from {'; '.join(sorted(sources))}.")
+            arrays[f"{column} {name}"] = np.array([own[key][column] for key in shared])
+        note(f"{name}: confidence from {'; '.join(sorted({str(own[key]['source']) for key in shared}))}.")
     first = next(iter(names.values()))
-    for column in first[shared[0]][0].names:
+    for column in first[shared[0]]:
         if not column.startswith(("label", "confidence", "option_", "input")):
-            values = [first[key][0].array(column)[first[key][1]] for key in shared]
-            arrays[column] = np.array([*values, None], dtype=object)[:-1]
+            arrays[column] = objects(first[key][column] for key in shared)
     source = Arrays(" and ".join(table.name for table in tables), arrays)
     own_columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
-    cluster = request.cluster or "question"
     labels = [str(model.label) for model in own_columns]
-    choice = Choice(labels[0], own_columns, None, (), request.by, cluster)
-    columns = source.read(labels, choice.numbers, choice.groups)
-    return Rows(columns, choice, source, replace(request, files=())).validate()
+    choice = Choice(labels[0], own_columns, None, (), request.by, request.cluster or "question")
+    read = source.read(labels, choice.numbers, choice.groups)
+    return Rows(read, choice, source, replace(request, files=())).validate()

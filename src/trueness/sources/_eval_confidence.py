@@ -5,31 +5,22 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trueness.errors import InputError
-
-CONFIDENCE_WORDS: Mapping[str, float] = {
-    "certain": 0.99,
-    "almost certain": 0.95,
-    "very high": 0.95,
-    "very likely": 0.9,
-    "highly likely": 0.9,
-    "high": 0.85,
-    "likely": 0.75,
-    "probable": 0.75,
-    "moderate": 0.5,
-    "medium": 0.5,
-    "even": 0.5,
-    "low": 0.2,
-    "unlikely": 0.2,
-    "very low": 0.1,
-    "very unlikely": 0.1,
-    "highly unlikely": 0.1,
-    "almost impossible": 0.05,
+_WORDS = {
+    0.99: "certain",
+    0.95: "almost certain, very high",
+    0.9: "very likely, highly likely",
+    0.85: "high",
+    0.75: "likely, probable",
+    0.5: "moderate, medium, even",
+    0.2: "low, unlikely",
+    0.1: "very low, very unlikely, highly unlikely",
+    0.05: "almost impossible",
 }
+CONFIDENCE_WORDS: Mapping[str, float] = {word: p for p, words in _WORDS.items() for word in words.split(", ")}
 """The probabilities that words stand for, unless `words=` of :func:`trueness.sources.eval_log` says otherwise."""
 
 _RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO": 0, "FALSE": 0}
-_ODD = {"P": "partly right (P)", "N": "no answer (N)"}
+_ODD = {"P": (0.5, "partly right (P)"), "N": (0.0, "no answer (N)")}
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>%|percent\b|/\s*\d+)?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
 _BETWEEN = r"[\s\"'*_:=()\[\]]*"
 _LEAD = rf"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?{_BETWEEN}(?:is|of)?{_BETWEEN}"
@@ -44,6 +35,15 @@ class Stated(NamedTuple):
     """What it is a share of: 1, 100 or the number after a slash; None if it was a bare number."""
     trouble: str = ""
     """Why it cannot be used."""
+
+    def probability(self, *, percent: bool) -> float | str:
+        """As a probability, or why it has none; `percent` says whether bare numbers are percentages."""
+        if self.trouble:
+            return self.trouble
+        if self.scale is None and percent and 0 < self.value < 1:
+            return "a confidence below 1 among percentages: its scale is unclear"
+        value = self.value / (self.scale or (100.0 if percent else 1.0))
+        return value if 0 <= value <= 1 else "the confidence is outside 0 to 100 %"
 
 
 def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | None = None) -> Stated | None:
@@ -94,22 +94,6 @@ def read_stated(value: Any, words: Mapping[str, float]) -> Stated | None:
     return Stated(float(found[1]), scale)
 
 
-def as_probabilities(stated: Sequence[Stated]) -> tuple[list[float | str], bool]:
-    """Each as a probability, or why it has none; and whether bare numbers were percentages, as some exceed 1."""
-    bare = [one.value for one in stated if one.scale is None and not one.trouble]
-    percent = any(value > 1 for value in bare)
-
-    def probability(one: Stated) -> float | str:
-        if one.trouble:
-            return one.trouble
-        if one.scale is None and percent and 0 < one.value < 1:
-            return "a confidence below 1 among percentages: its scale is unclear"
-        value = one.value / (one.scale or (100.0 if percent else 1.0))
-        return value if 0 <= value <= 1 else "the confidence is outside 0 to 100 %"
-
-    return [probability(one) for one in stated], percent
-
-
 def states(text: str, value: float) -> bool:
     """Whether a text has a number, as a fraction or a percentage; `value` is on either scale.
 
@@ -153,36 +137,16 @@ def softmax(logs: Sequence[float]) -> list[float] | str:
 def agreement(answers: Sequence[str | None]) -> list[float | str]:
     """For each of several answers to one question, the share of the *other* answers that agree with it.
 
-    The answer is not counted among those that agree, so its own luck does not raise its confidence.
-
     >>> agreement(["4", "4", "5"])
     [0.5, 0.5, 0.0]
     """
-    given = [None if one is None else " ".join(one.casefold().split()) for one in answers]
+    given = [" ".join((one or "").casefold().split()) for one in answers]
     known = [one for one in given if one]
     few = "fewer than two answers to the question: no share of agreeing samples"
     return [
         "no answer was extracted" if not one else few if len(known) < 2 else (known.count(one) - 1) / (len(known) - 1)
         for one in given
     ]
-
-
-def check_words(words: Mapping[str, Any] | None) -> Mapping[str, float]:
-    """The table of words, by default the one of this file."""
-    if words is None:
-        return CONFIDENCE_WORDS
-    for word, value in words.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise InputError("words", "must give each word a probability from 0 to 1", f"{word!r} has {value!r}")
-    return {" ".join(word.lower().split()): float(value) for word, value in words.items()}
-
-
-def compile_pattern(text: str) -> re.Pattern[str]:
-    """The pattern of ``regex:…``."""
-    try:
-        return re.compile(text, re.MULTILINE)
-    except re.error as reason:
-        raise InputError("confidence", "must be a regular expression after 'regex:'", f"{text!r}: {reason}") from None
 
 
 def read_label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | None, str]:
@@ -193,10 +157,9 @@ def read_label(score: Mapping[str, Any], correct_from: float | None) -> tuple[in
         value = next((value[one] for one in ("score", "correct", "accuracy", "grade") if one in value), None)
     if isinstance(value, str):
         word = value.strip().upper()
-        value = _RIGHT.get(word, value)
         if word in _ODD and correct_from is None:
-            return None, _ODD[word]
-        value = {"P": 0.5, "N": 0.0}.get(word, value)
+            return None, _ODD[word][1]
+        value = _ODD[word][0] if word in _ODD else _RIGHT.get(word, value)
     try:
         number = math.nan if value is None else float(value)
     except (TypeError, ValueError):

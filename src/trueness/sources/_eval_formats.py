@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from trueness.errors import InputError, MissingLibraryError, TruenessError
 from trueness.sources._text import DAMAGED, JsonReader
 
+HELM_FILE = "per_instance_stats.json"
 _ZSTD = 93
-_CHUNK = 1 << 20
 _LARGEST_MEMBER = 1 << 30
 _INSPECT_VERSION = 2
 _SUBJECTS = ("subject", "category", "topic", "domain")
@@ -29,15 +29,22 @@ _TYPES: dict[str, dict[str, type]] = {
     | {"output.choices.0": dict, _LOGPROBS: dict, f"{_LOGPROBS}.content": list, f"{_LOGPROBS}.content.0": dict},
     "helm": {"instance_id": str, "train_trial_index": int, "stats": list, "stats.0": dict, "stats.0.name": dict},
     "openai": {"spec": dict, "type": str, "data": dict},
-    "": {},
 }
+_SIGNS = {
+    "openai": (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
+    "helm": (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',),
+    "lm-eval": (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:'),
+    "inspect": (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:'),
+}
+_NEEDED = {"lm-eval": ("doc_id",), "inspect": ("id",), "helm": ("instance_id", "stats")}
+_BLANK = b"\xef\xbb\xbf \t\r\n"
 Report = Callable[[int], None]
 """Called with the bytes read so far."""
 
 
 @dataclass
 class Log:
-    """One log: a file, or a folder of HELM. What it says of itself is known once its samples are read."""
+    """One file. What it says of itself is known once its samples are read."""
 
     path: Path
     harness: str
@@ -63,8 +70,9 @@ class Options(NamedTuple):
     """The right options if the target is a number, and if it is a text."""
 
 
-class Sample(NamedTuple):
-    """One answer to one question, as the harness wrote it."""
+@dataclass(slots=True)
+class Sample:
+    """One answer to one question, as the harness wrote it; and below, what was read from it."""
 
     question: str
     raw: Mapping[str, Any]
@@ -84,6 +92,16 @@ class Sample(NamedTuple):
     part: str = ""
     """The filter of lm-eval, or the split of HELM: a log may have several."""
 
+    label: int | None = None
+    found: dict[str, Any] = field(default_factory=dict)
+    """By source of confidences: a probability, a `Stated`, or why there is none."""
+    echoed: bool = False
+    """Whether the text has the number of the field."""
+    probabilities: Any = None
+    """Those of the options, as an array: large logs have many samples."""
+    targets: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    fields: tuple[Any, ...] = ()
+
 
 def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
     """A value that must have a certain type."""
@@ -94,12 +112,16 @@ def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
 
 
 def _checked(raw: Any, log: Log, where: str) -> dict[str, Any]:
-    """An object of the log whose fields, as far as they are there, have the types that its harness writes."""
+    """An object of the log whose fields have the types that its harness writes."""
     log.place = where
-    for name, kind in _TYPES[log.harness].items():
-        if (value := dotted(_typed(raw, dict, where), name)) is not None:
+    own: dict[str, Any] = _typed(raw, dict, where)
+    for name in _NEEDED.get(log.harness, ()):
+        if own.get(name) is None:
+            raise InputError("", f"{where}: field {name!r} is missing: damaged, or a log of another schema")
+    for name, kind in _TYPES.get(log.harness, {}).items():
+        if (value := dotted(own, name)) is not None:
             _typed(value, kind, where, name)
-    return raw  # type: ignore[no-any-return]  # it was checked, unless the harness is unknown
+    return own
 
 
 def dotted(raw: Any, path: str) -> Any:
@@ -117,30 +139,20 @@ def dotted(raw: Any, path: str) -> Any:
 
 
 def recognise(path: Path) -> str:
-    """The harness that wrote a file or folder: 'folder' for other folders, '' for other files."""
-    if path.is_dir():
-        return "helm" if (path / "per_instance_stats.json").is_file() else "folder"
-    if path.is_fifo():  # which is read once
-        return ""
+    """The harness that wrote a file, by its content; '' for other files."""
+    if path.name == HELM_FILE or path.is_fifo():  # a pipe is read once
+        return "helm" if path.name == HELM_FILE else ""
     try:
         with path.open("rb") as file:
             start = file.read(4096)
-            if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and b"\n" not in start[:-1]:
-                start += file.readline(16 * _CHUNK)
+            if start.lstrip(_BLANK)[:1] in (b"{", b"[") and b"\n" not in start[:-1]:
+                start += file.readline(1 << 24)
     except OSError:
         return ""
     if start.startswith(b"PK\x03\x04"):
         return "inspect" if re.search(rb"(_journal/|samples/|header\.json)", start) or path.suffix == ".eval" else ""
-    text = start.lstrip(b"\xef\xbb\xbf \t\r\n")
-    for harness, patterns in {
-        "openai": (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
-        "helm": (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',),
-        "lm-eval": (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:'),
-        "inspect": (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:'),
-    }.items():
-        if all(re.search(pattern, text) for pattern in patterns):
-            return harness
-    return ""
+    known = (name for name, signs in _SIGNS.items() if all(re.search(one, start.lstrip(_BLANK)) for one in signs))
+    return next(known, "")
 
 
 def samples_of(log: Log, report: Report) -> Iterator[Sample]:
@@ -155,22 +167,21 @@ def samples_of(log: Log, report: Report) -> Iterator[Sample]:
         raise InputError("", demand, f"{type(reason).__name__}: {reason}"[:200]) from reason
 
 
-def _lines(log: Log, report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of JSON lines, or of an array; each with its place."""
+def _objects(log: Log, report: Report) -> Iterator[dict[str, Any]]:
+    """The objects of JSON lines, or of an array."""
     with log.path.open("rb") as file:
-        if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-            file.seek(0)
-            for i, row in enumerate(JsonReader(file, str(log), report).elements()):
-                yield f"{log}, element {i}", _checked(row, log, f"{log}, element {i}")
-            return
+        array = file.read(64).lstrip(_BLANK).startswith(b"[")
         file.seek(0)
+        if array:
+            for i, (_, row) in enumerate(JsonReader(file, str(log), report).items()):
+                yield _checked(row, log, f"{log}, element {i}")
+            return
         read = 0
         for i, line in enumerate(file, 1):
             read += len(line)
             report(read)
             if line.strip():
-                where = f"{log}, line {i:,}"
-                yield where, _checked(_parsed(line, f"{where},"), log, where)
+                yield _checked(_parsed(line, f"{log}, line {i:,},"), log, f"{log}, line {i:,}")
 
 
 def _parsed(data: bytes, where: str) -> Any:
@@ -180,8 +191,12 @@ def _parsed(data: bytes, where: str) -> Any:
         raise InputError("", f"{where} is not JSON: {DAMAGED}", str(reason)) from None
 
 
-def _subject(*places: Any) -> str:
-    found = (place[name] for place in places if isinstance(place, Mapping) for name in _SUBJECTS if name in place)
+def _object_in(path: Path) -> Mapping[str, Any]:
+    return _typed(_parsed(path.read_bytes(), str(path)), dict, str(path))  # type: ignore[no-any-return]
+
+
+def _subject(place: Any) -> str:
+    found = (place[name] for name in _SUBJECTS if isinstance(place, Mapping) and name in place)
     return str(next((one for one in found if isinstance(one, str | int)), ""))
 
 
@@ -201,39 +216,30 @@ def _listed(value: Any) -> list[Any]:
 
 def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
     found = re.fullmatch(r"samples_(.*?)_(\d{4}-\d\d-\d\dT[-\d.:]+)\.jsonl?", log.path.name)
-    log.task, log.created = (found[1], found[2]) if found else (log.path.stem.removeprefix("samples_"), "")
-    results = _lm_eval_results(log)
-    config = dotted(results, "configs") or {}
-    config = config.get(log.task, {})
+    log.task, log.created = found.groups() if found else (log.path.stem.removeprefix("samples_"), "")
+    beside = sorted(log.path.parent.glob("results*.json"))
+    own = [one for one in beside if log.created and log.created in one.name] or (beside if len(beside) == 1 else [])
+    results = _object_in(own[0]) if own else {}
+    if not own:
+        log.notes.append("no file of results lies beside it: its model is unknown, and the type of task is inferred")
+    config = (results.get("configs") or {}).get(log.task, {})
     log.model = str(results.get("model_name") or dotted(results, "config.model_args") or "")
-    kind, delimiter = config.get("output_type"), str(config.get("target_delimiter", " "))
-    for where, row in _lines(log, report):
-        if "doc_id" not in row:
-            raise InputError("", f"{where}: field 'doc_id' is missing: a log of another schema")
-        responses = [_unwrapped(one) for one in _typed(row.get("filtered_resps", row.get("resps")), list, where,
-                                                       "filtered_resps")]  # fmt: skip
+    for row in _objects(log, report):
+        given = _typed(row.get("filtered_resps", row.get("resps")), list, log.place, "filtered_resps")
+        responses = [_unwrapped(one) for one in given]
         likelihoods = bool(responses) and all(map(_is_likelihood, responses))
         options = None
-        if kind in (None, "multiple_choice") and likelihoods and len(responses) > 1:
-            options = _lm_eval_options(row, [_number(one[0]) for one in responses], delimiter, where)
+        if config.get("output_type", "multiple_choice") == "multiple_choice" and likelihoods and len(responses) > 1:
+            logs, delimiter = [_number(one[0]) for one in responses], str(config.get("target_delimiter", " "))
+            options = _lm_eval_options(row, logs, delimiter, log.place)
         text = None if likelihoods or not responses else str(responses[0])
         trouble = "no answer" if text is not None and text.strip() in ("", "[invalid]") else ""
         if likelihoods and options is None:
             trouble = "the log has the likelihood of the right answer, not of the answer given"
         names = [*(row.get("metrics") or ()), "acc", "exact_match"]
         scores = {one: row[one] for one in names if isinstance(row.get(one), int | float | str)}
-        question = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}")
-        more: dict[str, Any] = {"trouble": trouble, "options": options, "part": str(row.get("filter", ""))}
-        yield Sample(question, row, scores, text, subject=_subject(row.get("doc")), answer=text, **more)
-
-
-def _lm_eval_results(log: Log) -> Mapping[str, Any]:
-    beside = sorted(log.path.parent.glob("results*.json"))
-    own = [one for one in beside if log.created and log.created in one.name] or (beside if len(beside) == 1 else [])
-    if not own:
-        log.notes.append("no file of results lies beside it: its model is unknown, and the type of task is inferred")
-        return {}
-    return _typed(_parsed(own[0].read_bytes(), str(own[0])), dict, str(own[0]))  # type: ignore[no-any-return]
+        question, subject = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"), _subject(row.get("doc"))
+        yield Sample(question, row, scores, text, 1, subject, text, trouble, options, part=str(row.get("filter", "")))
 
 
 def _unwrapped(response: Any) -> Any:
@@ -244,9 +250,8 @@ def _unwrapped(response: Any) -> Any:
 
 def _is_likelihood(response: Any) -> bool:
     """Whether it is a log-likelihood, as a number or text, with whether it is that of the greedy answer."""
-    if not isinstance(response, list) or len(response) != 2 or str(response[1]) not in ("True", "False"):
-        return False
-    return not math.isnan(_number(response[0])) or str(response[0]) == "nan"
+    pair = isinstance(response, list) and len(response) == 2 and str(response[1]) in ("True", "False")
+    return pair and (not math.isnan(_number(response[0])) or str(response[0]) == "nan")
 
 
 def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, where: str) -> Options:
@@ -287,25 +292,24 @@ def _inspect(log: Log, report: Report) -> Iterator[Sample]:
             yield from _inspect_zip(log, report)
             return
         file.seek(0)
-        found: dict[str, Any] = {}
+        header: dict[str, Any] = {}
         samples = 0
-        for key, value in JsonReader(file, str(log), report).members("samples"):
+        for key, value in JsonReader(file, str(log), report).items("samples"):
             if key != "samples" or value is None:
-                found[key] = value
+                header[key] = value
                 continue
             if not samples:  # the header stands before them
-                _inspect_header(log, found, str(log))
+                _inspect_header(log, header, str(log))
             yield _inspect_sample(value, log, f"{log}, samples[{samples}]")
             samples += 1
         if not samples:
-            _inspect_header(log, found, str(log))
+            _inspect_header(log, header, str(log))
 
 
 def _inspect_zip(log: Log, report: Report) -> Iterator[Sample]:
     with _archive(log) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}  # of a repeated member the last counts
-        if len(entries) < len(archive.infolist()):
-            number = len(archive.infolist()) - len(entries)
+        if number := len(archive.infolist()) - len(entries):
             log.notes.append(f"{number:,} members are repeated, and the last of each counts")
         header = next((one for one in ("header.json", "_journal/start.json") if one in entries), None)
         if header is None:
@@ -322,7 +326,6 @@ def _inspect_zip(log: Log, report: Report) -> Iterator[Sample]:
 
 
 def _archive(log: Log) -> Any:
-    """The zip file; zstd needs Python 3.14 or a backport."""
     try:
         archive: Any = zipfile.ZipFile(log.path)
         if any(one.compress_type == _ZSTD for one in archive.infolist()) and sys.version_info < (3, 14):
@@ -363,9 +366,7 @@ def _inspect_header(log: Log, header: Any, where: str) -> None:
 
 
 def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
-    if "id" not in _checked(raw, log, where):
-        raise InputError("", f"{where}: field 'id' is missing")
-    output = raw.get("output") or {}
+    output = _checked(raw, log, where).get("output") or {}
     choice = dotted(output, "choices.0") or {}
     text = output.get("completion")
     text = _inspect_text(dotted(choice, "message.content")) if text is None else str(text)
@@ -409,40 +410,34 @@ def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> Options | No
 
 
 def _helm(log: Log, report: Report) -> Iterator[Sample]:
-    folder = log.path if log.path.is_dir() else log.path.parent
-    path, about = folder / "per_instance_stats.json", folder / "run_spec.json"
-    spec = _typed(_parsed(about.read_bytes(), str(about)), dict, str(about)) if about.is_file() else {}
+    about = log.path.with_name("run_spec.json")
+    spec = _object_in(about) if about.is_file() else {}
     if not spec:
         log.notes.append("it has no file run_spec.json: its model is unknown")
     log.model = str(dotted(spec, "adapter_spec.model") or "")
-    log.task = re.sub(r"[,:]?model(_deployment)?=[^,]*", "", str(spec.get("name") or folder.name)).strip(",:")
+    name = str(spec.get("name") or log.path.absolute().parent.name)
+    log.task = re.sub(r"[,:]?model(_deployment)?=[^,]*", "", name).strip(",:")
     splits: set[str] = set()
-    with path.open("rb") as file:
-        for i, row in enumerate(JsonReader(file, str(path), report).elements()):
-            where = f"{path}, element {i}"
-            stats = _typed(_checked(row, log, where).get("stats"), list, where, "stats")
-            names = [_typed(_typed(stat, dict, where).get("name"), dict, where, "stats[].name") for stat in stats]
-            # Beside the instance itself, newer versions list what its perturbations did to each number.
-            plain = [name.get("perturbation") is None for name in names]
-            perturbed = row.get("perturbation") is not None or not any(plain)
-            split = next((str(name["split"]) for name in names if name.get("split")), "")
-            own = {
-                str(name.get("name")): stat["mean"]
-                for name, stat, kept in zip(names, stats, plain, strict=True)
-                if kept and stat.get("count") and stat.get("mean") is not None
-            }
-            splits |= {split} - {"train", ""}
-            prob = _number(own.get("max_prob"))
-            yield Sample(
-                f"{log.task}/{_typed(row.get('instance_id'), str, where, 'instance_id')}",
-                {**row, "stats": own},
-                own,
-                epoch=int(row.get("train_trial_index") or 0) + 1,
-                subject=_subject(dotted(spec, "scenario_spec.args")),
-                trouble="a perturbed instance" if perturbed else "a training instance" if split == "train" else "",
-                logprob=None if math.isnan(prob) else math.log(prob) if prob > 0 else -math.inf,
-                part=split if split != "train" else "",
-            )
+    for row in _objects(log, report):
+        # Beside the instance itself, newer versions list what its perturbations did to each number.
+        stats = [(_typed(one.get("name"), dict, log.place, "stats[].name"), one) for one in row["stats"]]
+        plain = [(name, one) for name, one in stats if name.get("perturbation") is None]
+        perturbed = row.get("perturbation") is not None or not plain
+        split = next((str(name["split"]) for name, _ in stats if name.get("split")), "")
+        kept = ((name, one) for name, one in plain if one.get("count") and one.get("mean") is not None)
+        own = {str(name.get("name")): one["mean"] for name, one in kept}
+        splits |= {split} - {"train", ""}
+        prob = _number(own.get("max_prob"))
+        yield Sample(
+            f"{log.task}/{row['instance_id']}",
+            {**row, "stats": own},
+            own,
+            epoch=int(row.get("train_trial_index") or 0) + 1,
+            subject=_subject(dotted(spec, "scenario_spec.args")),
+            trouble="a perturbed instance" if perturbed else "a training instance" if split == "train" else "",
+            logprob=None if math.isnan(prob) else math.log(prob) if prob > 0 else -math.inf,
+            part=split if split != "train" else "",
+        )
     if splits and "test" not in splits:
         log.notes.append(f"it has no instances of the split 'test': those of {', '.join(sorted(splits))} count")
 
@@ -453,17 +448,16 @@ def _helm(log: Log, report: Report) -> Iterator[Sample]:
 def _openai(log: Log, report: Report) -> Iterator[Sample]:
     samples: dict[str, dict[str, Any]] = {}
     ended = False
-    for where, row in _lines(log, report):
+    for row in _objects(log, report):
         if "spec" in row:
             spec = row["spec"]
             log.task = str(spec.get("eval_name") or spec.get("base_eval") or "")
             log.model = ", ".join(map(str, spec.get("completion_fns") or [spec.get("model") or ""]))
             log.identity, log.created = str(spec.get("run_id") or ""), str(spec.get("created_at") or "")
         elif row.get("sample_id") is not None:
-            kind = _typed(row.get("type"), str, where, "type")
-            data = _typed(row.get("data"), dict, where, "data")
-            own = samples.setdefault(str(row["sample_id"]), {})
-            own.setdefault("cond_logp", []).append(data) if kind == "cond_logp" else own.update({kind: data})
+            own = samples.setdefault(str(row["sample_id"]), {"cond_logp": []})
+            many = row["type"] == "cond_logp"
+            own[row["type"]] = [*own["cond_logp"], row["data"]] if many else row["data"]
         ended = ended or "final_report" in row
     if not ended:
         log.notes.append("the run did not finish: it has no final report")
@@ -471,19 +465,17 @@ def _openai(log: Log, report: Report) -> Iterator[Sample]:
         match = own.get("match", {})
         written = _unwrapped(match.get("sampled", dotted(own, "sampling.sampled")))
         text = None if written is None else str(written)
-        trouble = "errored" if "error" in own else "no answer" if text is not None and not text.strip() else ""
-        scores = {"match": match["correct"]} if "correct" in match else own.get("metrics", {})
-        known = own.get("cond_logp", [])
         # Of the likelihoods of several answers, that of the answer given counts.
-        answer = str(match.get("picked") or text or "").strip()
+        answer, known = str(match.get("picked") or text or "").strip(), own["cond_logp"]
         given = [one for one in known if str(one.get("completion", "")).strip() == answer]
         logprob = _number((given or known)[-1].get("logp")) if given or len(known) == 1 else None
-        more: dict[str, Any] = {"trouble": trouble, "logprob": logprob, "subject": _subject(match)}
-        yield Sample(f"{log.task}/{key}", own, scores, text, answer=text, **more)
+        scores = {"match": match["correct"]} if "correct" in match else own.get("metrics", {})
+        trouble = "errored" if "error" in own else "no answer" if text is not None and not text.strip() else ""
+        yield Sample(f"{log.task}/{key}", own, scores, text, 1, _subject(match), text, trouble, logprob=logprob)
 
 
 def _other(log: Log, report: Report) -> Iterator[Sample]:
     """Objects of any kind, whose fields the caller names."""
     log.task = log.path.stem
-    for i, (_, row) in enumerate(_lines(log, report)):
+    for i, row in enumerate(_objects(log, report)):
         yield Sample(f"{log.task}/{i}", row, {}, subject=_subject(row))

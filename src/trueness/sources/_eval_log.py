@@ -1,35 +1,33 @@
 """`eval_log`: logs of evaluation harnesses as answers with confidences, and what was missing in them."""
 
 import math
+import re
 import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from trueness._progress import Progress, progress_bar
+from trueness._input.arguments import checked_number, is_real
+from trueness._progress import Progress, reporter
 from trueness.errors import InputError, did_you_mean
 from trueness.results import Answers
 from trueness.sources._eval_confidence import (
+    CONFIDENCE_WORDS,
     Stated,
     agreement,
     answer_probability,
-    as_probabilities,
-    check_words,
-    compile_pattern,
     read_label,
     read_stated,
     softmax,
     stated_in,
     states,
 )
-from trueness.sources._eval_formats import Log, Sample, dotted, recognise, samples_of
+from trueness.sources._eval_formats import HELM_FILE, Log, Sample, dotted, recognise, samples_of
 from trueness.sources._files import expand_paths
 from trueness.sources._numpy import Arrays
 from trueness.sources._table import import_polars
@@ -50,7 +48,7 @@ _FIELDS = ("confidence", "probability", "prob")
 class _Asked(NamedTuple):
     """The arguments of `eval_log`, checked."""
 
-    scorer: str | None
+    scorer: str
     part: str
     """The filter of lm-eval."""
     source: str
@@ -62,27 +60,6 @@ class _Asked(NamedTuple):
     fields: tuple[str, ...]
     words: Mapping[str, float]
     correct_from: float | None
-
-
-@dataclass(slots=True)
-class _Row:
-    """What is kept of one sample."""
-
-    question: str
-    epoch: int
-    subject: str
-    part: str
-    label: int | None
-    trouble: str
-    answer: str | None
-    found: dict[str, Any]
-    """By source: a probability, a `Stated`, or why there is none."""
-    echoed: bool
-    """Whether the text has the number of the field."""
-    options: Any
-    """The probabilities of the options, as an array; large logs have many rows."""
-    targets: tuple[tuple[int, ...], tuple[int, ...]]
-    fields: tuple[Any, ...]
 
 
 def eval_log(
@@ -153,24 +130,23 @@ def eval_log(
     ([1, 1, 0, 1], [0.6, 0.7, 0.8, 0.9])
     """
     asked = _check(scorer, confidence, label_field, confidence_field, question_field, fields, words, correct_from)
+    report = reporter(progress)
     paths = [str(path)] if isinstance(path, str | PathLike) else [str(one) for one in path]
     logs = list(_logs(expand_paths(paths), asked))
-    sizes = [(log.path / "per_instance_stats.json" if log.path.is_dir() else log.path).stat().st_size for log in logs]
-    bar = nullcontext(progress) if callable(progress) else progress_bar("Reading logs") if progress else nullcontext()
-    read: list[dict[Any, _Row]] = []
-    repeated = 0
-    with bar as report:
-        for i, log in enumerate(logs):
+    total, before, repeated = sum(log.path.stat().st_size for log in logs), 0, 0
+    read: list[dict[Any, Sample]] = []
+    for log in logs:
 
-            def tell(done: int, before: int = sum(sizes[:i]), size: int = sizes[i]) -> None:
-                if report is not None:
-                    report(before + min(done, size), max(sum(sizes), 1))
+        def tell(done: int, before: int = before, size: int = log.path.stat().st_size) -> None:
+            report(before + min(done, size), max(total, 1))
 
-            rows, again = _rows_of(log, samples_of(log, tell), asked)
-            read.append(rows)
-            repeated += again
+        rows, again = _rows_of(log, samples_of(log, tell), asked)
+        read.append(rows)
+        repeated += again
+        before += log.path.stat().st_size
+        report(before, max(total, 1))
     missing: Counter[str] = Counter()
-    found: dict[Any, tuple[Log, str, _Row, float]] = {}
+    found: dict[Any, tuple[Log, str, Sample, float]] = {}
     for log, rows in sorted(zip(logs, read, strict=True), key=lambda pair: pair[0].created):
         source, complete = _complete(log, rows, asked, missing)
         for key, (row, p) in complete.items():
@@ -190,7 +166,7 @@ def eval_log(
 def is_eval_log(name: str) -> bool:
     """Whether a path is a log of a known harness, or a folder."""
     path = Path(name)
-    return (path.is_file() or path.is_dir()) and bool(recognise(path))  # what a pipe has can be read only once
+    return path.is_dir() or (path.is_file() and bool(recognise(path)))  # what a pipe has can be read only once
 
 
 def _check(
@@ -202,47 +178,49 @@ def _check(
             raise InputError(name, "must be a string", f"got {value!r}")
     if field is not None and confidence != "auto":
         raise InputError("confidence_field", "stands in place of `confidence`", f"got both, {field!r}, {confidence!r}")
-    if correct_from is not None and not (isinstance(correct_from, int | float) and math.isfinite(correct_from)):
-        raise InputError("correct_from", "must be a finite number", f"got {correct_from!r}")
-    pattern = compile_pattern(confidence.removeprefix("regex:")) if confidence.startswith("regex:") else None
-    source = "stated" if pattern is not None else confidence
-    source = source if field is None and source in (*_SOURCES, "auto") else "field"
+    if correct_from is not None:
+        checked_number(correct_from, "correct_from")
+    for word, value in (words or {}).items():
+        if not is_real(value) or not 0 <= value <= 1:
+            raise InputError("words", "must give each word a probability from 0 to 1", f"{word!r} has {value!r}")
+    table = CONFIDENCE_WORDS if words is None else {" ".join(one.lower().split()): float(words[one]) for one in words}
+    source, pattern = confidence if field is None and confidence in (*_SOURCES, "auto") else "field", None
+    if confidence.startswith("regex:"):
+        try:
+            source, pattern = "stated", re.compile(confidence.removeprefix("regex:"), re.MULTILINE)
+        except re.error as reason:
+            got = f"{confidence.removeprefix('regex:')!r}: {reason}"
+            raise InputError("confidence", "must be a regular expression after 'regex:'", got) from None
     metric, _, part = (scorer or "").partition(",")
     if source in _RANKED_BY.values() and source != _RANKED_BY.get(metric, source):
         demand = f"must be {_RANKED_BY[metric]!r} with `scorer={scorer!r}`, which ranks the options by that"
         raise InputError("confidence", demand, f"got {confidence!r}")
     if metric == "acc_mutual_info":
         raise InputError("scorer", "must rank options by a probability", "'acc_mutual_info' does not")
-    listed = (fields,) if isinstance(fields, str) else tuple(fields)
-    given = field or confidence
-    return _Asked(
-        metric or None, part, source, given, pattern, label, question, listed, check_words(words), correct_from
-    )
+    more = (fields,) if isinstance(fields, str) else tuple(fields)
+    return _Asked(metric, part, source, field or confidence, pattern, label, question, more, table, correct_from)
 
 
 def _logs(names: Iterable[str], asked: _Asked) -> Iterator[Log]:
-    """The logs among files and in folders."""
     for path in map(Path, names):
         if not path.exists():
             raise InputError("", f"There is no file {str(path)!r}")
-        kind = recognise(path)
-        if not kind and (asked.label_field is None or asked.source != "field"):
+        runs = {one.parent for one in path.rglob(HELM_FILE)}
+        inside = [one for one in path.rglob("*") if one.is_file() and (one.parent not in runs or one.name == HELM_FILE)]
+        # Runs of HELM come first.
+        files = sorted(inside, key=lambda one: (one.parent not in runs, one)) if path.is_dir() else [path]
+        logs = [Log(one, kind) for one in files if (kind := recognise(one))]
+        if path.is_dir() and not logs:
+            raise InputError("", f"The folder {str(path)!r} has no log of lm-eval, inspect, HELM or OpenAI evals")
+        if not logs and (asked.label_field is None or asked.source != "field"):
             remedy = "Of other JSON, `label_field` and `confidence_field` must name the fields."
             raise InputError("", f"{path} is not a log of lm-eval, inspect, HELM or OpenAI evals", remedy=remedy)
-        if kind != "folder":
-            yield Log(path, kind)
-            continue
-        runs = [one.parent for one in sorted(path.rglob("per_instance_stats.json"))]
-        files = [one for one in sorted(path.rglob("*")) if one.is_file() and one.parent not in runs]
-        inside = [*(Log(run, "helm") for run in runs), *(Log(one, kind) for one in files if (kind := recognise(one)))]
-        if not inside:
-            raise InputError("", f"The folder {str(path)!r} has no log of lm-eval, inspect, HELM or OpenAI evals")
-        yield from inside
+        yield from logs or [Log(path, "")]
 
 
-def _rows_of(log: Log, samples: Iterable[Sample], asked: _Asked) -> tuple[dict[Any, _Row], int]:
-    """The rows of a log by question and epoch, and how many were repeated: the last of each counts."""
-    rows: dict[Any, _Row] = {}
+def _rows_of(log: Log, samples: Iterable[Sample], asked: _Asked) -> tuple[dict[Any, Sample], int]:
+    """The rows of a log, and how many were repeated: the last of each counts."""
+    rows: dict[Any, Sample] = {}
     seen = 0
     for one in samples:
         if asked.part and one.part != asked.part:
@@ -250,54 +228,51 @@ def _rows_of(log: Log, samples: Iterable[Sample], asked: _Asked) -> tuple[dict[A
         # Not the question that the caller names: it may be that of many samples.
         key = (one.question, one.epoch, _plain(one.raw.get("doc_id")), one.part, one.trouble == "a perturbed instance")
         rows.pop(key, None)
-        rows[key] = _row(log, one, asked)
+        rows[key] = _read(log, one, asked)
         seen += 1
     if asked.part and not seen:
         raise InputError("scorer", f"must name a filter of {log} after the comma", f"got {asked.part!r}")
     return rows, seen - len(rows)
 
 
-def _row(log: Log, sample: Sample, asked: _Asked) -> _Row:
+def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
+    """Fill in what is needed of a sample, and forget what the harness wrote."""
     metric, score = _score(log, sample, asked)
     own: Mapping[str, Any] = score if isinstance(score, Mapping) and "value" in score else {"value": score}
     answer = sample.answer if own.get("answer") is None else str(own["answer"])
     label, trouble = read_label(own, asked.correct_from)
-    found: dict[str, Any] = {}
-    options: Any = None
     if sample.options is not None:
         ranking = asked.source if asked.source in _RANKED_BY.values() else _RANKED_BY.get(metric, "options")
         options = softmax(_scaled(sample.options, ranking))
+        sample.targets = sample.options.targets
         if isinstance(options, str):
-            found[ranking], options, trouble = options, None, options if log.harness == "lm-eval" else trouble
+            sample.found[ranking], trouble = options, options if log.harness == "lm-eval" else trouble
         else:
             given = ord(answer.strip()) - ord("A") if answer and len(answer.strip()) == 1 else -1
             chosen = given if 0 <= given < len(options) else options.index(max(options))
-            found[ranking] = options[chosen]
+            sample.found[ranking], sample.probabilities = options[chosen], array("d", options)
             if log.harness == "lm-eval" and asked.label_field is None:
                 label, trouble = _label_of_option(sample, chosen, label if _RANKED_BY.get(metric) == ranking else None)
                 answer = str(chosen)
-    stated = read_stated(_field(own, sample.raw, asked), asked.words)
-    if stated is not None:
-        found["field"] = stated
     if sample.tokens:
-        found["logprob"] = answer_probability(sample.tokens, answer or "")
+        sample.found["logprob"] = answer_probability(sample.tokens, answer or "")
     elif sample.logprob is not None:
-        found["logprob"] = math.exp(sample.logprob) if sample.logprob <= 0 else "a log-probability is not below 0"
+        known = sample.logprob <= 0
+        sample.found["logprob"] = math.exp(sample.logprob) if known else "a log-probability is not below 0"
+    stated = read_stated(_field(own, sample.raw, asked), asked.words)
     in_text = None if sample.text is None else stated_in(sample.text, asked.words, asked.pattern)
-    if in_text is not None:
-        found["stated"] = in_text
+    sample.found |= {name: one for name, one in {"field": stated, "stated": in_text}.items() if one is not None}
     if answer == "" or (sample.text is not None and not sample.text.strip()):
         trouble = "no answer"
-    question = sample.question
-    if asked.question_field is not None:
-        question = f"{log.task}/{dotted(sample.raw, asked.question_field)}"
+    sample.label, sample.trouble, sample.answer = label, sample.trouble or trouble, answer
     said = str(sample.raw.get("_said") or sample.text or "")
-    echoed = stated is not None and (not said or states(said, stated.value))
-    more = tuple(_plain(dotted(sample.raw, one)) for one in asked.fields)
-    about = (question, sample.epoch, sys.intern(sample.subject), sys.intern(sample.part))
-    targets = ((), ()) if sample.options is None else sample.options.targets
-    compact = None if options is None else array("d", options)
-    return _Row(*about, label, sample.trouble or trouble, answer, found, echoed, compact, targets, more)
+    sample.echoed = stated is not None and (not said or states(said, stated.value))
+    if asked.question_field is not None:
+        sample.question = f"{log.task}/{dotted(sample.raw, asked.question_field)}"
+    sample.fields = tuple(_plain(dotted(sample.raw, one)) for one in asked.fields)
+    sample.subject, sample.part = sys.intern(sample.subject), sys.intern(sample.part)
+    sample.raw, sample.scores, sample.text, sample.tokens, sample.options = {}, {}, None, (), None
+    return sample
 
 
 def _plain(value: Any) -> Any:
@@ -313,31 +288,28 @@ def _scaled(options: Any, ranking: str) -> list[float]:
 
 def _score(log: Log, sample: Sample, asked: _Asked) -> tuple[str, Any]:
     """The name of the scorer, and what it said."""
-    scores = sample.scores
+    name, scores = asked.scorer, sample.scores
     if asked.label_field is not None:
         return "", dotted(sample.raw, asked.label_field)
-    if asked.scorer is not None and asked.scorer in scores:
-        return asked.scorer, scores[asked.scorer]
-    if asked.scorer is not None:
-        first, _, rest = asked.scorer.partition(".")  # an entry of a score with several
+    if name and name not in scores:
+        first, _, rest = name.partition(".")  # an entry of a score with several
         if isinstance(scores.get(first), Mapping):
             return first, {**scores[first], "value": dotted(scores[first].get("value"), rest)}
-        if scores and not sample.trouble and asked.scorer not in _RANKED_BY:
-            raise InputError("scorer", f"must be one of those of {log}: {', '.join(scores)}", f"got {asked.scorer!r}")
-        return asked.scorer, None
-    wanted = asked.source if asked.source in _RANKED_BY.values() else "options"
-    ranked = [metric for metric, by in _RANKED_BY.items() if by == wanted]
-    usual = {"lm-eval": (*ranked, "exact_match"), "helm": ("exact_match",)}.get(log.harness, ())
-    name = next((one for one in usual if one in scores), next(iter(scores), ""))
-    if len(scores) > 1 and name not in usual and sample.options is None and not sample.trouble:
-        raise InputError("scorer", f"must say which scores of {log} to take", f"it has {', '.join(scores)}")
+        if scores and not sample.trouble and name not in _RANKED_BY:
+            raise InputError("scorer", f"must be one of those of {log}: {', '.join(scores)}", f"got {name!r}")
+    if not name:
+        wanted = asked.source if asked.source in _RANKED_BY.values() else "options"
+        ranked = [metric for metric, by in _RANKED_BY.items() if by == wanted]
+        usual = {"lm-eval": (*ranked, "exact_match"), "helm": ("exact_match",)}.get(log.harness, ())
+        name = next((one for one in (*usual, *scores) if one in scores), "")
+        if len(scores) > 1 and name not in usual and sample.options is None and not sample.trouble:
+            raise InputError("scorer", f"must say which scores of {log} to take", f"it has {', '.join(scores)}")
     return name, scores.get(name)
 
 
 def _label_of_option(sample: Sample, chosen: int, label: int | None) -> tuple[int | None, str]:
     """Whether the chosen option is right: by the label of the metric that ranks options so, else by the target."""
-    assert sample.options is not None
-    by_target = {int(chosen in one) for one in sample.options.targets if one}
+    by_target = {int(chosen in one) for one in sample.targets if one}
     if label is not None:
         odd = "the accuracy is not that of the option with the largest confidence"
         return label, odd if by_target and label not in by_target else ""
@@ -346,8 +318,7 @@ def _label_of_option(sample: Sample, chosen: int, label: int | None) -> tuple[in
 
 def _field(score: Mapping[str, Any], raw: Mapping[str, Any], asked: _Asked) -> Any:
     """The field with the confidence: of the value of the score, of the score, its metadata, or the sample."""
-    named = asked.source == "field"
-    for key in (asked.confidence,) if named else _FIELDS:
+    for key in (asked.confidence,) if asked.source == "field" else _FIELDS:
         for place in (score.get("value"), score, score.get("metadata"), raw.get("match"), raw):
             found = dotted(place, key) if isinstance(place, Mapping) else None
             if found is not None and not isinstance(found, Mapping | list):
@@ -356,19 +327,18 @@ def _field(score: Mapping[str, Any], raw: Mapping[str, Any], asked: _Asked) -> A
 
 
 def _complete(
-    log: Log, rows: Mapping[Any, _Row], asked: _Asked, missing: Counter[str]
-) -> tuple[str, dict[Any, tuple[_Row, float]]]:
+    log: Log, rows: Mapping[Any, Sample], asked: _Asked, missing: Counter[str]
+) -> tuple[str, dict[Any, tuple[Sample, float]]]:
     """The source of a log's confidences in words, and the complete rows with theirs; the others are counted."""
     parts = sorted({row.part for row in rows.values()} - {""})
     if log.harness == "lm-eval" and len(parts) > 1:
         remedy = f"Name one after a comma: `scorer='exact_match,{parts[0]}'`."
         raise InputError("", f"{log} has several filters of each answer: {', '.join(parts)}", remedy=remedy)
-    scored: dict[Any, _Row] = {}
-    for key, row in rows.items():
-        other = "test" in parts and row.part not in ("", "test")
-        trouble = row.trouble or (f"an instance of the split {row.part!r}" if other else "")
-        missing.update([trouble] if trouble else [])
-        scored |= {} if trouble else {key: row}
+    for row in rows.values():
+        if "test" in parts and row.part not in ("", "test"):
+            row.trouble = row.trouble or f"an instance of the split {row.part!r}"
+    missing.update(row.trouble for row in rows.values() if row.trouble)
+    scored = {key: row for key, row in rows.items() if not row.trouble}
     _add_agreement(scored.values())
     source = asked.source
     if source == "auto":
@@ -381,20 +351,18 @@ def _complete(
         raise InputError("confidence", "must be a source of confidences or a field of the samples", got, remedy=near)
     found = {key: row.found.get(source, "no confidence") for key, row in scored.items()}
     if source in ("field", "stated"):
-        found = _on_one_scale(log, scored, found, harness_may_write=source == "field")
+        found = _on_one_scale(log, scored, found, source)
     if log.harness == "helm" and source == "logprob" and found and set(found.values()) == {1.0}:
         found = dict.fromkeys(found, "max_prob is 1 everywhere: HELM kept no log-probabilities")
     missing.update(p for p in found.values() if isinstance(p, str))
-    words = _SOURCES.get(
-        source, f"field {asked.confidence}" if asked.source == "field" else "confidence recorded with the score"
-    )
-    words = f"{words} ({asked.confidence})" if asked.pattern is not None else words
+    own = f"field {asked.confidence}" if asked.source == "field" else "confidence recorded with the score"
+    words = _SOURCES.get(source, own) + (f" ({asked.confidence})" if asked.pattern is not None else "")
     words = "max_prob of HELM" if log.harness == "helm" and source == "logprob" else words
     return words, {key: (scored[key], float(p)) for key, p in found.items() if not isinstance(p, str)}
 
 
-def _add_agreement(rows: Iterable[_Row]) -> None:
-    by_question: dict[str, list[_Row]] = {}
+def _add_agreement(rows: Iterable[Sample]) -> None:
+    by_question: dict[str, list[Sample]] = {}
     for row in rows:
         by_question.setdefault(row.question, []).append(row)
     if max(map(len, by_question.values()), default=0) > 1:
@@ -403,34 +371,29 @@ def _add_agreement(rows: Iterable[_Row]) -> None:
                 row.found["agreement"] = share
 
 
-def _on_one_scale(
-    log: Log, rows: Mapping[Any, _Row], found: dict[Any, Any], *, harness_may_write: bool
-) -> dict[Any, Any]:
+def _on_one_scale(log: Log, rows: Mapping[Any, Sample], found: dict[Any, Any], source: str) -> dict[Any, Any]:
     """Stated numbers as probabilities; a 100 of a field that no text states, though others do, is left out."""
     stated = {key: one for key, one in found.items() if isinstance(one, Stated)}
-    values, percent = as_probabilities(list(stated.values()))
+    percent = any(one.value > 1 for one in stated.values() if one.scale is None)
     if percent:
         log.notes.append("confidences are percentages, as some exceed 1")
-    if n_words := sum(one.scale == 1 for one in stated.values()):
-        log.notes.append(
-            f"{n_words:,} confidences are words, taken as the probabilities of CONFIDENCE_WORDS or `words`"
-        )
-    result = found | dict(zip(stated, values, strict=True))
-    if harness_may_write:
-        silent = [key for key in stated if result[key] == 1 and not rows[key].echoed]
-        lower = [rows[key].echoed for key in stated if not isinstance(result[key], str) and result[key] < 1]
-        if silent and (2 * sum(lower) > len(lower) if lower else len(silent) == len(stated)):
-            return result | dict.fromkeys(silent, "a confidence of 100 % that the answer does not state")
-        if silent:
-            log.notes.append(f"{len(silent):,} confidences are exactly 1 without being stated in the answer")
+    if words := sum(one.scale == 1 for one in stated.values()):
+        log.notes.append(f"{words:,} confidences are words, taken as the probabilities of CONFIDENCE_WORDS or `words`")
+    result = found | {key: one.probability(percent=percent) for key, one in stated.items()}
+    silent = [key for key in stated if source == "field" and result[key] == 1 and not rows[key].echoed]
+    lower = [rows[key].echoed for key in stated if not isinstance(result[key], str) and result[key] < 1]
+    if silent and (2 * sum(lower) > len(lower) if lower else len(silent) == len(stated)):
+        return result | dict.fromkeys(silent, "a confidence of 100 % that the answer does not state")
+    if silent:
+        log.notes.append(f"{len(silent):,} confidences are exactly 1 without being stated in the answer")
     return result
 
 
 def _answers(
-    found: list[tuple[Log, str, _Row, float]], asked: _Asked, missing: dict[str, int], notes: list[str]
+    found: list[tuple[Log, str, Sample, float]], asked: _Asked, missing: dict[str, int], notes: list[str]
 ) -> Answers:
-    rows = [row for _, _, row, _ in found]
-    sizes = {0 if row.options is None else len(row.options) for row in rows}
+    logs, sources, rows, confidences = zip(*found, strict=True)
+    sizes = {0 if row.probabilities is None else len(row.probabilities) for row in rows}
 
     def disagree(reading: int) -> int:
         chosen = ((row, row.targets[reading]) for row in rows if row.targets[reading])
@@ -438,26 +401,27 @@ def _answers(
 
     reading = int(disagree(1) < disagree(0))  # whether targets are texts of options rather than their numbers
     targets = [row.targets[reading] for row in rows]
-
-    def texts(values: Iterable[Any]) -> Any:
-        return np.array([*values, None], dtype=object)[:-1]
-
     return Answers(
         label=np.array([row.label for row in rows], dtype=np.int64),
-        confidence=np.array([p for *_, p in found], dtype=float),
-        question=texts(row.question for row in rows),
+        confidence=np.array(confidences, dtype=float),
+        question=objects(row.question for row in rows),
         epoch=np.array([row.epoch for row in rows], dtype=np.int64),
-        task=texts(log.task for log, *_ in found),
-        subject=texts(row.subject for row in rows),
-        source=texts(source for _, source, *_ in found),
-        model=texts(log.model for log, *_ in found),
-        answer=texts(row.answer or "" for row in rows),
+        task=objects(log.task for log in logs),
+        subject=objects(row.subject for row in rows),
+        source=objects(sources),
+        model=objects(log.model for log in logs),
+        answer=objects(row.answer or "" for row in rows),
         right_option=np.array([one[0] if len(one) == 1 else -1 for one in targets], dtype=np.int64),
-        options=np.array([row.options for row in rows]) if len(sizes) == 1 and sizes != {0} else None,
+        options=np.array([row.probabilities for row in rows]) if len(sizes) == 1 and sizes != {0} else None,
         missing=missing,
         notes=tuple(notes),
-        fields={name: texts(row.fields[i] for row in rows) for i, name in enumerate(asked.fields)},
+        fields={name: objects(row.fields[i] for row in rows) for i, name in enumerate(asked.fields)},
     )
+
+
+def objects(values: Iterable[Any]) -> Any:
+    """An array of any values, lists included."""
+    return np.array([*values, None], dtype=object)[:-1]
 
 
 class AnswersTable(Arrays):
@@ -470,15 +434,14 @@ class AnswersTable(Arrays):
         arrays = {one: getattr(answers, one) for one in Answers._columns}
         different = [answers.by[one].tolist() for one in ("source", "model", "task") if one in answers.by]
         parts = [", ".join(filter(None, map(str, one))) for one in zip(*different, strict=True)]
-        arrays["origin"] = np.array([*(parts or [""] * len(answers.label)), None], dtype=object)[:-1]
+        arrays["origin"] = objects(parts or [""] * len(answers.label))
         if answers.options is not None:
-            arrays |= {f"option_{i}": answers.options[:, i] for i in range(answers.options.shape[1])}
+            arrays |= {f"option_{i}": column for i, column in enumerate(answers.options.T)}
         super().__init__(name, arrays | dict(answers.fields))
         self.answers, self.note = answers, " ".join(str(answers).split("\n"))
 
     def save(self, file: BinaryIO, form: str) -> None:
         """Write all columns as Parquet, Arrow IPC, CSV or JSON lines."""
-        polars = import_polars(self.name)
-        frame = polars.DataFrame({name: self.array(name).tolist() for name in self.names})
+        frame = import_polars(self.name).DataFrame({name: self.array(name).tolist() for name in self.names})
         methods = {".parquet": "write_parquet", ".arrow": "write_ipc", ".csv": "write_csv", ".jsonl": "write_ndjson"}
         getattr(frame, methods[form])(file)

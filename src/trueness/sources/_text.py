@@ -19,6 +19,7 @@ from trueness.sources._table import PolarsTable, prefixed
 
 _INSPECTED_LINES = 1000
 _CHUNK = 1 << 20
+_DECODE = json.JSONDecoder().raw_decode
 DAMAGED = "truncated or damaged"
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
@@ -169,22 +170,17 @@ class JsonLinesFile(TextFile):
         """The named columns; a key that an object has twice is refused."""
         pl, wanted = self._polars, prefixed(names)
         # A name of a nested value is that of its object and the path inside.
-        inner = {name: () if name in self.names else tuple(name.split(".")) for _, name in wanted}
-        outer = {name: path[0] if path else name for name, path in inner.items()}
-        keys = list(dict.fromkeys(outer.values()))
+        paths = {new: [name] if name in self.names else name.split(".") for new, name in wanted}
+        keys = list(dict.fromkeys(path[0] for path in paths.values()))
         self._refuse_repeated(keys)
         # It takes every path for a pattern.
         lazy = pl.scan_ndjson(glob.escape(str(self.path)), schema=dict.fromkeys(keys, pl.String))
-        cells = lazy.select(
-            (
-                pl.nth(keys.index(outer[name])).str.json_path_match(
-                    "$" + "".join(f"[{json.dumps(part)}]" for part in path[1:])
-                )
-                if (path := inner[name])
-                else pl.nth(keys.index(name))
-            ).alias(new)
-            for new, name in wanted
-        )
+
+        def cell(first: str, *inner: str) -> Any:
+            steps = "".join(f"[{json.dumps(one)}]" for one in inner)
+            return pl.nth(keys.index(first)).str.json_path_match(f"${steps}") if inner else pl.nth(keys.index(first))
+
+        cells = lazy.select(cell(*path).alias(new) for new, path in paths.items())
         return self._typed(cells, [new for new, _ in wanted])[0]
 
     def _refuse_repeated(self, names: Sequence[str]) -> None:
@@ -229,11 +225,11 @@ class JsonReader:
     def __init__(self, file: BinaryIO, name: str, report: Callable[[int], None]) -> None:
         self._file, self._name, self._report = file, name, report
         self._letters = codecs.getincrementaldecoder("utf-8-sig")()
-        self._decode, self._text, self._at, self._end = json.JSONDecoder().raw_decode, "", 0, False
+        self._text, self._at, self._end = "", 0, False
 
     def _more(self, size: int = _CHUNK) -> None:
+        data = self._file.read(size)
         try:
-            data = self._file.read(size)
             more = self._letters.decode(data, final=not data)
         except UnicodeDecodeError as reason:
             raise InputError("", f"{self._name} is not UTF-8", reason.reason) from None
@@ -244,7 +240,7 @@ class JsonReader:
         place, what = f" in {where}" if where else "", "ends early" if self._end else "is not JSON"
         raise InputError("", f"{self._name} {what}{place}: {DAMAGED}", why)
 
-    def peek(self) -> str:
+    def _peek(self) -> str:
         """The next character that is not blank; nothing at the end."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
@@ -254,19 +250,18 @@ class JsonReader:
             self._more()
 
     def _take(self, characters: str, where: str = "") -> str:
-        found = self.peek()
+        found = self._peek()
         if not found or found not in characters:
             self._refuse(f"{' or '.join(map(repr, characters))} expected", where)
         self._at += 1
         return found
 
-    def value(self, where: str) -> Any:
-        """The next value, whole."""
-        self.peek()
+    def _value(self, where: str) -> Any:
+        self._peek()
         size = _CHUNK
         while True:
             try:
-                value, end = self._decode(self._text, self._at)
+                value, end = _DECODE(self._text, self._at)
                 if end < len(self._text) or self._end:  # else a number may go on
                     self._at = end
                     return value
@@ -279,23 +274,17 @@ class JsonReader:
             self._more(size)
             size *= 2  # so that a large value is not parsed too often
 
-    def elements(self, where: str = "element ") -> Iterator[Any]:
-        """The elements of an array."""
-        self._take("[")
-        i, last = 0, self.peek() == "]" and self._take("]")
-        while last != "]":
-            yield self.value(f"{where}[{i}]")
-            i, last = i + 1, self._take(",]", f"{where}[{i}]")
-
-    def members(self, streamed: str) -> Iterator[tuple[str, Any]]:
-        """The members of an object; the elements of the array `streamed` one by one, each under that name."""
-        self._take("{")
-        last = self.peek() == "}" and self._take("}")
-        while last != "}":
-            key = str(self.value("a name"))
-            self._take(":", key)
-            if key == streamed and self.peek() == "[":
-                yield from ((key, one) for one in self.elements(key))
+    def items(self, streamed: str = "", array: str = "element ") -> Iterator[tuple[str, Any]]:
+        """The members of an object, the elements of its array `streamed` one by one; or those of an array."""
+        end = "]" if self._take("[{") == "[" else "}"
+        i, last = 0, self._peek() == end and self._take(end)
+        while last != end:
+            key = array if end == "]" else str(self._value("a name"))
+            place = f"{array}[{i}]" if end == "]" else key
+            if end == "}":
+                self._take(":", key)
+            if key == streamed and self._peek() == "[":
+                yield from self.items(array=key)
             else:
-                yield key, self.value(key)
-            last = self._take(",}", key)
+                yield key, self._value(place)
+            i, last = i + 1, self._take(f",{end}", place)
