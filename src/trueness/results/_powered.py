@@ -89,7 +89,7 @@ class Powered(Record):
         if power is not None and not 0 < power < 1:
             raise InputError("power", "must lie strictly between 0 and 1", f"got {power!r}")
         level = self.level ** (1 / self.score.size) if of == "bins" else self.level
-        reach = NormalDist().inv_cdf((1 + level) / 2) + (NormalDist().inv_cdf(power) if power is not None else 0)
+        reach = NormalDist().inv_cdf((1 + level) / 2) + NormalDist().inv_cdf(power or 0.5)
         left, labels = (half_width / reach) ** 2 - self.row_variance[of], self.humans * self.label_variance[of]
         return None if labels > self.n * left else max(0, math.ceil(labels / left) - self.humans)
 
@@ -99,19 +99,16 @@ class Powered(Record):
         return "; ".join(self._findings()) + "."
 
     def _findings(self) -> list[str]:
-        level = level_percent(self.level)
         rows = f"{count(self.humans, 'human label')} and a judge's labels of {count(self.n, 'row')}"
         every = self.event_rate, self.observed_expected, self.brier, self.humans_alone
-        numbers = [f"{one.measure} {number(one.value)}, {level} {span(one.low, one.high)}" for one in every]
+        limits = [f"{level_percent(self.level)} {span(one.low, one.high)}" for one in every]
+        numbers = [f"{one.measure} {number(one.value)}, {both}" for one, both in zip(every, limits, strict=True)]
         numbers[-1] = f"without the judge: {numbers[-1]}"
         return [f"From {rows}: test of calibration {p_value(self.pvalue)}", *numbers]
 
     def __str__(self) -> str:
-        level = level_percent(self.level)
-        table = [["scores", "rows", "human", "gap", f"{level}, all bins together"]]
-        for row in self.rows():
-            scores, limits = span(row["low_score"], row["high_score"]), f"{row['low']:+.4f} to {row['high']:+.4f}"
-            table.append(
-                [scores, *(f"{row[f'{one}_in_bin']:,}" for one in ("rows", "humans")), f"{row['gap']:+.4f}", limits]
-            )
+        table = [["scores", "rows", "human", "gap", f"{level_percent(self.level)}, all bins together"]]
+        for low_score, high_score, rows, humans, *_, gap, low, high in (row.values() for row in self.rows()):
+            limits = f"{low:+.4f} to {high:+.4f}"
+            table.append([span(low_score, high_score), f"{rows:,}", f"{humans:,}", f"{gap:+.4f}", limits])
         return "\n".join([*self._findings(), align(table, [False, True, True, True, True])])

@@ -5,19 +5,19 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import chdtrc, logit, ndtri, stdtrit
+from scipy.special import chdtrc, logit
 
 from trueness._input.arguments import Seed, generator
 from trueness._input.columns import column, refuse_bad
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
-from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.evidence import Evidence, bin_numbers
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
 from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.results import Estimate, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -129,16 +129,15 @@ def powered(
         own = {one: getattr(error, one).replace("y_true", "y_human") for one in ("argument", "demand", "got")}
         raise error.but(**own) from None
     at: Any = evidence.position
-    verdict = _numbers(judge, "judge", known.size, at, -math.inf, math.inf)
-    weight = known[at] * 1.0
+    verdict, weight = _numbers(judge, "judge", known.size, at), known[at] * 1.0
     if human_prob is not None:
-        weight[known[at]] /= _numbers(human_prob, "human_prob", known.size, at[known[at]], 0.0, 1.0 + 2**-52)
+        weight[known[at]] /= _numbers(human_prob, "human_prob", known.size, at[known[at]])
     codes = np.arange(at.size) if evidence.cluster is None else evidence.cluster
     units = np.unique(codes[known[at]]).size
     if units < _LEAST_LABELS:
         what = "rows" if evidence.cluster is None else "clusters"
         raise InputError("y_human", f"must have labels in at least {_LEAST_LABELS} {what}", f"got {units}")
-    p, y = (np.asarray(one, np.float64) for one in (evidence.sample.p, evidence.sample.y))
+    p, y = np.asarray(evidence.sample.p, np.float64), np.asarray(evidence.sample.y, np.float64)
     if not p.any():
         raise InputError("y_prob", "must have a score above 0", f"all {p.size:,} are 0")
     alone = _Rows(p, y, p, weight / weight.sum(), codes)
@@ -152,15 +151,16 @@ def powered(
     return _record(found, alone, bin_numbers(evidence.sample, rule), level, pvalue=pvalue, selection_pvalue=selection)
 
 
-def _numbers(values: ArrayLike, name: str, n: int, at: Ints, low: float, high: float) -> Floats:
-    """The numbers of some rows, strictly between two others."""
+def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
+    """The numbers of some rows."""
     found = numeric(column(values, name), name)
     if found.values.shape != (n,):
         raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
     numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[at]
-    bad = ~((numbers > low) & (numbers < high))
+    judged = name == "judge"
+    bad = ~(np.isfinite(numbers) if judged else (numbers > 0) & (numbers <= 1))
     if bad.any():
-        demand = "must be a finite number in every row" if high > 2 else "must lie above 0 and at most at 1"
+        demand = "must be a finite number in every row" if judged else "must lie above 0 and at most at 1"
         refuse_bad(name, demand, bad, "values are missing or outside, the first", at)
     return np.asarray(numbers, np.float64)
 
@@ -187,18 +187,15 @@ class _Rows(NamedTuple):
         """Σ of squares over clusters."""
         return float((np.bincount(self.cluster, terms) ** 2).sum())
 
-    def bounded(self) -> Floats:
-        """Predictions that are not nearer to 0 and 1 than so few labels can tell."""
-        least = min(0.5, 4 / self.units)
-        return np.clip(self.m, least * self.p, 1 - least * (1 - self.p))
-
     def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
         """The mean of base + factor · (label − score); its variance beyond a ratio times the mean score."""
         rows, label = base + factor * (self.m - self.p), factor * (self.y - self.m)
         correction = float(self.share @ label)
         value, label = float(rows.mean()) + correction, self.share * (label - correction)
         rows = rows - ratio * self.p
-        m, small = self.bounded(), self.units / max(self.units - 1, 0.5)
+        # Predictions are not nearer to 0 and 1 than so few labels can tell.
+        near, small = min(0.5, 4 / self.units), self.units / max(self.units - 1, 0.5)
+        m = np.clip(self.m, near * self.p, 1 - near * (1 - self.p))
         least = float((factor**2 * m * (1 - m)).mean()) / self.units
         labels = max(self.squares(label) * small, least)
         variance = max(self.squares((rows - rows.mean()) / rows.size + label) * small, least)
@@ -218,12 +215,16 @@ class _Mean(NamedTuple):
 
     def limits(self, level: float) -> tuple[float, float]:
         """Clopper-Pearson limits of as many rows as have this variance."""
-        if self.units < 1 + 1e-9 or not self.variance:
-            return (0.0, 1.0) if self.variance else (self.value, self.value)
-        few = float(ndtri((1 + level) / 2) / stdtrit(self.units - 1, (1 + level) / 2)) ** 2
-        rows = min(max(self.value * (1 - self.value), self.one) / self.variance, self.n) * few
-        low, high = clopper_pearson(rows * self.value, rows, level)
-        return float(low), float(high)
+        if not self.variance:
+            return self.value, self.value
+        rows = min(max(self.value * (1 - self.value), self.one) / self.variance, self.n)
+        freedom = self.units - 1 if self.units > 1 + 1e-9 else 0.0
+        found = EffectiveEvents(self.value, self.value, 1.0, rows, freedom).limits((1 - level) / 2)
+        return found.low, found.high
+
+    def parts(self, unit: float = 1.0) -> tuple[float, float]:
+        """The variance that falls with human labels, and the rest."""
+        return self.labels / unit**2, max(self.variance - self.labels, 0.0) / unit**2
 
 
 def _correction(rows: _Rows, verdict: Floats) -> Floats:
@@ -286,40 +287,38 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
 def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any) -> Powered:
     expected, p, humans = float(rows.p.mean()), rows.p, int(np.count_nonzero(rows.share))
     event = rows.mean(p, 1.0)
-    means = {
-        "event_rate": (event, 1.0, "event rate", "Share of events."),
-        "observed_expected": (
-            *(rows.mean(p, 1.0, event.value / expected), expected),
-            *("observed/expected", "Observed events divided by the sum of the scores."),
-        ),
-        "brier": (rows.mean(p * (1 - p), 1 - 2 * p), 1.0, "Brier score", "Mean of (score − label)²."),
-        "humans_alone": (alone.mean(p, 1.0), 1.0, "event rate", "Share of events, without the judge."),
-    }
+    ratio = rows.mean(p, 1.0, event.value / expected)
     found: dict[str, Any] = {}
     variance = {}
-    for name, (mean, unit, title, definition) in means.items():
-        value, (low, high) = mean.value, mean.limits(level)
-        error = math.sqrt(mean.variance) / unit
-        found[name] = Estimate(title, value / unit, low / unit, high / unit, level, _METHOD, humans, definition, error)
-        variance[name] = mean.labels / unit**2, max(mean.variance - mean.labels, 0.0) / unit**2
+    for name, mean, unit, title, definition in (
+        ("event_rate", event, 1.0, "event rate", "Share of events."),
+        (
+            "observed_expected",
+            ratio,
+            expected,
+            "observed/expected",
+            "Observed events divided by the sum of the scores.",
+        ),
+        ("brier", rows.mean(p * (1 - p), 1 - 2 * p), 1.0, "Brier score", "Mean of (score − label)²."),
+        ("humans_alone", alone.mean(p, 1.0), 1.0, "event rate", "Share of events, without the judge."),
+    ):
+        (low, high), error = mean.limits(level), math.sqrt(mean.variance) / unit
+        ends = mean.value / unit, low / unit, high / unit
+        found[name] = Estimate(title, *ends, level, _METHOD, humans, definition, error)
+        variance[name] = mean.parts(unit)
+    variance["bins"] = (0.0, 0.0)
     lines: list[Any] = []
-    widest = (0.0, 0.0)
     n_bins = int(bin_of.max()) + 1
     for b in range(n_bins):
-        part = rows.p[bin_of == b]
-        score, rate, low, high, labels = float(part.mean()), math.nan, 0.0, 1.0, 0
-        if rows.share[bin_of == b].any():
+        part, labels = p[bin_of == b], np.count_nonzero(rows.share[bin_of == b])
+        rate, low, high = math.nan, 0.0, 1.0
+        if labels:
             some = rows.at(bin_of == b)
             mean = some.mean(some.p, 1.0, 1.0)
-            (low, high), rate, labels = (
-                mean.limits(level ** (1 / n_bins)),
-                mean.value,
-                int(np.count_nonzero(some.share)),
-            )
-            widest = max(widest, (mean.labels, max(mean.variance - mean.labels, 0.0)), key=sum)
-        gaps = rate - score, low - score, high - score
-        lines.append((part.min(), part.max(), part.size, labels, score, rate, *gaps))
-    variance["bins"] = widest
+            rate, (low, high) = mean.value, mean.limits(level ** (1 / n_bins))
+            variance["bins"] = max(variance["bins"], mean.parts(), key=sum)
+        score = float(part.mean())
+        lines.append((part.min(), part.max(), part.size, labels, score, rate, rate - score, low - score, high - score))
     found |= zip(Powered._columns, map(np.array, zip(*lines, strict=True)), strict=True)
     label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
     more: Any = {"level": level, "n": p.size, "humans": humans, "label_variance": label, "row_variance": row}
