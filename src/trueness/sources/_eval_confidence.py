@@ -52,29 +52,26 @@ def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | 
     >>> stated_in("Paris. Confidence: 90 %", {}), stated_in("I am 75% sure.", {})
     (Stated(value=90.0, scale=100.0, trouble=''), Stated(value=75.0, scale=100.0, trouble=''))
     """
-    if pattern is not None:
-        found = list(pattern.finditer(text))
-        if not found:
-            return None
-        last = found[-1]
-        start, end = last.span(1 if pattern.groups else 0)
-        unit = re.match(r"\s*(?:%|percent\b|/\s*\d+)", text[end:])
-        return read_stated(text[start:end] + (unit[0] if unit else ""), words)
     named = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     value = f"(?:{_NUMBER}|(?P<word>{named})\\b)" if named else f"(?:{_NUMBER})"
-    found = [*re.finditer(_LEAD + value, text, re.IGNORECASE)] or [*re.finditer(_NUMBER + _SURE, text, re.IGNORECASE)]
-    if not found:
+    usual = (re.compile(one, re.IGNORECASE) for one in (_LEAD + value, _NUMBER + _SURE))
+    found = next(filter(None, ([*one.finditer(text)] for one in ([pattern] if pattern else usual))), None)
+    if found is None:
         return None
+    if pattern is not None:
+        start, end = found[-1].span(1 if pattern.groups else 0)
+        unit = re.match(r"\s*(?:%|percent\b|/\s*\d+)", text[end:])
+        return stated(text[start:end] + (unit[0] if unit else ""), words)
     parts = found[-1].groupdict()
     if parts.get("range"):
         return Stated(math.nan, trouble="a range of confidences was stated")
-    return read_stated(parts.get("word") or f"{parts['number']}{parts['unit'] or ''}", words)
+    return stated(parts.get("word") or f"{parts['number']}{parts['unit'] or ''}", words)
 
 
-def read_stated(value: Any, words: Mapping[str, float]) -> Stated | None:
+def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
     """A number, a text of one, or a word of the table; None if there is nothing.
 
-    >>> read_stated("8/10", {}), read_stated("Likely", {"likely": 0.7})
+    >>> stated("8/10", {}), stated("Likely", {"likely": 0.7})
     (Stated(value=8.0, scale=10.0, trouble=''), Stated(value=0.7, scale=1.0, trouble=''))
     """
     if value is None or isinstance(value, bool) or (isinstance(value, str) and not value.strip()):
@@ -149,7 +146,7 @@ def agreement(answers: Sequence[str | None]) -> list[float | str]:
     ]
 
 
-def read_label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | None, str]:
+def label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | None, str]:
     """1 for right, 0 for wrong; or None, and why."""
     value = score.get("value")
     reason = score.get("reason") or (score.get("metadata") or {}).get("unscored_reason")

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from trueness.errors import InputError, MissingLibraryError, TruenessError
 from trueness.sources._text import DAMAGED, JsonReader
@@ -38,7 +38,8 @@ _SIGNS = {
 }
 _NEEDED = {"lm-eval": ("doc_id",), "inspect": ("id",), "helm": ("instance_id", "stats")}
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-Report = Callable[[int], None]
+Targets: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+Report: TypeAlias = Callable[[int], None]
 """Called with the bytes read so far."""
 
 
@@ -54,20 +55,12 @@ class Log:
     identity: str = ""
     """What several files of one run share; of their samples the last written count."""
     notes: list[str] = field(default_factory=list)
+    repeated: int = 0
     place: str = ""
     """The line, element or member that is being read."""
 
     def __str__(self) -> str:
         return str(self.path)
-
-
-class Options(NamedTuple):
-    """The log-likelihood of each option of a multiple-choice question."""
-
-    logs: Sequence[float]
-    texts: Sequence[str]
-    targets: tuple[tuple[int, ...], tuple[int, ...]]
-    """The right options if the target is a number, and if it is a text."""
 
 
 @dataclass(slots=True)
@@ -85,7 +78,10 @@ class Sample:
     answer: str | None = None
     trouble: str = ""
     """Why it cannot count, whatever its score."""
-    options: Options | None = None
+    options: tuple[Sequence[float], Sequence[str]] | None = None
+    """The log-likelihoods and texts of the options of a multiple-choice question."""
+    targets: Targets = ((), ())
+    """The right options if the target is a number, and if it is a text."""
     tokens: Sequence[tuple[str, float]] = ()
     logprob: float | None = None
     """Log-probability of the answer, if the harness gives one number."""
@@ -99,7 +95,6 @@ class Sample:
     """Whether the text has the number of the field."""
     probabilities: Any = None
     """Those of the options, as an array: large logs have many samples."""
-    targets: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     fields: tuple[Any, ...] = ()
 
 
@@ -228,10 +223,10 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         given = _typed(row.get("filtered_resps", row.get("resps")), list, log.place, "filtered_resps")
         responses = [_unwrapped(one) for one in given]
         likelihoods = bool(responses) and all(map(_is_likelihood, responses))
-        options = None
+        options, targets = None, ((), ())
         if config.get("output_type", "multiple_choice") == "multiple_choice" and likelihoods and len(responses) > 1:
             logs, delimiter = [_number(one[0]) for one in responses], str(config.get("target_delimiter", " "))
-            options = _lm_eval_options(row, logs, delimiter, log.place)
+            options, targets = _lm_eval_options(row, logs, delimiter, log.place)
         text = None if likelihoods or not responses else str(responses[0])
         trouble = "no answer" if text is not None and text.strip() in ("", "[invalid]") else ""
         if likelihoods and options is None:
@@ -239,7 +234,8 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         names = [*(row.get("metrics") or ()), "acc", "exact_match"]
         scores = {one: row[one] for one in names if isinstance(row.get(one), int | float | str)}
         question, subject = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"), _subject(row.get("doc"))
-        yield Sample(question, row, scores, text, 1, subject, text, trouble, options, part=str(row.get("filter", "")))
+        part = str(row.get("filter", ""))
+        yield Sample(question, row, scores, text, 1, subject, text, trouble, options, targets, part=part)
 
 
 def _unwrapped(response: Any) -> Any:
@@ -254,7 +250,7 @@ def _is_likelihood(response: Any) -> bool:
     return pair and (not math.isnan(_number(response[0])) or str(response[0]) == "nan")
 
 
-def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, where: str) -> Options:
+def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, where: str) -> Any:
     arguments = row.get("arguments") or ()
     pairs = list(arguments.values()) if isinstance(arguments, Mapping) else list(arguments)
     texts = [[str(one) for one in (pair.values() if isinstance(pair, Mapping) else pair)][:2] for pair in pairs]
@@ -267,7 +263,7 @@ def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, 
     in_question = len({text[-1] for text in texts}) == 1  # as of winogrande: the target is a text after them
     choices = [text[0] if in_question else text[-1].removeprefix(delimiter) for text in texts]
     targets = ((), ()) if in_question else _lm_eval_targets(row, choices, len(logs))
-    return Options(logs, choices or [""] * len(logs), targets)
+    return (logs, choices or [""] * len(logs)), targets
 
 
 def _lm_eval_targets(row: Mapping[str, Any], choices: list[str], size: int) -> Any:
@@ -372,6 +368,7 @@ def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
     text = _inspect_text(dotted(choice, "message.content")) if text is None else str(text)
     scores = raw.get("scores") or ({"score": raw["score"]} if raw.get("score") else {})  # older logs had one
     content = dotted(choice, "logprobs.content") or []
+    options, targets = _inspect_options(raw, content)
     said = [_inspect_text(one.get("content")) for one in raw.get("messages") or () if one.get("role") == "assistant"]
     return Sample(
         f"{log.task}/{raw['id']}",
@@ -381,7 +378,8 @@ def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
         int(raw.get("epoch") or 1),
         _subject(raw.get("metadata")),
         trouble="errored" if raw.get("error") else "invalidated" if raw.get("invalidation") else "",
-        options=_inspect_options(raw, content),
+        options=options,
+        targets=targets,
         tokens=[(str(one.get("token", "")), _number(one.get("logprob"))) for one in content],
     )
 
@@ -393,17 +391,18 @@ def _inspect_text(content: Any) -> str:
     return "" if content is None else str(content)
 
 
-def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> Options | None:
+def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> Any:
     """The log-probabilities of all letters at the last token that is one of them."""
+    nothing = None, ((), ())
     choices = [str(one) for one in raw.get("choices") or ()]
     letters = [chr(ord("A") + i) for i in range(len(choices))]
     tops = [one.get("top_logprobs") for one in content if str(one.get("token", "")).strip() in letters]
     if len(letters) < 2 or not tops or not tops[-1]:
-        return None
+        return nothing
     seen = [(str(top.get("token")).strip(), _number(top.get("logprob"))) for top in tops[-1]]
     sums = [math.fsum(math.exp(log) for token, log in seen if token == letter) for letter in letters]
     right = tuple(letters.index(one) for one in _listed(raw.get("target")) if one in letters)
-    return Options([math.log(one) for one in sums], choices, (right, right)) if all(sums) else None
+    return (([math.log(one) for one in sums], choices), (right, right)) if all(sums) else nothing
 
 
 # HELM: the statistics of each instance, in the folder of a run.

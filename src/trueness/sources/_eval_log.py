@@ -6,27 +6,18 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
+import trueness.sources._eval_confidence as read
 from trueness._input.arguments import checked_number, is_real
 from trueness._progress import Progress, reporter
 from trueness.errors import InputError, did_you_mean
 from trueness.results import Answers
-from trueness.sources._eval_confidence import (
-    CONFIDENCE_WORDS,
-    Stated,
-    agreement,
-    answer_probability,
-    read_label,
-    read_stated,
-    softmax,
-    stated_in,
-    states,
-)
 from trueness.sources._eval_formats import HELM_FILE, Log, Sample, dotted, recognise, samples_of
 from trueness.sources._files import expand_paths
 from trueness.sources._numpy import Arrays
@@ -45,21 +36,57 @@ _RANKED_BY = {"acc": "options", "acc_norm": "options-per-character", "acc_bytes"
 _FIELDS = ("confidence", "probability", "prob")
 
 
-class _Asked(NamedTuple):
-    """The arguments of `eval_log`, checked."""
+@dataclass
+class _Asked:
+    """The arguments of `eval_log`, checked, and what follows from them."""
 
-    scorer: str
-    part: str
-    """The filter of lm-eval."""
-    source: str
-    """A key of the sources, 'field' or 'auto'."""
+    scorer: str | None
     confidence: str
-    pattern: Any
     label_field: str | None
+    confidence_field: str | None
     question_field: str | None
-    fields: tuple[str, ...]
-    words: Mapping[str, float]
+    fields: Sequence[str]
+    words: Mapping[str, float] | None
     correct_from: float | None
+    part: str = ""
+    """The filter of lm-eval."""
+    source: str = "field"
+    """A key of the sources, 'field' or 'auto'."""
+    pattern: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("scorer", "label_field", "confidence_field", "question_field", "confidence"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (value is not None or name == "confidence"):
+                raise InputError(name, "must be a string", f"got {value!r}")
+        field, confidence = self.confidence_field, self.confidence
+        if field is not None and confidence != "auto":
+            got = f"got both, {field!r}, {confidence!r}"
+            raise InputError("confidence_field", "stands in place of `confidence`", got)
+        if self.correct_from is not None:
+            checked_number(self.correct_from, "correct_from")
+        for word, value in (self.words or {}).items():
+            if not is_real(value) or not 0 <= value <= 1:
+                raise InputError("words", "must give each word a probability from 0 to 1", f"{word!r} has {value!r}")
+        given = read.CONFIDENCE_WORDS if self.words is None else self.words
+        self.words = {" ".join(word.lower().split()): float(p) for word, p in given.items()}
+        self.fields = (self.fields,) if isinstance(self.fields, str) else tuple(self.fields)
+        if confidence.startswith("regex:"):
+            text = confidence.removeprefix("regex:")
+            try:
+                self.source, self.pattern = "stated", re.compile(text, re.MULTILINE)
+            except re.error as reason:
+                demand = "must be a regular expression after 'regex:'"
+                raise InputError("confidence", demand, f"{text!r}: {reason}") from None
+        elif field is None and confidence in (*_SOURCES, "auto"):
+            self.source = confidence
+        self.confidence, whole = field or confidence, self.scorer
+        self.scorer, _, self.part = (whole or "").partition(",")
+        if self.source in _RANKED_BY.values() and self.source != _RANKED_BY.get(self.scorer, self.source):
+            demand = f"must be {_RANKED_BY[self.scorer]!r} with `scorer={whole!r}`, which ranks the options by that"
+            raise InputError("confidence", demand, f"got {confidence!r}")
+        if self.scorer == "acc_mutual_info":
+            raise InputError("scorer", "must rank options by a probability", "'acc_mutual_info' does not")
 
 
 def eval_log(
@@ -129,25 +156,23 @@ def eval_log(
     >>> found.label.tolist(), found.confidence.tolist()
     ([1, 1, 0, 1], [0.6, 0.7, 0.8, 0.9])
     """
-    asked = _check(scorer, confidence, label_field, confidence_field, question_field, fields, words, correct_from)
+    asked = _Asked(scorer, confidence, label_field, confidence_field, question_field, fields, words, correct_from)
     report = reporter(progress)
     paths = [str(path)] if isinstance(path, str | PathLike) else [str(one) for one in path]
     logs = list(_logs(expand_paths(paths), asked))
-    total, before, repeated = sum(log.path.stat().st_size for log in logs), 0, 0
-    read: list[dict[Any, Sample]] = []
-    for log in logs:
+    sizes = [log.path.stat().st_size for log in logs]
+    samples: list[dict[Any, Sample]] = []
+    for i, log in enumerate(logs):
 
-        def tell(done: int, before: int = before, size: int = log.path.stat().st_size) -> None:
-            report(before + min(done, size), max(total, 1))
+        def tell(done: int, before: int = sum(sizes[:i]), size: int = sizes[i]) -> None:
+            report(before + min(done, size), max(sum(sizes), 1))
 
-        rows, again = _rows_of(log, samples_of(log, tell), asked)
-        read.append(rows)
-        repeated += again
-        before += log.path.stat().st_size
-        report(before, max(total, 1))
+        samples.append(_last_of_each(log, samples_of(log, tell), asked))
+        tell(sizes[i])
     missing: Counter[str] = Counter()
     found: dict[Any, tuple[Log, str, Sample, float]] = {}
-    for log, rows in sorted(zip(logs, read, strict=True), key=lambda pair: pair[0].created):
+    repeated = sum(log.repeated for log in logs)
+    for log, rows in sorted(zip(logs, samples, strict=True), key=lambda pair: pair[0].created):
         source, complete = _complete(log, rows, asked, missing)
         for key, (row, p) in complete.items():
             place = (log.identity or str(log), *key)
@@ -169,38 +194,6 @@ def is_eval_log(name: str) -> bool:
     return path.is_dir() or (path.is_file() and bool(recognise(path)))  # what a pipe has can be read only once
 
 
-def _check(
-    scorer: Any, confidence: Any, label: Any, field: Any, question: Any, fields: Any, words: Any, correct_from: Any
-) -> _Asked:
-    texts = {"scorer": scorer, "label_field": label, "confidence_field": field, "question_field": question}
-    for name, value in {**texts, "confidence": confidence}.items():
-        if not isinstance(value, str) and (value is not None or name == "confidence"):
-            raise InputError(name, "must be a string", f"got {value!r}")
-    if field is not None and confidence != "auto":
-        raise InputError("confidence_field", "stands in place of `confidence`", f"got both, {field!r}, {confidence!r}")
-    if correct_from is not None:
-        checked_number(correct_from, "correct_from")
-    for word, value in (words or {}).items():
-        if not is_real(value) or not 0 <= value <= 1:
-            raise InputError("words", "must give each word a probability from 0 to 1", f"{word!r} has {value!r}")
-    table = CONFIDENCE_WORDS if words is None else {" ".join(one.lower().split()): float(words[one]) for one in words}
-    source, pattern = confidence if field is None and confidence in (*_SOURCES, "auto") else "field", None
-    if confidence.startswith("regex:"):
-        try:
-            source, pattern = "stated", re.compile(confidence.removeprefix("regex:"), re.MULTILINE)
-        except re.error as reason:
-            got = f"{confidence.removeprefix('regex:')!r}: {reason}"
-            raise InputError("confidence", "must be a regular expression after 'regex:'", got) from None
-    metric, _, part = (scorer or "").partition(",")
-    if source in _RANKED_BY.values() and source != _RANKED_BY.get(metric, source):
-        demand = f"must be {_RANKED_BY[metric]!r} with `scorer={scorer!r}`, which ranks the options by that"
-        raise InputError("confidence", demand, f"got {confidence!r}")
-    if metric == "acc_mutual_info":
-        raise InputError("scorer", "must rank options by a probability", "'acc_mutual_info' does not")
-    more = (fields,) if isinstance(fields, str) else tuple(fields)
-    return _Asked(metric, part, source, field or confidence, pattern, label, question, more, table, correct_from)
-
-
 def _logs(names: Iterable[str], asked: _Asked) -> Iterator[Log]:
     for path in map(Path, names):
         if not path.exists():
@@ -218,21 +211,19 @@ def _logs(names: Iterable[str], asked: _Asked) -> Iterator[Log]:
         yield from logs or [Log(path, "")]
 
 
-def _rows_of(log: Log, samples: Iterable[Sample], asked: _Asked) -> tuple[dict[Any, Sample], int]:
-    """The rows of a log, and how many were repeated: the last of each counts."""
+def _last_of_each(log: Log, samples: Iterable[Sample], asked: _Asked) -> dict[Any, Sample]:
+    """The samples of a log, read; a repeated one counts once."""
     rows: dict[Any, Sample] = {}
-    seen = 0
     for one in samples:
         if asked.part and one.part != asked.part:
             continue
         # Not the question that the caller names: it may be that of many samples.
         key = (one.question, one.epoch, _plain(one.raw.get("doc_id")), one.part, one.trouble == "a perturbed instance")
-        rows.pop(key, None)
+        log.repeated += rows.pop(key, None) is not None
         rows[key] = _read(log, one, asked)
-        seen += 1
-    if asked.part and not seen:
+    if asked.part and not rows:
         raise InputError("scorer", f"must name a filter of {log} after the comma", f"got {asked.part!r}")
-    return rows, seen - len(rows)
+    return rows
 
 
 def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
@@ -240,11 +231,10 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
     metric, score = _score(log, sample, asked)
     own: Mapping[str, Any] = score if isinstance(score, Mapping) and "value" in score else {"value": score}
     answer = sample.answer if own.get("answer") is None else str(own["answer"])
-    label, trouble = read_label(own, asked.correct_from)
+    label, trouble = read.label(own, asked.correct_from)
     if sample.options is not None:
         ranking = asked.source if asked.source in _RANKED_BY.values() else _RANKED_BY.get(metric, "options")
-        options = softmax(_scaled(sample.options, ranking))
-        sample.targets = sample.options.targets
+        options = read.softmax(_scaled(*sample.options, ranking))
         if isinstance(options, str):
             sample.found[ranking], trouble = options, options if log.harness == "lm-eval" else trouble
         else:
@@ -255,18 +245,18 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
                 label, trouble = _label_of_option(sample, chosen, label if _RANKED_BY.get(metric) == ranking else None)
                 answer = str(chosen)
     if sample.tokens:
-        sample.found["logprob"] = answer_probability(sample.tokens, answer or "")
+        sample.found["logprob"] = read.answer_probability(sample.tokens, answer or "")
     elif sample.logprob is not None:
         known = sample.logprob <= 0
         sample.found["logprob"] = math.exp(sample.logprob) if known else "a log-probability is not below 0"
-    stated = read_stated(_field(own, sample.raw, asked), asked.words)
-    in_text = None if sample.text is None else stated_in(sample.text, asked.words, asked.pattern)
+    stated = read.stated(_field(own, sample.raw, asked), asked.words)
+    in_text = None if sample.text is None else read.stated_in(sample.text, asked.words, asked.pattern)
     sample.found |= {name: one for name, one in {"field": stated, "stated": in_text}.items() if one is not None}
     if answer == "" or (sample.text is not None and not sample.text.strip()):
         trouble = "no answer"
     sample.label, sample.trouble, sample.answer = label, sample.trouble or trouble, answer
     said = str(sample.raw.get("_said") or sample.text or "")
-    sample.echoed = stated is not None and (not said or states(said, stated.value))
+    sample.echoed = stated is not None and (not said or read.states(said, stated.value))
     if asked.question_field is not None:
         sample.question = f"{log.task}/{dotted(sample.raw, asked.question_field)}"
     sample.fields = tuple(_plain(dotted(sample.raw, one)) for one in asked.fields)
@@ -279,11 +269,11 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _scaled(options: Any, ranking: str) -> list[float]:
+def _scaled(logs: Sequence[float], texts: Sequence[str], ranking: str) -> list[float]:
     """The log-likelihoods that options are ranked by; nan if their lengths are unknown."""
-    texts = [text.encode() if ranking == "options-per-byte" else text for text in options.texts]
-    sizes = [1 if ranking == "options" else len(text) for text in texts]
-    return [log / size if size else math.nan for log, size in zip(options.logs, sizes, strict=True)]
+    lengths = (len(text.encode() if ranking == "options-per-byte" else text) for text in texts)
+    sizes = [1 if ranking == "options" else length for length in lengths]
+    return [log / size if size else math.nan for log, size in zip(logs, sizes, strict=True)]
 
 
 def _score(log: Log, sample: Sample, asked: _Asked) -> tuple[str, Any]:
@@ -367,13 +357,13 @@ def _add_agreement(rows: Iterable[Sample]) -> None:
         by_question.setdefault(row.question, []).append(row)
     if max(map(len, by_question.values()), default=0) > 1:
         for same in by_question.values():
-            for row, share in zip(same, agreement([one.answer for one in same]), strict=True):
+            for row, share in zip(same, read.agreement([one.answer for one in same]), strict=True):
                 row.found["agreement"] = share
 
 
 def _on_one_scale(log: Log, rows: Mapping[Any, Sample], found: dict[Any, Any], source: str) -> dict[Any, Any]:
     """Stated numbers as probabilities; a 100 of a field that no text states, though others do, is left out."""
-    stated = {key: one for key, one in found.items() if isinstance(one, Stated)}
+    stated = {key: one for key, one in found.items() if isinstance(one, read.Stated)}
     percent = any(one.value > 1 for one in stated.values() if one.scale is None)
     if percent:
         log.notes.append("confidences are percentages, as some exceed 1")
