@@ -14,7 +14,7 @@ from trueness._numerics.averages import power_mean
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, NoEstimateWarning, warn
 from trueness.measure._proper_scores import brier
-from trueness.typing import ArrayLike, Floats, Ints, Norm, RowOptions
+from trueness.typing import ArrayLike, Ints, Norm, RowOptions
 
 Name: TypeAlias = Literal["helm", "hle", "torchmetrics", "guo2017", "lm-eval-brier"]
 _PAIRS = "whether each answer was right, and its confidence"
@@ -62,15 +62,10 @@ class Preset:
             return brier(y_true, y_prob, **rows) * (2 if given.shape[1] == 2 else 1)
         _ = evidence.sums  # checks every value
         p = evidence.sample.p if given.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
-        return _error(self._groups(p), np.asarray(evidence.sample.y, np.float64) - p.astype(np.float64), self.norm)
-
-
-def _error(group: Ints, residual: Floats, norm: Norm) -> float:
-    """The norm of the mean residuals of groups; rows of group −1 count as if they had none."""
-    size = np.bincount(group + 1)
-    total = np.bincount(group + 1, residual)
-    total[0] = 0.0
-    return power_mean(total / np.maximum(size, 1), size, norm)
+        group = self._groups(p) + 1
+        total, size = np.bincount(group, evidence.sample.y - p.astype(np.float64)), np.bincount(group)
+        total[0] = 0.0  # rows of group −1 count as if they had no error
+        return power_mean(total / np.maximum(size, 1), size, self.norm)
 
 
 @suggests_keywords
@@ -131,21 +126,21 @@ def _hundreds(p: NDArray[Any]) -> Ints:
     return np.where(group < p.size // _GROUP - 1, group, -1)
 
 
-def _linspace(n: int, of: Any) -> NDArray[Any]:
-    """``torch.linspace(0, 1, n + 1)``: from both ends, each number rounded once."""
-    step = Fraction(float(of(1) / of(n)))
-    return np.array([float(step * i if 2 * i < n + 1 else 1 - step * (n - i)) for i in range(n + 1)]).astype(of)
+def _edges(of: Any) -> NDArray[Any]:
+    """``torch.linspace(0, 1, 16)``: from both ends, each number rounded once."""
+    step = Fraction(float(of(1) / of(15)))
+    return np.array([float(step * i if i < 8 else 1 - step * (15 - i)) for i in range(16)]).astype(of)
 
 
 def _closed_left(p: NDArray[Any]) -> Ints:
     """Bins [a, b), and one for scores of exactly 1."""
     of = p.dtype.type if p.dtype.kind == "f" else np.float64
-    return np.searchsorted(_linspace(15, of), p.astype(of), side="right") - 1
+    return np.searchsorted(_edges(of), p.astype(of), side="right") - 1
 
 
 def _closed_right(p: NDArray[Any]) -> Ints:
     """Bins (a, b]; a score of 0 is in none."""
-    return np.searchsorted(_linspace(15, np.float32).astype(np.float64), p.astype(np.float64)) - 1
+    return np.searchsorted(_edges(np.float32).astype(np.float64), p.astype(np.float64)) - 1
 
 
 _TABLE: Any = (

@@ -46,7 +46,7 @@ class _Asked:
     confidence_field: str | None
     question_field: str | None
     fields: Sequence[str]
-    words: Mapping[str, float] | None
+    words: Any
     correct_from: float | None
     part: str = ""
     """The filter of lm-eval."""

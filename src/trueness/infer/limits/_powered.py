@@ -288,17 +288,12 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any)
     expected, p, humans = float(rows.p.mean()), rows.p, int(np.count_nonzero(rows.share))
     event = rows.mean(p, 1.0)
     ratio = rows.mean(p, 1.0, event.value / expected)
+    oe = "Observed events divided by the sum of the scores."
     found: dict[str, Any] = {}
     variance = {}
     for name, mean, unit, title, definition in (
         ("event_rate", event, 1.0, "event rate", "Share of events."),
-        (
-            "observed_expected",
-            ratio,
-            expected,
-            "observed/expected",
-            "Observed events divided by the sum of the scores.",
-        ),
+        ("observed_expected", ratio, expected, "observed/expected", oe),
         ("brier", rows.mean(p * (1 - p), 1 - 2 * p), 1.0, "Brier score", "Mean of (score − label)²."),
         ("humans_alone", alone.mean(p, 1.0), 1.0, "event rate", "Share of events, without the judge."),
     ):
