@@ -88,7 +88,11 @@ class Sample:
     part: str = ""
     """The filter of lm-eval, or the split of HELM: a log may have several."""
 
+    task: str = ""
+    model: str = ""
+    source: str = ""
     label: int | None = None
+    confidence: float = math.nan
     found: dict[str, Any] = field(default_factory=dict)
     """By source of confidences: a probability, a `Stated`, or why there is none."""
     echoed: bool = False

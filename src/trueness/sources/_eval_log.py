@@ -6,6 +6,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 import trueness.sources._eval_confidence as read
 from trueness._input.arguments import checked_number, is_real
-from trueness._progress import Progress, reporter
+from trueness._progress import Progress, progress_bar, reporter
 from trueness.errors import InputError, did_you_mean
 from trueness.results import Answers
 from trueness.sources._eval_formats import HELM_FILE, Log, Sample, dotted, recognise, samples_of
@@ -157,27 +158,25 @@ def eval_log(
     ([1, 1, 0, 1], [0.6, 0.7, 0.8, 0.9])
     """
     asked = _Asked(scorer, confidence, label_field, confidence_field, question_field, fields, words, correct_from)
-    report = reporter(progress)
     paths = [str(path)] if isinstance(path, str | PathLike) else [str(one) for one in path]
     logs = list(_logs(expand_paths(paths), asked))
     sizes = [log.path.stat().st_size for log in logs]
     samples: list[dict[Any, Sample]] = []
-    for i, log in enumerate(logs):
+    with progress_bar("Reading logs") if progress is True else nullcontext(reporter(progress)) as report:
+        for i, log in enumerate(logs):
 
-        def tell(done: int, before: int = sum(sizes[:i]), size: int = sizes[i]) -> None:
-            report(before + min(done, size), max(sum(sizes), 1))
+            def tell(done: int, before: int = sum(sizes[:i]), size: int = sizes[i]) -> None:
+                report(before + min(done, size), max(sum(sizes), 1))
 
-        samples.append(_last_of_each(log, samples_of(log, tell), asked))
-        tell(sizes[i])
+            samples.append(_last_of_each(log, samples_of(log, tell), asked))
     missing: Counter[str] = Counter()
-    found: dict[Any, tuple[Log, str, Sample, float]] = {}
+    found: dict[Any, Sample] = {}
     repeated = sum(log.repeated for log in logs)
     for log, rows in sorted(zip(logs, samples, strict=True), key=lambda pair: pair[0].created):
-        source, complete = _complete(log, rows, asked, missing)
-        for key, (row, p) in complete.items():
+        for key, row in _complete(log, rows, asked, missing):
             place = (log.identity or str(log), *key)
             repeated += place in found
-            found[place] = (log, source, row, p)
+            found[place] = row
     notes = [f"{log}: {one}." for log in logs for one in log.notes]
     notes += [f"{repeated:,} samples are repeated; the last of each counts."] if repeated else []
     if not found:
@@ -261,6 +260,7 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
         sample.question = f"{log.task}/{dotted(sample.raw, asked.question_field)}"
     sample.fields = tuple(_plain(dotted(sample.raw, one)) for one in asked.fields)
     sample.subject, sample.part = sys.intern(sample.subject), sys.intern(sample.part)
+    sample.task, sample.model = log.task, log.model
     sample.raw, sample.scores, sample.text, sample.tokens, sample.options = {}, {}, None, (), None
     return sample
 
@@ -316,10 +316,8 @@ def _field(score: Mapping[str, Any], raw: Mapping[str, Any], asked: _Asked) -> A
     return None
 
 
-def _complete(
-    log: Log, rows: Mapping[Any, Sample], asked: _Asked, missing: Counter[str]
-) -> tuple[str, dict[Any, tuple[Sample, float]]]:
-    """The source of a log's confidences in words, and the complete rows with theirs; the others are counted."""
+def _complete(log: Log, rows: dict[Any, Sample], asked: _Asked, missing: Counter[str]) -> Iterator[tuple[Any, Sample]]:
+    """The rows of a log that have a label and a confidence; the others are counted."""
     parts = sorted({row.part for row in rows.values()} - {""})
     if log.harness == "lm-eval" and len(parts) > 1:
         remedy = f"Name one after a comma: `scorer='exact_match,{parts[0]}'`."
@@ -348,7 +346,10 @@ def _complete(
     own = f"field {asked.confidence}" if asked.source == "field" else "confidence recorded with the score"
     words = _SOURCES.get(source, own) + (f" ({asked.confidence})" if asked.pattern is not None else "")
     words = "max_prob of HELM" if log.harness == "helm" and source == "logprob" else words
-    return words, {key: (scored[key], float(p)) for key, p in found.items() if not isinstance(p, str)}
+    for key, p in found.items():
+        if not isinstance(p, str):
+            scored[key].source, scored[key].confidence = words, float(p)
+            yield key, scored[key]
 
 
 def _add_agreement(rows: Iterable[Sample]) -> None:
@@ -379,10 +380,7 @@ def _on_one_scale(log: Log, rows: Mapping[Any, Sample], found: dict[Any, Any], s
     return result
 
 
-def _answers(
-    found: list[tuple[Log, str, Sample, float]], asked: _Asked, missing: dict[str, int], notes: list[str]
-) -> Answers:
-    logs, sources, rows, confidences = zip(*found, strict=True)
+def _answers(rows: list[Sample], asked: _Asked, missing: dict[str, int], notes: list[str]) -> Answers:
     sizes = {0 if row.probabilities is None else len(row.probabilities) for row in rows}
 
     def disagree(reading: int) -> int:
@@ -391,21 +389,17 @@ def _answers(
 
     reading = int(disagree(1) < disagree(0))  # whether targets are texts of options rather than their numbers
     targets = [row.targets[reading] for row in rows]
+    texts = ("question", "task", "subject", "source", "model", "answer")
     return Answers(
         label=np.array([row.label for row in rows], dtype=np.int64),
-        confidence=np.array(confidences, dtype=float),
-        question=objects(row.question for row in rows),
+        confidence=np.array([row.confidence for row in rows], dtype=float),
         epoch=np.array([row.epoch for row in rows], dtype=np.int64),
-        task=objects(log.task for log in logs),
-        subject=objects(row.subject for row in rows),
-        source=objects(sources),
-        model=objects(log.model for log in logs),
-        answer=objects(row.answer or "" for row in rows),
         right_option=np.array([one[0] if len(one) == 1 else -1 for one in targets], dtype=np.int64),
         options=np.array([row.probabilities for row in rows]) if len(sizes) == 1 and sizes != {0} else None,
         missing=missing,
         notes=tuple(notes),
         fields={name: objects(row.fields[i] for row in rows) for i, name in enumerate(asked.fields)},
+        **{name: objects(getattr(row, name) or "" for row in rows) for name in texts},
     )
 
 
