@@ -38,7 +38,6 @@ _SIGNS = {
 }
 _NEEDED = {"lm-eval": ("doc_id",), "inspect": ("id",), "helm": ("instance_id", "stats")}
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-Targets: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 Report: TypeAlias = Callable[[int], None]
 """Called with the bytes read so far."""
 
@@ -80,7 +79,7 @@ class Sample:
     """Why it cannot count, whatever its score."""
     options: tuple[Sequence[float], Sequence[str]] | None = None
     """The log-likelihoods and texts of the options of a multiple-choice question."""
-    targets: Targets = ((), ())
+    targets: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """The right options if the target is a number, and if it is a text."""
     tokens: Sequence[tuple[str, float]] = ()
     logprob: float | None = None
@@ -103,7 +102,6 @@ class Sample:
 
 
 def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
-    """A value that must have a certain type."""
     if not isinstance(value, kind):
         what = f"field {name!r}" if name else "it"
         raise InputError("", f"{where}: {what} must be of type {kind.__name__}", f"got {type(value).__name__}")
@@ -115,7 +113,7 @@ def _checked(raw: Any, log: Log, where: str) -> dict[str, Any]:
     log.place = where
     own: dict[str, Any] = _typed(raw, dict, where)
     for name in _NEEDED.get(log.harness, ()):
-        if own.get(name) is None:
+        if name not in own:
             raise InputError("", f"{where}: field {name!r} is missing: damaged, or a log of another schema")
     for name, kind in _TYPES.get(log.harness, {}).items():
         if (value := dotted(own, name)) is not None:
@@ -227,19 +225,19 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         given = _typed(row.get("filtered_resps", row.get("resps")), list, log.place, "filtered_resps")
         responses = [_unwrapped(one) for one in given]
         likelihoods = bool(responses) and all(map(_is_likelihood, responses))
-        options, targets = None, ((), ())
+        options: dict[str, Any] = {}
         if config.get("output_type", "multiple_choice") == "multiple_choice" and likelihoods and len(responses) > 1:
             logs, delimiter = [_number(one[0]) for one in responses], str(config.get("target_delimiter", " "))
-            options, targets = _lm_eval_options(row, logs, delimiter, log.place)
+            options = _lm_eval_options(row, logs, delimiter, log.place)
         text = None if likelihoods or not responses else str(responses[0])
         trouble = "no answer" if text is not None and text.strip() in ("", "[invalid]") else ""
-        if likelihoods and options is None:
+        if likelihoods and not options:
             trouble = "the log has the likelihood of the right answer, not of the answer given"
         names = [*(row.get("metrics") or ()), "acc", "exact_match"]
         scores = {one: row[one] for one in names if isinstance(row.get(one), int | float | str)}
         question, subject = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"), _subject(row.get("doc"))
         part = str(row.get("filter", ""))
-        yield Sample(question, row, scores, text, 1, subject, text, trouble, options, targets, part=part)
+        yield Sample(question, row, scores, text, 1, subject, text, trouble, part=part, **options)
 
 
 def _unwrapped(response: Any) -> Any:
@@ -254,7 +252,7 @@ def _is_likelihood(response: Any) -> bool:
     return pair and (not math.isnan(_number(response[0])) or str(response[0]) == "nan")
 
 
-def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, where: str) -> Any:
+def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, where: str) -> dict[str, Any]:
     arguments = row.get("arguments") or ()
     pairs = list(arguments.values()) if isinstance(arguments, Mapping) else list(arguments)
     texts = [[str(one) for one in (pair.values() if isinstance(pair, Mapping) else pair)][:2] for pair in pairs]
@@ -267,7 +265,7 @@ def _lm_eval_options(row: Mapping[str, Any], logs: list[float], delimiter: str, 
     in_question = len({text[-1] for text in texts}) == 1  # as of winogrande: the target is a text after them
     choices = [text[0] if in_question else text[-1].removeprefix(delimiter) for text in texts]
     targets = ((), ()) if in_question else _lm_eval_targets(row, choices, len(logs))
-    return (logs, choices or [""] * len(logs)), targets
+    return {"options": (logs, choices or [""] * len(logs)), "targets": targets}
 
 
 def _lm_eval_targets(row: Mapping[str, Any], choices: list[str], size: int) -> Any:
@@ -372,7 +370,6 @@ def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
     text = _inspect_text(dotted(choice, "message.content")) if text is None else str(text)
     scores = raw.get("scores") or ({"score": raw["score"]} if raw.get("score") else {})  # older logs had one
     content = dotted(choice, "logprobs.content") or []
-    options, targets = _inspect_options(raw, content)
     said = [_inspect_text(one.get("content")) for one in raw.get("messages") or () if one.get("role") == "assistant"]
     return Sample(
         f"{log.task}/{raw['id']}",
@@ -382,9 +379,8 @@ def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
         int(raw.get("epoch") or 1),
         _subject(raw.get("metadata")),
         trouble="errored" if raw.get("error") else "invalidated" if raw.get("invalidation") else "",
-        options=options,
-        targets=targets,
         tokens=[(str(one.get("token", "")), _number(one.get("logprob"))) for one in content],
+        **_inspect_options(raw, content),
     )
 
 
@@ -395,18 +391,18 @@ def _inspect_text(content: Any) -> str:
     return "" if content is None else str(content)
 
 
-def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> Any:
+def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
     """The log-probabilities of all letters at the last token that is one of them."""
-    nothing = None, ((), ())
     choices = [str(one) for one in raw.get("choices") or ()]
     letters = [chr(ord("A") + i) for i in range(len(choices))]
     tops = [one.get("top_logprobs") for one in content if str(one.get("token", "")).strip() in letters]
     if len(letters) < 2 or not tops or not tops[-1]:
-        return nothing
+        return {}
     seen = [(str(top.get("token")).strip(), _number(top.get("logprob"))) for top in tops[-1]]
     sums = [math.fsum(math.exp(log) for token, log in seen if token == letter) for letter in letters]
     right = tuple(letters.index(one) for one in _listed(raw.get("target")) if one in letters)
-    return (([math.log(one) for one in sums], choices), (right, right)) if all(sums) else nothing
+    found = {"options": ([math.log(one) for one in sums if one], choices), "targets": (right, right)}
+    return found if all(sums) else {}
 
 
 # HELM: the statistics of each instance, in the folder of a run.
@@ -432,7 +428,7 @@ def _helm(log: Log, report: Report) -> Iterator[Sample]:
         splits |= {split} - {"train", ""}
         prob = _number(own.get("max_prob"))
         yield Sample(
-            f"{log.task}/{row['instance_id']}",
+            f"{log.task}/{_typed(row['instance_id'], str, log.place, 'instance_id')}",
             {**row, "stats": own},
             own,
             epoch=int(row.get("train_trial_index") or 0) + 1,

@@ -152,7 +152,6 @@ def powered(
 
 
 def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
-    """The numbers of some rows."""
     found = numeric(column(values, name), name)
     if found.values.shape != (n,):
         raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
