@@ -400,6 +400,7 @@ def test_several_scorers_must_be_chosen_among(tmp_path):
 # Confidences
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -410,6 +411,21 @@ def test_several_scorers_must_be_chosen_among(tmp_path):
         ("Confidence: very likely", 0.9),
         ("I am 75% certain.", 0.75),
         ("Confidence: 20%. On reflection, confidence: 60%", 0.6),
+        ("Confidence: .9", 0.9),
+        ("Confidence: 7 out of 10", 0.7),
+        ("Confidence: 4 of 5", 0.8),
+        ("Confidence: 0,85", 0.85),
+        ("Confidence: 85,5 %", 0.855),
+        ("Confidence: 1e-3", 0.001),
+        ("Confidence: 50/50", 0.5),
+        ("Confidence: ~80%", 0.8),
+        ("My confidence is about 80%", 0.8),
+        ("<confidence>80%</confidence>", 0.8),
+        (r"Confidence: \boxed{95%}", 0.95),
+        ("I say so with 90% confidence.", 0.9),
+        (r"\boxed{95}", None),
+        ("a 95% confidence interval", None),
+        ("It grew by 20%\nConfidence: unknown", None),
         ("Confidence: 60-80%", None),
         ("no idea", None),
     ],
@@ -420,6 +436,16 @@ def test_stated_confidences(tmp_path, text, expected):
     )
     found = eval_log(path)
     assert found.confidence.tolist() == ([] if expected is None else [pytest.approx(expected)]) + [0.01]
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    ("field", "expected"), [(".9", 0.9), ("7 out of 10", 0.7), ("0,85", 0.85), ("about 80 %.", 0.8), ("50/50", 0.5)]
+)
+def test_confidences_of_fields_are_read_as_those_of_texts_are(tmp_path, field, expected):
+    path = write_lines(tmp_path / "x.jsonl", [{"ok": 1, "p": field}])
+    found = eval_log(path, label_field="ok", confidence_field="p")
+    assert found.confidence.tolist() == [pytest.approx(expected)]
 
 
 def test_words_stand_for_probabilities_that_the_user_can_see_and_change(tmp_path):

@@ -21,10 +21,16 @@ CONFIDENCE_WORDS: Mapping[str, float] = {word: p for p, words in _WORDS.items() 
 
 _RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO": 0, "FALSE": 0}
 _ODD = {"P": (0.5, "partly right (P)"), "N": (0.0, "no answer (N)")}
-_NUMBER = r"(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>%|percent\b|/\s*\d+)?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
-_BETWEEN = r"[\s\"'*_:=()\[\]]*"
-_LEAD = rf"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?{_BETWEEN}(?:is|of)?{_BETWEEN}"
-_SURE = r"\s*(?:sure|certain|confident)\b"
+_DIGITS = r"(?:\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d+)?"
+_UNIT = r"(?:%|percent\b|(?:/|(?:out\s+)?of\b)\s*\d+)"
+_ABOUT = r"(?:(?:about|around|approximately|roughly)\s+|[~≈]\s*)?"
+_NUMBER = rf"(?P<number>{_DIGITS})\s*(?P<unit>{_UNIT})?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
+_BETWEEN = r"(?:\\boxed\{|[\s\"'*_:=()<>\[\]])*"
+_LEAD = (
+    r"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?"
+    rf"{_BETWEEN}(?:is|of)?{_BETWEEN}{_ABOUT}{_BETWEEN}"
+)
+_SURE = r"(?:\s*(?:sure|certain|confident)\b|(?<=%)[ \t]+confidence\b(?!\s*(?:interval|level|:)))"
 
 
 class Stated(NamedTuple):
@@ -60,7 +66,7 @@ def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | 
         return None
     if pattern is not None:
         start, end = found[-1].span(1 if pattern.groups else 0)
-        unit = re.match(r"\s*(?:%|percent\b|/\s*\d+)", text[end:])
+        unit = re.match(rf"\s*{_UNIT}", text[end:], re.IGNORECASE)
         return stated(text[start:end] + (unit[0] if unit else ""), words)
     parts = found[-1].groupdict()
     if parts.get("range"):
@@ -78,17 +84,17 @@ def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
         return None
     if isinstance(value, int | float):
         return Stated(float(value)) if math.isfinite(value) else None
-    text = " ".join(str(value).lower().split()).strip(" .\"'*")
+    text = " ".join(str(value).lower().split()).strip(" \"'*").rstrip(".")
     if text in words:
         return Stated(words[text], 1.0)
-    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(%|percent|/\s*\d+)?", text)
+    found = re.fullmatch(rf"{_ABOUT}({_DIGITS})\s*({_UNIT})?", text)
     if not found:
         return Stated(math.nan, trouble=f"the confidence {text[:20]!r} is neither a number nor a word of the table")
-    unit = found[2]
-    scale = None if unit is None else float(unit.strip("/ ")) if unit.startswith("/") else 100.0
-    if scale == 0:
-        return Stated(math.nan, trouble="a confidence was stated as a share of 0")
-    return Stated(float(found[1]), scale)
+    number, whole = float(found[1].replace(",", ".")), re.search(r"\d+", found[2] or "")
+    if number == 50 and whole and whole[0] == "50":  # even chances
+        return Stated(number, 100.0)
+    scale = float(whole[0]) if whole else 100.0 if found[2] else None
+    return Stated(math.nan, trouble="a confidence was stated as a share of 0") if scale == 0 else Stated(number, scale)
 
 
 def states(text: str, value: float) -> bool:
