@@ -279,6 +279,25 @@ def test_several_filters_must_be_chosen_among(tmp_path):
     assert pairs(eval_log(path, scorer="exact_match,flexible")) == [(0, 0.6)] * 3
 
 
+def test_a_confidence_is_sought_in_the_response_and_not_in_what_a_filter_left(tmp_path):
+    rows = [generated_row(i, f"{i} Confidence: {60 + i}%", 1.0, filtered_resps=[str(i)]) for i in range(3)]
+    rows += [generated_row(3, "7", 1.0, resps=[["7 Confidence: 90%", "8 Confidence: 80%"]])]  # which of them is it?
+    path = write_lines(tmp_path / "samples_a.jsonl", rows)
+    for confidence in ("stated", r"regex:(\d+)%"):
+        found = eval_log(path, confidence=confidence)
+        assert found.confidence.tolist() == [0.6, 0.61, 0.62]
+        assert found.answer.tolist() == ["0", "1", "2"]
+        assert found.missing == {"no confidence": 1}
+
+
+def test_an_accuracy_that_the_harness_did_not_give_is_not_made_from_the_target(tmp_path):
+    rows = [lm_eval_row(i, [-1.0, -2.0], "0", acc=acc) for i, acc in enumerate([1.0, None, math.nan, 0.5, 1.0])]
+    del rows[4]["acc"]
+    found = eval_log(write_lines(tmp_path / "samples_a.jsonl", rows))
+    assert found.label.tolist() == [1]
+    assert found.missing == {"not scored": 3, "a score other than 0 and 1": 1}
+
+
 def test_the_likelihood_of_the_right_answer_alone_is_no_confidence(tmp_path):
     row = lm_eval_row(0, [-1.0], "word", acc=1.0)
     with pytest.raises(tn.errors.InputError, match="the likelihood of the right answer, not of the answer given: 1"):
@@ -395,6 +414,20 @@ def test_several_scorers_must_be_chosen_among(tmp_path):
     assert pairs(eval_log(path, scorer="other.a")) == [(0, 0.75)]
     with pytest.raises(tn.errors.InputError, match=r"must be one of those of .*: judge, other; got 'jugde'"):
         eval_log(path, scorer="jugde")
+
+
+def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(tmp_path):
+    half = {"confidence": 0.5}
+    samples = [inspect_sample(i, "CI"[i % 2], metadata=half, scorer="a") for i in range(3)]
+    samples += [inspect_sample(3, "C", metadata=half, scorer="b")]
+    path = write_inspect_json(tmp_path / "x.json", samples)
+    with pytest.raises(tn.errors.InputError, match=r"`scorer` must say which scores .* it has a, b"):
+        eval_log(path)
+    found = eval_log(path, scorer="a")
+    assert found.label.tolist() == [1, 0, 1]
+    assert found.missing == {"not scored": 1}
+    run = write_helm(tmp_path / "run", [helm_row("a", 1, 0.8, f1=1), helm_row("b", 0, 0.4)])
+    assert eval_log(run, scorer="f1").missing == {"not scored": 1}
 
 
 # Confidences

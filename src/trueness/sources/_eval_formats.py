@@ -53,6 +53,8 @@ class Log:
     created: str = ""
     identity: str = ""
     """What several files of one run share; of their samples the last written count."""
+    scorers: dict[str, None] = field(default_factory=dict)
+    """Those of its samples; where one is taken by default, that one."""
     notes: list[str] = field(default_factory=list)
     repeated: int = 0
     place: str = ""
@@ -229,15 +231,18 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         if config.get("output_type", "multiple_choice") == "multiple_choice" and likelihoods and len(responses) > 1:
             logs, delimiter = [_number(one[0]) for one in responses], str(config.get("target_delimiter", " "))
             options = _lm_eval_options(row, logs, delimiter, log.place)
-        text = None if likelihoods or not responses else str(responses[0])
-        trouble = "no answer" if text is not None and text.strip() in ("", "[invalid]") else ""
+        answer = None if likelihoods or not responses else str(responses[0])
+        trouble = "no answer" if answer is not None and answer.strip() in ("", "[invalid]") else ""
+        # A filter may leave the number alone: a confidence stands in the response. Of several, that which passed.
+        written = answer and _unwrapped(row.get("resps") or answer)
+        text = written if not isinstance(written, list) else answer if answer in written else None
         if likelihoods and not options:
             trouble = "the log has the likelihood of the right answer, not of the answer given"
-        names = [*(row.get("metrics") or ()), "acc", "exact_match"]
-        scores = {one: row[one] for one in names if isinstance(row.get(one), int | float | str)}
+        names = [*(row.get("metrics") or ()), *(one for one in ("acc", "exact_match") if one in row)]
+        scores = {one: row.get(one) for one in names if isinstance(row.get(one), int | float | str | None)}
         question, subject = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"), _subject(row.get("doc"))
         part = str(row.get("filter", ""))
-        yield Sample(question, row, scores, text, 1, subject, text, trouble, part=part, **options)
+        yield Sample(question, row, scores, text, 1, subject, answer, trouble, part=part, **options)
 
 
 def _unwrapped(response: Any) -> Any:

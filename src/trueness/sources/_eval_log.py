@@ -138,7 +138,7 @@ def eval_log(
     -------
     Answers
         Complete answers only; `missing` counts the others by reason. No answer is taken as right or wrong unless the
-        harness said so.
+        harness said so, by a score or, where a log of lm-eval has no accuracy of that ranking, by its target.
 
     Notes
     -----
@@ -222,6 +222,11 @@ def _last_of_each(log: Log, samples: Iterable[Sample], asked: _Asked) -> dict[An
         rows[key] = _read(log, one, asked)
     if asked.part and not rows:
         raise InputError("scorer", f"must name a filter of {log} after the comma", f"got {asked.part!r}")
+    wanted, names = asked.scorer or "", ", ".join(log.scorers)
+    if not wanted and len(log.scorers) > 1:
+        raise InputError("scorer", f"must say which scores of {log} to take", f"it has {names}")
+    if wanted and names and not {wanted, wanted.partition(".")[0]} & {*log.scorers, *_RANKED_BY}:
+        raise InputError("scorer", f"must be one of those of {log}: {names}", f"got {wanted!r}")
     return rows
 
 
@@ -241,7 +246,9 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
             chosen = given if 0 <= given < len(options) else options.index(max(options))
             sample.found[ranking], sample.probabilities = options[chosen], array("d", options)
             if log.harness == "lm-eval" and asked.label_field is None:
-                label, trouble = _label_of_option(sample, chosen, label if _RANKED_BY.get(metric) == ranking else None)
+                said = metric in sample.scores and _RANKED_BY.get(metric) == ranking
+                if label is not None or not said:
+                    label, trouble = _label_of_option(sample, chosen, label if said else None)
                 answer = str(chosen)
     if sample.tokens:
         sample.found["logprob"] = read.answer_probability(sample.tokens, answer or "")
@@ -281,19 +288,19 @@ def _score(log: Log, sample: Sample, asked: _Asked) -> tuple[str, Any]:
     name, scores = asked.scorer, sample.scores
     if asked.label_field is not None:
         return "", dotted(sample.raw, asked.label_field)
+    if name and not sample.trouble:
+        log.scorers |= dict.fromkeys(scores)
     if name and name not in scores:
         first, _, rest = name.partition(".")  # an entry of a score with several
         if isinstance(scores.get(first), Mapping):
             return first, {**scores[first], "value": dotted(scores[first].get("value"), rest)}
-        if scores and not sample.trouble and name not in _RANKED_BY:
-            raise InputError("scorer", f"must be one of those of {log}: {', '.join(scores)}", f"got {name!r}")
     if not name:
         wanted = asked.source if asked.source in _RANKED_BY.values() else "options"
         ranked = [metric for metric, by in _RANKED_BY.items() if by == wanted]
         usual = {"lm-eval": (*ranked, "exact_match"), "helm": ("exact_match",)}.get(log.harness, ())
         name = next((one for one in (*usual, *scores) if one in scores), "")
-        if len(scores) > 1 and name not in usual and sample.options is None and not sample.trouble:
-            raise InputError("scorer", f"must say which scores of {log} to take", f"it has {', '.join(scores)}")
+        alone = name in usual or (log.harness == "lm-eval" and sample.options is not None)
+        log.scorers |= {} if sample.trouble or not name else {name: None} if alone else dict.fromkeys(scores)
     return name, scores.get(name)
 
 
