@@ -65,9 +65,9 @@ def test_models_with_several_sources_each_are_crossed(call, logs):
     found = table(call("measure", "a.eval", "b.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals"))
     assert {line["by"] for line in found} == {"origin"}
     assert [line["group"] for line in found] == [
-        "confidence recorded with the score, mock/a",
-        "confidence recorded with the score, mock/b",
-        "softmax of the options' log-likelihoods",
+        "confidence recorded with the score, mock/a, sums",
+        "confidence recorded with the score, mock/b, sums",
+        "softmax of the options' log-likelihoods, t",
     ]
 
 
@@ -135,12 +135,24 @@ def test_a_misspelt_source_is_refused_in_the_words_of_the_command(fails, logs):
     assert message.endswith("Did you mean 'logprob'?")
 
 
+@pytest.mark.parametrize("name", ["platt-scaling", "temperature-scaling"])
+def test_any_map_is_fitted_on_a_log(call, logs, name):
+    result = call("fit", "a.eval", "--calibrator", name, "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    assert "fitted on 60 rows" in result.stderr
+
+
 def test_a_gate_and_a_tally_read_logs(call, logs):
     assert call("gate", "a.eval", "--max-ece", "0.9").exit_code == 0
     result = call("tally", "a.eval", "b.eval", "-o", "x.tally")
     assert result.exit_code == 0, result.stderr
     total = tn.Accumulator.load(logs / "x.tally")
-    assert (total.n, total.by, list(total.groups)) == (117, "source", ["confidence recorded with the score"])
+    names = [f"confidence recorded with the score, mock/{one}, sums" for one in "ab"]
+    assert (total.n, total.by, list(total.groups)) == (117, "origin", names)
+    # The sums of two models are judged as the rows are: each by itself.
+    for one in ("a.eval", "b.eval"), ("x.tally",):
+        lines = json.loads(call("gate", *one, "--max-ece", "0.9", "--format", "json").stdout)["findings"]
+        assert [line["n"] for line in lines] == [60, 57]
 
 
 @pytest.mark.slow

@@ -346,7 +346,7 @@ def _of_answers(request: Request, answers: Any) -> Request:
     if context is None or "by" not in context.params or request.by:
         by = []
     if context is not None and context.info_name == "tally":  # which reads one file after the other
-        by = [] if request.by else ["source"]
+        by = [] if request.by else ["origin"]
     elif len(by) > 1 and context is not None and context.info_name != "report":
         by = ["origin"]  # a group of one column would pool the others
     if by:

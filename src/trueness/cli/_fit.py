@@ -102,7 +102,8 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
         arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
         known = ("labels", "pos_label", "sample_weight")
         own = {name: value for name, value in arguments.rows.items() if name in known}
-        own |= {} if rows.cluster is None else {"cluster": rows.cluster}
+        # The questions of a log are clusters by themselves; only this map has folds that keep them together.
+        own |= {"cluster": rows.cluster} if type(calibrator).__name__ == "AutoCalibration" else {}
         calibrator.fit(arguments.y_prob, arguments.y_true, **own)
     calibrator.label_name_ = ", ".join(rows.choice.labels)
     calibrator.score_names_ = tuple(column for model in models for column in model.columns)

@@ -110,7 +110,8 @@ def gate(**options: Any) -> None:
     if total.bins == "sketch" and bounds.bounds["max_l2"] is not None:
         notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
     about = {"sources": names, **total.about, "by": total.by}
-    _deliver(list(_from_sums(total, in_groups=options["groups"])), bounds, about, notes, target)
+    in_groups = options["groups"] or total.by == "origin"  # of logs, whose models and sources are not pooled
+    _deliver(list(_from_sums(total, in_groups=in_groups)), bounds, about, notes, target)
 
 
 class Subject(NamedTuple):

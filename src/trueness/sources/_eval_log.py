@@ -419,13 +419,12 @@ class AnswersTable(Arrays):
     """Answers as a table of columns."""
 
     columns = (*Answers._columns, "origin")
-    """Also `origin`: the source, model and task together, as far as they differ."""
+    """Also `origin`: the source, model and task together, the same whatever other files are read."""
 
     def __init__(self, name: str, answers: Answers) -> None:
         arrays = {one: getattr(answers, one) for one in Answers._columns}
-        different = [answers.by[one].tolist() for one in ("source", "model", "task") if one in answers.by]
-        parts = [", ".join(filter(None, map(str, one))) for one in zip(*different, strict=True)]
-        arrays["origin"] = objects(parts or [""] * len(answers.label))
+        parts = zip(answers.source, answers.model, answers.task, strict=True)
+        arrays["origin"] = objects(", ".join(filter(None, map(str, one))) for one in parts)
         if answers.options is not None:
             arrays |= {f"option_{i}": column for i, column in enumerate(answers.options.T)}
         super().__init__(name, arrays | dict(answers.fields))
