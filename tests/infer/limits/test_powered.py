@@ -126,6 +126,15 @@ def test_equal_human_labels_have_limits_too():
     assert found.pvalue > 0.05
 
 
+def test_a_perfect_judge_lets_the_test_see_what_the_limits_see():
+    rng = np.random.default_rng(0)
+    p, y = rng.beta(2, 1, 400), (rng.random(400) < 0.8) * 1.0
+    human = np.where(rng.random(400) < 0.25, y, np.nan)
+    perfect, useless = (tn.powered(human, judge, p, seed=0) for judge in (y, np.zeros(400)))
+    assert perfect.observed_expected.low > 1.1
+    assert perfect.pvalue <= useless.pvalue < 0.001
+
+
 def test_rows_that_were_chosen_by_score_are_told_and_their_probability_repairs_it():
     rng = np.random.default_rng(3)
     _, judge, p = data(10, 2_000, "useless")
@@ -158,12 +167,20 @@ MISTAKES = {
     "a judgement is missing": ({"judge": np.where(np.arange(100) == 7, np.nan, JUDGE)}, "`judge` .*1 of 100 .* row 7"),
     "a judge in words": ({"judge": ["yes"] * 100}, "`judge` must hold numbers; got"),
     "too few judgements": ({"judge": JUDGE[:50]}, r"`judge` must have one entry per row \(100\); got shape \(50,\)"),
-    "no human": ({"y_human": np.full(100, np.nan)}, "`y_human`"),
+    "no human": ({"y_human": np.full(100, np.nan)}, "`y_human` must have labels in at least 10 rows; got none"),
+    "half labels": (
+        {"y_human": np.where(np.isnan(HUMAN), np.nan, 0.5)},
+        f"`y_human` must be 0 or 1.*; 40 of 100 .* row {np.flatnonzero(~np.isnan(HUMAN))[0]}\\.",
+    ),
     "few humans": ({"y_human": np.where(np.arange(100) < 9, 1.0, np.nan)}, "`y_human` .* at least 10 rows; got 9"),
     "few clusters": ({"cluster": np.arange(100) % 7}, "at least 10 clusters; got 7"),
     "labels of other kinds": ({"y_human": np.where(HUMAN == 1, 2.0, HUMAN)}, "`y_human` must be 0 or 1"),
     "scores beyond 1": ({"y_prob": 2 * P}, r"`y_prob` must lie in \[0, 1\]"),
-    "no chance": ({"human_prob": np.zeros(100)}, "`human_prob` must lie above 0 and at most at 1; 40 of 40"),
+    "no chance": ({"human_prob": np.zeros(100)}, "`human_prob` must lie above 0 and at most at 1; 100 of 100"),
+    "no chance of another": ({"human_prob": np.where(np.isnan(HUMAN), 0, 0.4)}, "at most at 1; 60 of 100"),
+    "no known chance": ({"human_prob": np.where(np.isnan(HUMAN), np.nan, 0.4)}, "at most at 1; 60 of 100"),
+    "a certain label that is missing": ({"human_prob": np.ones(100)}, "`human_prob` must be below 1 .*; 60 of 100"),
+    "one chance": ({"human_prob": 0.4}, r"`human_prob` must have one .* row \(100\); got a number. Leave it out"),
     "weights": ({"sample_weight": np.ones(100)}, "`sample_weight` must be left out"),
     "bins of labels": ({"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
     "a matrix": ({"y_prob": np.full((100, 3), 1 / 3)}, "`y_prob` must be a vector"),

@@ -1,6 +1,7 @@
 """`powered`: calibration from few human labels, and the labels of a judge that is never trusted."""
 
 import math
+from numbers import Number
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -54,7 +55,8 @@ def powered(
     y_prob : array-like of shape (n,)
         As for :func:`trueness.ece`. Predicted probabilities, for every row.
     human_prob : array-like of shape (n,), optional
-        The probability with which each row was given to a human, if not the same for all.
+        The probability with which each row was given to a human, if not the same for all; above 0 in every row, also
+        where no human looked.
     bins : int, sequence of edges or bin rule, optional
         Bins of the gaps; by default five of equal mass.
     level : float, default 0.95
@@ -117,8 +119,13 @@ def powered(
     given = column(y_human, "y_human")
     absent = labels_missing(given)
     known = np.ones(len(given.values), bool) if absent is None else ~absent
-    # Labels that no human gave are never used; they need a value to be read.
-    labels = np.where(known, given.values, given.values[known][0]) if known.any() else given.values
+    demand = f"must have labels in at least {_LEAST_LABELS} {'rows' if cluster is None else 'clusters'}"
+    if not known.any():
+        raise InputError("y_human", demand, "got none")
+    # Labels that no human gave are never used; they need a value to be read, and 0 is a label unless others are named.
+    first = given.values[known][0]
+    coded = isinstance(first, Number) and rows.get("pos_label") is None and rows.get("labels") is None
+    labels = np.where(known, given.values, 0 if coded else first)
     try:
         evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
         if evidence.view != "binary":
@@ -131,12 +138,17 @@ def powered(
     at: Any = evidence.position
     verdict, weight = _numbers(judge, "judge", known.size, at), known[at] * 1.0
     if human_prob is not None:
-        weight[known[at]] /= _numbers(human_prob, "human_prob", known.size, at[known[at]])
+        if isinstance(human_prob, Number):
+            each, remedy = f"must have one entry per row ({known.size:,})", "Leave it out if it is the same for all."
+            raise InputError("human_prob", each, "got a number", remedy=remedy)
+        chance = _numbers(human_prob, "human_prob", known.size, at)
+        if (sure := (chance == 1) & ~known[at]).any():
+            refuse_bad("human_prob", "must be below 1 where no human looked", sure, "values are 1, the first", at)
+        weight /= chance
     codes = np.arange(at.size) if evidence.cluster is None else evidence.cluster
     units = np.unique(codes[known[at]]).size
     if units < _LEAST_LABELS:
-        what = "rows" if evidence.cluster is None else "clusters"
-        raise InputError("y_human", f"must have labels in at least {_LEAST_LABELS} {what}", f"got {units}")
+        raise InputError("y_human", demand, f"got {units}")
     p, y = np.asarray(evidence.sample.p, np.float64), np.asarray(evidence.sample.y, np.float64)
     if not p.any():
         raise InputError("y_prob", "must have a score above 0", f"all {p.size:,} are 0")
@@ -264,19 +276,19 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     share = np.bincount(cell) / n
     ends = np.vstack([np.tril(np.ones((share.size, share.size))), np.triu(np.ones((share.size, share.size)))])
     ends *= np.sqrt(np.tile(share, 2))[:, None]
+    # If the scores are calibrated, predictions are right on average at every score. Human labels vary at least as much
+    # as labels drawn from these; what is short is added: the rows' own part, all there is of a good judge, is known.
+    fit = np.column_stack([np.ones(n), rows.p])
+    m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
+    least = np.bincount(cell, m * (1 - m)) / n / units
+    short = max(0.0, 1 - float(error @ error) / max(float(least.sum()), 1e-300))
+    covariance = (terms.T @ terms).toarray() + np.diag(short * least)
     # Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from the other.
-    covariance = (terms.T @ terms).toarray()
     slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / n / share
     slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
     parts = [ends, np.ones((1, share.size)), slope[None, :]]
     ends = np.vstack([one / math.sqrt(max(float(np.trace(one @ covariance @ one.T)), 1e-300)) for one in parts])
-    # If the scores are calibrated, predictions are right on average at every score.
-    fit = np.column_stack([np.ones(n), rows.p])
-    m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
-    each = (ends**2).sum(axis=0)
-    least = float(each @ np.bincount(cell, m * (1 - m))) / n / units
-    wider = max(1.0, least / max(float(each @ np.bincount(cell, error**2)), 1e-300))
-    law = np.linalg.eigvalsh(ends @ covariance @ ends.T) * wider * units / (units - 1)
+    law = np.linalg.eigvalsh(ends @ covariance @ ends.T) * units / (units - 1)
     law = law[law > 1e-6 * law.max()]
     value = float(((ends @ terms.sum(axis=0)) ** 2).sum())
     drawn = rng.standard_normal((_DRAWS, law.size)) ** 2 @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
