@@ -34,9 +34,8 @@ from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
 from trueness.infer.group._slices import slices_of
 from trueness.measure import bin_table, ece
-from trueness.results import Bands, Comparison, Estimate, Series
+from trueness.results import Bands, Comparison, Estimate, Series, Slices
 from trueness.results import Segments as Tested
-from trueness.results._slices import Slices
 from trueness.typing import Ints
 
 _STEPS = 6

@@ -26,8 +26,7 @@ from trueness.results import (
     Series,
     Significance,
 )
-from trueness.results._segments import ClassRow
-from trueness.results._slices import Slices
+from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict import Code, DetectionPower
 
 SCHEMA = 2

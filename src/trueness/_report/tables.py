@@ -26,8 +26,7 @@ from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.infer.group._classes import holm_adjusted
 from trueness.results import Comparison, Series
-from trueness.results._segments import ClassRow
-from trueness.results._slices import Slices
+from trueness.results._segments import ClassRow, Slices
 
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
 # A narrow terminal omits these.

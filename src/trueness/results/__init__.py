@@ -13,9 +13,8 @@ from trueness.results._inference import Interval, NoiseFloor, Significance
 from trueness.results._panel import Panel
 from trueness.results._powered import Powered
 from trueness.results._prior_shift import PriorShift
-from trueness.results._segments import Segments
+from trueness.results._segments import Segments, Slices
 from trueness.results._series import Change, Series
-from trueness.results._slices import Slices
 from trueness.results._validation import Validation, ValidationSize
 from trueness.results._verdict import Flags, Verdict
 from trueness.results._watch import Shift, WatchedSegment, WatchHistory
