@@ -1,6 +1,6 @@
 """``trueness segments``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,16 +44,7 @@ def command(**options: Any) -> None:
     settings = {name: options[name] for name in ("crossed", "level", "rounded_to", "resamples", "seed")}
     rows = read_rows(Request.pop_from(options), gaps=True)
     by = {name: rows.columns.groups[name] for name in rows.choice.by}
-
-    def ask(one: Arguments, part: Rows) -> "tn.Segments":
-        return tn.segments(one.y_true, one.y_prob, by, cluster=part.cluster, **settings, **one.rows)
-
-    whole = replace(rows, choice=replace(rows.choice, by=()))  # segments are tested together, not one by one
-    found = {model.name: segments for _, model, segments in whole.each("Testing the segments", ask)}
-    target.deliver(_output(rows, found))
-
-
-def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:
+    models = of_models(rows, tn.segments, by, settings, "Testing the segments")
     first = next(iter(models.values()))
     one_column = len(set(first.column)) == 1
     lead = [
@@ -65,20 +56,32 @@ def _output(rows: Rows, models: "dict[str, tn.Segments]") -> Output:
         "Flagged: the gap or the slope is wrong (adjusted p). Sorted by cost, the share of the rows times the squared "
         "gap (that of a small segment shrunk): what a correct mean would save of the Brier score."
     )
-    return gap_output(rows, models, lead, ("n", "events", "adjusted_pvalue"), gap)
+    target.deliver(gap_output(rows, models, lead, ("n", "events", "adjusted_pvalue"), gap))
+
+
+def of_models(
+    rows: Rows, test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
+) -> dict[str, Any]:
+    """The segments or slices of each model, all rows at once."""
+
+    def ask(one: Arguments, part: Rows) -> Any:
+        return test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
+
+    whole = replace(rows, choice=replace(rows.choice, by=()))
+    return {model.name: found for _, model, found in whole.each(doing, ask)}
 
 
 def gap_output(
     rows: Rows,
-    models: "Mapping[str, tn.Segments | tn.Slices]",
+    models: dict[str, Any],
     lead: Sequence[Column],
     keys: tuple[str, str, str],
     gap: str,
-    shown: Sequence[Sequence[int]] | None = None,
+    most: int | None = None,
 ) -> Output:
-    """A line for each group of rows with its gap; `keys` are those of rows, events and adjusted p-value.
+    """A line for each segment or slice, for up to `most` of those to be shown; CSV and JSON have all.
 
-    `shown` are the lines of each model in the table; CSV and JSON have all.
+    `keys` are those of rows, events and adjusted p-value.
     """
     first, several, (n, events, pvalue) = next(iter(models.values())), len(models) > 1, keys
     columns = [
@@ -95,7 +98,7 @@ def gap_output(
     named = {column.key for column in columns}
     columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
     every = [[{"model": name, **_cells(row, events)} for row in one.rows()] for name, one in models.items()]
-    some = every if shown is None else [[lines[i] for i in at] for lines, at in zip(every, shown, strict=True)]
+    some = [[lines[i] for i in one.shown[:most]] for lines, one in zip(every, models.values(), strict=True)]
     found = [f"{name}: {one.sentence}" if several else one.sentence for name, one in models.items()]
     notes = [f"{rows.choice.in_words(rows.source)}.", *found, gap, *first.notes]
     whole, table = (Table(columns, [line for lines in parts for line in lines], notes) for parts in (every, some))

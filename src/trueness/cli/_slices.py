@@ -1,7 +1,6 @@
 """``trueness slices``."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,8 +9,8 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column
 from trueness.cli._columns import Request
-from trueness.cli._dataset import Arguments, Rows, read_rows
-from trueness.cli._segments import gap_output
+from trueness.cli._dataset import read_rows
+from trueness.cli._segments import gap_output, of_models
 from trueness.cli._writing import Target
 from trueness.errors import InputError
 
@@ -57,20 +56,13 @@ def command(**options: Any) -> None:
     except InputError as error:
         raise error.but(context=error.context.replace("--by", "--columns")) from None
     columns = {name: _numbers(rows.columns.groups[name]) for name in rows.choice.by}
-
-    def ask(one: Arguments, part: Rows) -> "tn.Slices":
-        return tn.worst_slices(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
-
-    whole = replace(rows, choice=replace(rows.choice, by=()))  # slices are tested together, not one by one
-    found = {model.name: slices for _, model, slices in whole.each("Testing the slices", ask)}
-    first = next(iter(found.values()))
+    found = of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
     gap = (
         "Gap: observed minus expected rate of events, in percentage points; its limits hold for all slices that were "
-        f"tested, also for the worst. Method: {first.method}."
+        f"tested, also for the worst. Method: {next(iter(found.values())).method}."
     )
-    shown = [one.shown[:most].tolist() for one in found.values()]
     keys = ("rows", "observed", "adjusted_p")
-    target.deliver(gap_output(rows, found, [Column("rule", "slice")], keys, gap, shown))
+    target.deliver(gap_output(rows, found, [Column("rule", "slice")], keys, gap, most))
 
 
 def _numbers(column: Any) -> Any:
