@@ -32,7 +32,7 @@ from trueness.infer.decision._verdict import judge
 from trueness.infer.group._classes import classes_of
 from trueness.infer.group._segment_rows import of_groups
 from trueness.infer.group._segments import describe_segments, segments_of
-from trueness.infer.group._slices import slices_of
+from trueness.infer.group._slices import SlicePlan, slices_of
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison, Estimate, Series, Slices
 from trueness.results import Segments as Tested
@@ -182,10 +182,10 @@ def _slices(data: Evidence, by: tuple[SegmentColumn, ...], options: Options) -> 
     columns = tuple(one for one in by if one.crossed == 1)
     if len(columns) < 2 or data.rows is None:
         return None
-    rng, bare = generator(options.seed), replace(data, notes=())
+    plan = SlicePlan(generator(options.seed), options.level, _MOST_SLICES)
     try:
         with collect_warnings(Notes()):
-            return slices_of(bare, columns, level=options.level, most=_MOST_SLICES, rng=rng)
+            return slices_of(replace(data, notes=()), columns, plan)
     except InputError:
         return None
 

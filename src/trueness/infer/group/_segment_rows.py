@@ -13,8 +13,9 @@ from scipy.special import expit
 
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
-from trueness._tally.clusters import mix_bits, rank_by_sum
+from trueness._tally.clusters import mix_bits, rank_by_sum, warn_few_clusters
 from trueness._tally.evidence import Evidence
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -166,7 +167,7 @@ class SegmentRows:
     def _rank_by_content(self, column: SegmentColumn) -> Ints:
         return rank_by_sum(column.code, self._content())
 
-    @property
+    @cached_property
     def cluster_by_content(self) -> Ints:
         """The cluster of each entry, numbered by content, so that results depend neither on names nor on order."""
         assert self.cluster is not None
@@ -183,12 +184,17 @@ class SegmentRows:
         return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
 
 
-def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...]) -> SegmentRows:
+def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:
     """Rows with one score each; those of weight zero are left out."""
+    evidence.require_one(f"the {what} of a matrix")
+    cells_of_rows(evidence.sample)  # checks every value
     w = evidence.sample.w
+    if evidence.cluster is not None:
+        warn_few_clusters(evidence.cluster, w)
     if w is not None and not w.all():
         at = np.flatnonzero(w)
-        return of_rows(evidence.at(at), tuple(one.at(at) for one in columns))
+        evidence, columns = evidence.at(at), tuple(one.at(at) for one in columns)
+        w = evidence.sample.w
     y, p = (np.asarray(values, dtype=np.float64) for values in (evidence.sample.y, evidence.sample.p))
     ones, one = np.ones(p.size, dtype=np.int64), np.ones(p.size)
     w = one if w is None else np.asarray(w, dtype=np.float64)

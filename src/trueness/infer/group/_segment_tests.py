@@ -10,7 +10,8 @@ References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; G
 multiple testing for microarray data analysis", Test 12, 2003.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Segm
     both, at_floor = 2 if labels.sloped.size else 1, gap * (draws + 1) < 1.5
     gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * pvalue)))[at_floor]
     if rows.cluster is not None:
-        signs, alone = _by_signs(labels, rows, draws, rng)
+        signs, alone, _ = by_signs(rows, labels.by_cluster(rows), draws, rng)
         gap, slope = map(np.maximum, (gap, slope), labels.apart(signs, 1.0))
         pvalue, slope_pvalue = map(np.maximum, (pvalue, slope_pvalue), labels.apart(alone, np.nan))
     sign = np.zeros(gap.size)
@@ -93,8 +94,15 @@ def _overall_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> F
     labels, _ = _statistics(fitted, draws, fitted=True)
     adjusted, _ = step_down(labels.observed(fitted), labels.batches(draws, rng), draws)
     if rows.cluster is not None:
-        adjusted = np.maximum(adjusted, _by_signs(labels, fitted, draws, rng)[0])
+        share = None if labels.common is None else labels.common[0]
+        adjusted = np.maximum(adjusted, by_signs(fitted, labels.by_cluster(fitted), draws, rng, share)[0])
     return np.minimum(*labels.apart(adjusted, 1.0))
+
+
+def batch_sizes(entries: int, statistics: int, draws: int, at_once: int = _MOST_AT_ONCE) -> list[int]:
+    """Draws at a time."""
+    size = max(1, min(at_once, _BATCH // max(entries, statistics)))
+    return [b - a for a, b in pairwise([*range(0, draws, size), draws])]
 
 
 def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
@@ -129,7 +137,7 @@ class _LabelStatistics:
         self.common = None
         if fitted:
             both = sparse.vstack([members, away])
-            self.common = common_part(entries, lambda values: both @ values, (both * both) @ variance)
+            self.common = common_part(entries, both, (both * both) @ variance)
         self.slope_tail = self._gamma_tail(away, spread, slice(total.size, None))
         self.patterns = _Patterns(entries)
         self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
@@ -196,10 +204,8 @@ class _LabelStatistics:
     def batches(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Tails of labels drawn from the scores."""
         entries = self.entries
-        largest = max(entries.size, entries.members.shape[0])
-        size = max(1, min(_MOST_AT_ONCE, _BATCH // largest))
-        for begin in range(0, draws, size):
-            (hits,) = draw_hits(entries.score[:, np.newaxis], entries.count, min(size, draws - begin), rng)
+        for size in batch_sizes(entries.size, entries.members.shape[0], draws):
+            (hits,) = draw_hits(entries.score[:, np.newaxis], entries.count, size, rng)
             yield self.of_hits(hits)
 
     def of_hits(self, hits: Any) -> Floats:
@@ -213,6 +219,11 @@ class _LabelStatistics:
         # The segments of one column are all rows.
         some = len(self.entries.columns[0].values)
         return self._tails_of(gap, slope, np.stack([gap[:some].sum(axis=0), steep[:some].sum(axis=0)]))
+
+    def by_cluster(self, rows: SegmentRows) -> list[Any]:
+        """The sums of residuals of each cluster in both statistics."""
+        cluster = sparse.csr_array((rows.residual, (np.arange(rows.size), rows.cluster_by_content)))
+        return [sparse.vstack([rows.members @ cluster, rows.away[0][self.sloped] @ cluster]).tocsr()]
 
     def proven_tails(self, rows: SegmentRows) -> Floats:
         """The p-values of the gaps alone: exact tails, and Hoeffding's bound where these are below rounding error."""
@@ -228,15 +239,15 @@ class _LabelStatistics:
         return np.where(large & (found < 100 * _ABSOLUTE_ERROR), np.minimum(found + _ABSOLUTE_ERROR, bound), found)
 
 
-def common_part(entries: SegmentRows, product: Callable[[Floats], Floats], total: Floats) -> tuple[Floats, Floats]:
+def common_part(entries: SegmentRows, weights: Any, total: Floats) -> tuple[Floats, Floats]:
     """What shift and slope of all rows explain of each statistic, per unit of theirs; variances of the rest.
 
-    `product` sums values of the entries, of shape (entries, 2), over each statistic; `total` has the variances.
+    `weights` is the matrix of the entries in each statistic; `total` has the variances.
     """
     design = np.stack([entries.inside, entries.log_odds])
     information, square = (design * entries.variance / entries.scale, design * entries.variance)
-    share = product(information.T) @ np.linalg.pinv(information @ design.T)
-    rest = _rest(total, share, product(square.T), square @ design.T)
+    share = (weights @ information.T) @ np.linalg.pinv(information @ design.T)
+    rest = _rest(total, share, weights @ square.T, square @ design.T)
     return share, np.where(rest > 1e-9 * total, rest, np.inf)
 
 
@@ -269,28 +280,43 @@ class _Patterns:
         return self.segments @ (self.events @ hits), self.segments @ (self.log_odds @ hits)
 
 
-def _by_signs(
-    labels: _LabelStatistics, rows: SegmentRows, draws: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Adjusted and unadjusted p-values from random signs of clusters.
+def by_signs(
+    rows: SegmentRows,
+    blocks: Sequence[Any],
+    draws: int,
+    rng: np.random.Generator,
+    share: Floats | None = None,
+    *,
+    equal: float = _EQUAL,
+    at_once: int = _MOST_AT_ONCE,
+) -> tuple[Floats, Floats, Floats]:
+    """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest size in each draw.
 
-    Sums over clusters are divided by the root of their sum of squares, which no sign changes.
+    `blocks` are sparse matrices: statistics by clusters, which hold sums of residuals, or by rows, which hold ones. The
+    sums are divided by the root of their sum of squares, which no sign changes. `share` is what shift and slope of all
+    rows explain, if these were fitted.
     """
-    assert rows.cluster is not None
-    cluster = sparse.csr_array((rows.residual, (np.arange(rows.size), rows.cluster_by_content)))
-    sums = sparse.vstack([rows.members @ cluster, rows.away[0][labels.sloped] @ cluster]).tocsr()
-    squares, total = (np.asarray(one.sum(axis=1)).reshape(-1) for one in (sums * sums, sums))
-    # What shift and slope of all rows explain: nothing, unless they were fitted.
-    share = np.zeros((total.size, 2)) if labels.common is None else labels.common[0]
-    common = np.stack([rows.inside, rows.log_odds]) @ cluster
-    rest = _rest(squares, share, sums @ common.T, common @ common.T)
-    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)
-    total = total - share @ common.sum(axis=1)
+    units = rows.residual if rows.cluster is None else np.ones(blocks[0].shape[1])
+    squares = rest = np.concatenate([block.power(2) @ units**2 for block in blocks])
+    common = np.zeros((2, units.size))
+    if share is not None:
+        terms = np.stack([rows.inside, rows.log_odds]) * rows.residual
+        common = np.stack([np.bincount(rows.cluster_by_content, one, units.size) for one in terms])
+        mixed = np.concatenate([block @ common.T for block in blocks])
+        rest = _rest(squares, share, mixed, common @ common.T)
+    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)[:, np.newaxis]
+    largest = list[Floats]()
+
+    def statistics(signs: Any) -> Floats:
+        values = (units[:, np.newaxis] * signs).astype(blocks[0].dtype)
+        total = np.concatenate([block @ values for block in blocks])
+        return np.asarray(-np.abs(total if share is None else total - share @ (common @ signs)) * scale)
 
     def batches() -> Iterator[Floats]:
-        size = max(1, min(_MOST_AT_ONCE, _BATCH // max(sums.shape)))
-        for begin in range(0, draws, size):
-            signs = 2.0 * rng.integers(0, 2, (sums.shape[1], min(size, draws - begin)), dtype=np.int8) - 1
-            yield -np.abs(sums @ signs - share @ (common @ signs)) * scale[:, np.newaxis]
+        for size in batch_sizes(units.size, squares.size, draws, at_once):
+            drawn = statistics(2.0 * rng.integers(0, 2, (units.size, size), dtype=np.int8) - 1)
+            largest.append(-drawn.min(axis=0))
+            yield drawn
 
-    return step_down(-np.abs(total * scale) * (1 - _EQUAL), batches(), draws)
+    observed = statistics(np.ones((units.size, 1)))[:, 0] * (1 - equal)
+    return *step_down(observed, batches(), draws), np.concatenate(largest)

@@ -7,22 +7,20 @@ from functools import partial
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
-from scipy import sparse
 
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
 from trueness._input.segment_columns import SegmentColumn
-from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.clusters import FEW_CLUSTERS, warn_few_clusters
+from trueness._tally.clusters import FEW_CLUSTERS
 from trueness._tally.evidence import Evidence
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
-from trueness.infer.group._segment_tests import LEAST_VARIANCE, SegmentTests, joint_tests
+from trueness.infer.group._segment_tests import SegmentTests, joint_tests
+from trueness.infer.group._slice_sums import segment_sums
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -162,11 +160,7 @@ def segments_of(
     rng: np.random.Generator,
 ) -> Segments:
     """The segments of rows that have been read, as :func:`segments`."""
-    evidence.require_one("the segments of a matrix")
-    cells_of_rows(evidence.sample)  # checks every value
-    if evidence.cluster is not None:
-        warn_few_clusters(evidence.cluster, evidence.sample.w)
-    found = describe_segments(of_rows(evidence, columns), level, resamples, rng, evidence.rounded_to)
+    found = describe_segments(of_rows(evidence, columns, "segments"), level, resamples, rng, evidence.rounded_to)
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
@@ -249,27 +243,22 @@ def describe_segments(
 
 def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats | None]:
     """The columns of numbers that are not tests, and the effective number of clusters of each segment."""
-    members = rows.members
-    weight, events, expected = (members @ values for values in (rows.weight, rows.events, rows.weight * rows.score))
-    score, rate = expected / weight, events / weight
-    effective, clusters = _effective_labels(rows, weight, rate - score)
-    p = rows.score
-    given = members @ (rows.weight * p * (1 - p))
-    left = members @ (rows.events * (1 - 2 * p) + rows.weight * p**2)
-    low, high = rate_limits(weight, events, expected, given, left, effective, level ** (1 / weight.size))
+    sums = segment_sums(rows)
+    score, rate = sums.expected / sums.weight, sums.events / sums.weight
+    low, high = sums.rate_limits(level ** (1 / score.size))
     ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
     shrunk = [
         shrink(rows.score, rows.weight, rows.events, one.code, part, level)
-        for one, part in zip(rows.columns, np.split(effective, ends), strict=True)
+        for one, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
     ]
     shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio, ratio_low, ratio_high = (np.where(expected > 0, one / score, np.nan) for one in (rate, low, high))
+        ratio, ratio_low, ratio_high = (np.where(score > 0, one / score, np.nan) for one in (rate, low, high))
     return {
-        "n": members @ rows.rows,
-        "weight": weight,
-        "events": events,
-        "expected": expected,
+        "n": sums.n,
+        "weight": sums.weight,
+        "events": sums.events,
+        "expected": sums.expected,
         "score": score,
         "rate": rate,
         "gap": rate - score,
@@ -281,48 +270,8 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
         "shrunk_gap": shrunk_gap,
         "shrunk_low": shrunk_low,
         "shrunk_high": shrunk_high,
-        "cost": weight / rows.weight.sum() * shrunk_gap**2,
-    }, clusters
-
-
-def rate_limits(
-    weight: Floats, events: Floats, expected: Floats, given: Floats, left: Floats, effective: Floats, level: float
-) -> tuple[Floats, Floats]:
-    """Limits of the event rate of each segment.
-
-    `given` and `left` are Σp(1 − p) and Σ(y − p)², by weight; `effective` is independent labels per unit of weight. The
-    variance of a label given its score, by which labels count for more, is estimated from the scores, as if they were
-    calibrated, and from the labels; the larger one counts, and none if there is little of it.
-    """
-    score, rate, given, left = (one / weight for one in (expected, events, given, left))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2))
-    labels = weight * effective
-    labels = labels * np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
-    return clopper_pearson(rate * labels, labels, level)
-
-
-def _effective_labels(rows: SegmentRows, weight: Floats, gap: Floats) -> tuple[Floats, Floats | None]:
-    """Independent labels per unit of weight, by segment; and the effective number of clusters, if there are any.
-
-    With clusters, the variance of the gap over clusters, at least that of independent labels, says how many labels
-    there are; a segment whose labels are all equal, or whose scores are all 0 or 1, has as many as clusters.
-    """
-    members = rows.members
-    effective = weight / (members @ (rows.count * rows.scale**2))
-    if rows.cluster is None:
-        return effective, None
-    cluster = sparse.csr_array((np.ones(rows.size), (np.arange(rows.size), rows.cluster)))
-    sums, sizes = (members @ (cluster * values[:, np.newaxis]) for values in (rows.residual, rows.weight))
-    squares = np.asarray((sizes * sizes).sum(axis=1)).reshape(-1)
-    clusters = weight**2 / squares
-    centred = (sums - sizes * gap[:, np.newaxis]).power(2)
-    independent = members @ rows.variance
-    inflation = np.asarray(centred.sum(axis=1)).reshape(-1) / np.where(independent > 0, independent, np.inf)
-    events = members @ rows.events
-    unknown = (events == 0) | (events == weight) | (independent == 0)
-    by_variance = effective / np.maximum(1.0, inflation)
-    return np.where(unknown, np.minimum(effective, clusters / weight), by_variance), clusters
+        "cost": sums.weight / rows.weight.sum() * shrunk_gap**2,
+    }, None if rows.cluster is None else sums.clusters
 
 
 def _findings(tests: SegmentTests, flagged: Any, gap: Floats) -> list[str]:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from trueness._input.segment_columns import MISSING, SegmentColumn
+from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import FEW_CLUSTERS
 from trueness.infer.group._segment_rows import SegmentRows
+from trueness.infer.group._segment_tests import LEAST_VARIANCE
 from trueness.typing import Bools, Floats, Ints
 
 # Entries of a block of memberships that are multiplied at a time.
@@ -46,6 +48,34 @@ class SliceSums:
     """Σ over clusters of (Σw(y − p))²; without clusters, the variance."""
     clusters: Floats
     """The number of clusters of equal size that the clusters are worth; without clusters, rows."""
+
+    @property
+    def effective(self) -> Floats:
+        """Independent labels per unit of weight.
+
+        With clusters, the spread, at least the variance of independent labels, says how many labels there are; where
+        all labels are equal, or all scores 0 or 1, there are as many as clusters.
+        """
+        found = self.weight / self.squares
+        if self.spread is self.variance:
+            return found
+        inflation = self.spread / np.where(self.variance > 0, self.variance, np.inf)
+        unknown = (self.events == 0) | (self.events == self.weight) | (self.variance == 0)
+        by_clusters = np.minimum(found, self.clusters / self.weight)
+        return np.where(unknown, by_clusters, found / np.maximum(1.0, inflation))
+
+    def rate_limits(self, level: float) -> tuple[Floats, Floats]:
+        """Limits of the event rates.
+
+        The variance of a label given its score, by which labels count for more, is estimated from the scores, as if
+        they were calibrated, and from the labels; the larger one counts, and none if there is little of it.
+        """
+        score, rate, given, left = (one / self.weight for one in (self.expected, self.events, self.given, self.left))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2))
+        labels = self.weight * self.effective
+        labels = labels * np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
+        return clopper_pearson(rate * labels, labels, level)
 
     @property
     def excess(self) -> Floats:
@@ -163,17 +193,18 @@ def _terms(rows: SegmentRows) -> list[Any]:
     return terms if rows.whole else [*terms, rows.variance, rows.count * rows.scale**2]
 
 
-def _with_sums(rows: SegmentRows, column: Any, code: Ints, n: Ints, sums: list[Floats], by_cluster: Any) -> SliceSums:
+def _with_sums(
+    rows: SegmentRows, column: Any, code: Ints, n: Ints, sums: list[Floats], by_cluster: Any, *, centred: bool = False
+) -> SliceSums:
     """Slices with their sums; `by_cluster` sums residuals and weights over slices and clusters."""
     variance, squares = sums[5:] if len(sums) > 5 else (sums[3], sums[0])
     spread, clusters = variance, n.astype(np.float64)
     if rows.cluster is not None:
         excess, size = by_cluster(rows.residual), by_cluster(rows.weight)
+        excess = excess - size * ((sums[1] - sums[2]) / sums[0])[:, np.newaxis] if centred else excess
         spread, sizes = (np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in (excess, size))
         clusters = sums[0] ** 2 / np.maximum(sizes, 1e-300)
-    column = np.broadcast_to(column, code.shape)
-    weight, events, expected, given, left = sums[:5]
-    return SliceSums(column, code, n, weight, events, expected, given, left, variance, squares, spread, clusters)
+    return SliceSums(np.broadcast_to(column, code.shape), code, n, *sums[:5], variance, squares, spread, clusters)
 
 
 def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = False) -> tuple[SliceSums, Members | None]:
@@ -243,16 +274,26 @@ def some_slices(rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]) 
     """The slices of these conditions."""
     index = [np.flatnonzero(mask_of(rows, one)).astype(np.int32) for one in wanted]
     members = Members([(np.concatenate(index), np.array([one.size for one in index], dtype=np.int64))], rows.size)
-    n = np.array([rows.rows[one].sum() for one in index], dtype=np.int64)
-    sums = list((members @ np.stack(_terms(rows), axis=1)).T)
     depth = max(map(len, wanted))
     pairs = np.array([[*one, *[(-1, -1)] * (depth - len(one))] for one in wanted], dtype=np.int64)
+    return _of_members(rows, members, pairs[..., 0], pairs[..., 1]), members
+
+
+def segment_sums(rows: SegmentRows) -> SliceSums:
+    """Every value of every column; the spread is that around its gap."""
+    members = Members([(rows.members.indices, np.diff(rows.members.indptr))], rows.size)
+    code = np.concatenate([np.arange(len(one.values)) for one in rows.columns])
+    return _of_members(rows, members, np.cumsum(code == 0) - 1, code, centred=True)
+
+
+def _of_members(rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False) -> SliceSums:
+    n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
     def by_cluster(term: Floats) -> Any:
         assert rows.cluster is not None
         return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
 
-    return _with_sums(rows, pairs[..., 0], pairs[..., 1], n, sums, by_cluster), members
+    return _with_sums(rows, column, code, n.astype(np.int64), sums, by_cluster, centred=centred)
 
 
 def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, int]]]:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -13,14 +12,13 @@ from scipy.special import betainc, ndtr, stdtr
 from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
 from trueness._input.segment_columns import GROUPS, SegmentColumn, number_groups
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.clusters import FEW_CLUSTERS, mix_bits, warn_few_clusters
+from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
-from trueness.infer.group._segment_tests import common_part, normal_score, step_down
-from trueness.infer.group._segments import Sums, rate_limits, sums_by_group
+from trueness.infer.group._segment_tests import batch_sizes, by_signs, common_part, normal_score, step_down
+from trueness.infer.group._segments import Sums, sums_by_group
 from trueness.infer.group._slice_sums import (
     Members,
     SliceSums,
@@ -40,12 +38,16 @@ from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 # Rows times combinations of columns: above the first, fewer labels are drawn; above the second, none.
 _MANY, _MOST_WORK = 2e7, 1e8
 _DRAWS, _FEWER_DRAWS = 499, 199
-_BATCH, _MOST_AT_ONCE = 1 << 22, 32
+_MOST_AT_ONCE = 32
 _LEAST_ROWS, _SHARE = 50, 1000
 _FINE = 32
 _TINY, _SCORE = 1e-300, "score"
 # An overlapping slice is a finding of its own if the rows that it does not share are off by this many standard errors.
 _OWN = 3.0
+_BY_LABELS = "labels redrawn from the scores, step-down max-T; rows are independent"
+_BY_SIGNS = "redrawn labels and random signs of clusters, the larger p-value, step-down max-T; needs many clusters"
+_BY_TAILS = "tails from sums, adjusted by Holm's method: too many rows and columns to redraw labels"
+_FEW = f"Slices that are worth fewer than {FEW_CLUSTERS} clusters of equal size were left out."
 
 
 @partial(takes_rows, kind="confidence")
@@ -161,12 +163,13 @@ def worst_slices(
     draws = None if resamples is None else checked_resamples(resamples)
     if draws is None:
         check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
+    plan = SlicePlan(rng, level, most, depth, least, draws)
     try:
         if isinstance(y_true, Accumulator | Mapping):
             sums = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
             if depth > 2 or cuts == "tree":
                 raise InputError("y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved")
-            return _found(sums, _Plan(depth, least, level, most, draws, rng), ())
+            return _found(sums, plan, ())
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
         evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
@@ -174,29 +177,15 @@ def worst_slices(
     except InputError as error:
         renamed = error.argument == "by" or error.argument.startswith("by[")
         raise (error.but(argument=f"columns{error.argument[2:]}") if renamed else error) from None
-    return slices_of(evidence, read, depth=depth, min_rows=least, level=level, most=most, resamples=draws, rng=rng)
+    return slices_of(evidence, read, plan)
 
 
-def slices_of(
-    evidence: Evidence,
-    columns: tuple[SegmentColumn, ...],
-    *,
-    depth: int = 2,
-    min_rows: int | None = None,
-    level: float = 0.95,
-    most: int = 100,
-    resamples: int | None = None,
-    rng: np.random.Generator,
-) -> Slices:
+def slices_of(evidence: Evidence, columns: tuple[SegmentColumn, ...], plan: "SlicePlan") -> Slices:
     """The slices of rows that have been read, as :func:`worst_slices`; columns cut finely are cut again by a tree."""
-    evidence.require_one("the slices of a matrix")
-    cells_of_rows(evidence.sample)  # checks every value
-    if evidence.cluster is not None:
-        warn_few_clusters(evidence.cluster, evidence.sample.w)
-    return _found(of_rows(evidence, columns), _Plan(depth, min_rows, level, most, resamples, rng), evidence.notes)
+    return _found(of_rows(evidence, columns, "slices"), plan, evidence.notes)
 
 
-def _found(rows: SegmentRows, plan: "_Plan", notes: tuple[str, ...]) -> Slices:
+def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slices:
     """The slices of rows or of sums, with the score as a further column."""
     columns, fewest = rows.columns, max(_LEAST_ROWS, -(-int(rows.rows.sum()) // _SHARE))
     name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
@@ -210,16 +199,16 @@ def _found(rows: SegmentRows, plan: "_Plan", notes: tuple[str, ...]) -> Slices:
     return replace(found, notes=(*said, *found.notes))
 
 
-class _Plan(NamedTuple):
-    """The options, checked."""
+class SlicePlan(NamedTuple):
+    """The options of :func:`worst_slices`, checked."""
 
-    depth: int
-    least: Any
-    """The least number of rows in a slice; None until the rows are known."""
+    rng: np.random.Generator
     level: float
     most: int
-    resamples: int | None
-    rng: np.random.Generator
+    depth: int = 2
+    least: Any = None
+    """The least number of rows in a slice; None until the rows are known."""
+    resamples: int | None = None
 
     def draws(self, *, fewer: bool = False) -> int:
         """Draws for a test at 1 − level."""
@@ -240,19 +229,20 @@ def _by_content(rows: SegmentRows) -> Any:
     return np.lexsort((rows.events, rows.weight, bits, rows.score))
 
 
-def _exhaustive(rows: SegmentRows, plan: _Plan) -> Slices:
+def _exhaustive(rows: SegmentRows, plan: SlicePlan) -> Slices:
     """Test every slice."""
     width = len(rows.columns)
     work = rows.size * (width if plan.depth == 1 else width * (width + 1) // 2)
     table, members = all_slices(rows, plan.depth, plan.least, members=work <= _MOST_WORK)
     plan.require(table.n.size > 0)
-    tests = _tail_tests(table, plan.level)
-    if members is not None:
+    if members is None:
+        tests = _Tests(holm(_tails(table)), None, plan.level ** (1 / table.n.size), 0, _BY_TAILS)
+    else:
         tests = _drawn_tests(rows, table, members, plan, fewer=work > _MANY)
     return _described(rows, table, tests, plan)
 
 
-def _searched(rows: SegmentRows, plan: _Plan, *, tree: bool) -> Slices:
+def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
     """Find slices in one half of the rows, and test these on the other half."""
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
     first = plan.rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
@@ -289,12 +279,8 @@ def _tails(table: SliceSums) -> Floats:
     used for the tail that ends at zero. With clusters, Student's t gives another, and the larger counts.
     """
     scale = table.squares / table.weight
-    total, events, expected, variance = (
-        one / unit
-        for one, unit in zip(
-            (table.weight, table.events, table.expected, table.variance), (scale, scale, scale, scale**2), strict=True
-        )
-    )
+    total, events, expected = (one / scale for one in (table.weight, table.events, table.expected))
+    variance = table.variance / scale**2
 
     def lower(k: Floats, mean: Floats) -> Floats:
         p = np.clip(1 - variance / np.maximum(mean, _TINY), 1e-12, 1.0)
@@ -309,126 +295,73 @@ def _tails(table: SliceSums) -> Floats:
     return np.asarray(np.maximum(found, 2 * stdtr(np.maximum(table.clusters - 1, 1), -np.abs(table.z))))
 
 
-def _tail_tests(table: SliceSums, level: float) -> _Tests:
-    return _Tests(holm(_tails(table)), None, level ** (1 / table.n.size), 0, "tails")
-
-
-def _drawn_tests(rows: SegmentRows, table: SliceSums, members: Members, plan: _Plan, *, fewer: bool = False) -> _Tests:
+def _drawn_tests(
+    rows: SegmentRows, table: SliceSums, members: Members, plan: SlicePlan, *, fewer: bool = False
+) -> _Tests:
     """P-values by redrawn labels, with clusters also by random signs of these; and the level of each slice's limits."""
     draws, level, rng = plan.draws(fewer=fewer), plan.level, plan.rng
     adjusted, each = _by_labels(rows, members, draws, rng), level ** (1 / table.n.size)
     if rows.cluster is not None or (rows.count == 1).all():  # else one sign would serve many labels
-        signs, maxima = _Signs(rows, members), list[Floats]()
-        by_signs, _ = step_down(signs.observed, signs.batches(draws, rng, maxima), draws)
-        adjusted = adjusted if rows.cluster is None else np.maximum(adjusted, by_signs)
-        c = np.sort(np.concatenate(maxima))[min(draws - 1, math.ceil(round((draws + 1) * level, 6)) - 1)]
+        signed, largest = _by_signs(rows, members, draws, rng)
+        adjusted = adjusted if rows.cluster is None else np.maximum(adjusted, signed)
+        c = np.sort(largest)[min(draws - 1, math.ceil(round((draws + 1) * level, 6)) - 1)]
         each = min(each, 2 * float(ndtr(c)) - 1)
     at_floor = adjusted * (draws + 1) < 1.5
     adjusted[at_floor] = np.minimum(adjusted, holm(_tails(table)))[at_floor]
     fitted = rows.without_overall_error()
     overall = np.full(table.n.size, np.nan)
     if fitted is not None:
-        overall = _by_labels(fitted, members, draws, rng, fitted=True)
-    if fitted is not None and rows.cluster is not None:
-        signs = _Signs(fitted, members, fitted=True)
-        overall = np.maximum(overall, step_down(signs.observed, signs.batches(draws, rng), draws)[0])
-    return _Tests(adjusted, overall, each, draws, "labels" if rows.cluster is None else "signs")
+        common = common_part(fitted, members, members @ fitted.variance)
+        overall = _by_labels(fitted, members, draws, rng, common)
+        if rows.cluster is not None:
+            overall = np.maximum(overall, _by_signs(fitted, members, draws, rng, common[0])[0])
+    return _Tests(adjusted, overall, each, draws, _BY_LABELS if rows.cluster is None else _BY_SIGNS)
 
 
-def _sizes(rows: int, slices: int, draws: int) -> list[int]:
-    """Draws at a time."""
-    size = max(1, min(_MOST_AT_ONCE, _BATCH // max(rows, slices)))
-    return [b - a for a, b in pairwise([*range(0, draws, size), draws])]
+def _by_signs(
+    rows: SegmentRows, members: Members, draws: int, rng: np.random.Generator, share: Floats | None = None
+) -> tuple[Floats, Floats]:
+    clustered = rows.cluster is not None
+    blocks = members.by_cluster(rows.residual, rows.cluster_by_content) if clustered else list(members.matrices())
+    signed, _, largest = by_signs(rows, blocks, draws, rng, share, equal=1e-6, at_once=_MOST_AT_ONCE)
+    return signed, largest
 
 
 def _by_labels(
-    rows: SegmentRows, members: Members, draws: int, rng: np.random.Generator, *, fitted: bool = False
+    rows: SegmentRows,
+    members: Members,
+    draws: int,
+    rng: np.random.Generator,
+    fitted: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Adjusted p-values of all slices, by labels redrawn from the scores."""
+    """Adjusted p-values of all slices, by labels redrawn from the scores; `fitted` is the part common to all rows."""
     p, scale = rows.score, rows.scale
     expected, variance, third = (
         members @ np.stack([rows.weight * p, rows.variance, rows.variance * scale * (1 - 2 * p)], axis=1)
     ).T[:, :, np.newaxis]
     skewness = third / np.maximum(variance, _TINY) ** 1.5
     common = np.stack([rows.inside, rows.log_odds])
-    share = None
-    if fitted:
-        share, rest = common_part(rows, lambda values: members @ values, variance[:, 0])
-        variance = rest[:, np.newaxis]
-    deviation = np.sqrt(np.maximum(variance, _TINY))
+    deviation = np.sqrt(np.maximum(variance if fitted is None else fitted[1][:, np.newaxis], _TINY))
 
     def statistics(events: Floats) -> Floats:
         """Of events in each row, of shape (rows, draws)."""
         excess = (members @ events.astype(np.float32)) - expected
-        if share is not None:
-            excess = excess - share @ (common @ (events - (rows.weight * p)[:, np.newaxis]))
+        if fitted is not None:
+            excess = excess - fitted[0] @ (common @ (events - (rows.weight * p)[:, np.newaxis]))
         return -np.abs(normal_score(excess / deviation, skewness))
 
     def batches() -> Iterator[Floats]:
-        for size in _sizes(rows.size, expected.size, draws):
+        for size in batch_sizes(rows.size, expected.size, draws, _MOST_AT_ONCE):
             (hits,) = draw_hits(p[:, np.newaxis], rows.count, size, rng)
             yield statistics(hits * scale[:, np.newaxis])
 
     return step_down(statistics(rows.events[:, np.newaxis])[:, 0], batches(), draws)[0]
 
 
-class _Signs:
-    """Sums over slices of residuals whose signs, one per row or cluster, are random."""
-
-    def __init__(self, rows: SegmentRows, members: Members, *, fitted: bool = False) -> None:
-        residual, common = rows.residual, np.stack([rows.inside, rows.log_odds]) * rows.residual
-        if rows.cluster is None:
-            self.blocks, self.units = list(members.matrices()), residual
-            squares = members @ residual**2
-        else:
-            cluster = rows.cluster_by_content
-            self.blocks, self.units = members.by_cluster(residual, cluster), np.ones(int(cluster.max()) + 1)
-            squares = np.concatenate([np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in self.blocks])
-            common = np.stack([np.bincount(cluster, one) for one in common])
-        self.common, self.share = common, None
-        if fitted:
-            self.share, _ = common_part(rows, lambda values: members @ values, members @ rows.variance)
-            mixed = np.concatenate([block @ common.T for block in self.blocks])
-            squares = squares - 2 * (self.share * mixed).sum(axis=1)
-            squares = squares + ((self.share @ (common @ common.T)) * self.share).sum(axis=1)
-        self.scale = np.where(squares > _TINY, 1 / np.sqrt(np.maximum(squares, _TINY)), 0.0)[:, np.newaxis]
-
-    @property
-    def observed(self) -> Floats:
-        return np.asarray(self._statistics(np.ones((self.units.size, 1)))[:, 0] * (1 - 1e-6))
-
-    def _statistics(self, signs: Any) -> Floats:
-        values = (self.units[:, np.newaxis] * signs).astype(self.blocks[0].dtype)
-        total = np.concatenate([block @ values for block in self.blocks])
-        if self.share is not None:
-            total = total - self.share @ (self.common @ signs)
-        return np.asarray(-np.abs(total) * self.scale)
-
-    def batches(self, draws: int, rng: np.random.Generator, maxima: list[Floats] | None = None) -> Iterator[Floats]:
-        """Statistics of random signs, whose largest sizes are added to `maxima`."""
-        for size in _sizes(self.units.size, self.scale.size, draws):
-            drawn = self._statistics(2.0 * rng.integers(0, 2, (self.units.size, size), dtype=np.int8) - 1)
-            if maxima is not None:
-                maxima.append(-drawn.min(axis=0))
-            yield drawn
-
-
-def _gap_limits(rows: SegmentRows, table: SliceSums, each: float) -> tuple[Floats, Floats]:
-    effective = table.weight / table.squares
-    if rows.cluster is not None:
-        inflation = table.spread / np.where(table.variance > 0, table.variance, np.inf)
-        unknown = (table.events == 0) | (table.events == table.weight) | (table.variance == 0)
-        by_variance = effective / np.maximum(1.0, inflation)
-        effective = np.where(unknown, np.minimum(effective, table.clusters / table.weight), by_variance)
-    sums = table.weight, table.events, table.expected, table.given, table.left
-    low, high = rate_limits(*sums, effective, each)
-    return low - table.expected / table.weight, high - table.expected / table.weight
-
-
-def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: _Plan) -> Slices:
+def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePlan) -> Slices:
     """The record: limits of all slices, and the worst ones in words."""
     alpha = round(1 - plan.level, 12)
-    low, high = _gap_limits(rows, table, tests.each)
+    low, high = (end - table.expected / table.weight for end in table.rate_limits(tests.each))
     reach, total = np.maximum(high, -low), float(rows.weight.sum())
     order = np.lexsort((-np.abs(table.z), tests.adjusted))[: plan.most]
     top = table.at(order)
@@ -461,17 +394,9 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: _Plan) 
         min_rows=plan.least,
         level=plan.level,
         draws=tests.draws,
-        method=_METHODS[tests.method],
+        method=tests.method,
         notes=() if rows.cluster is None else (_FEW,),
     )
-
-
-_FEW = f"Slices that are worth fewer than {FEW_CLUSTERS} clusters of equal size were left out."
-_METHODS = {
-    "labels": "labels redrawn from the scores, step-down max-T; rows are independent",
-    "signs": "redrawn labels and random signs of clusters, the larger p-value, step-down max-T; needs many clusters",
-    "tails": "tails from sums, adjusted by Holm's method: too many rows and columns to redraw labels",
-}
 
 
 def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
@@ -480,7 +405,7 @@ def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
     if fitted is None:
         return np.full(top.n.size, np.nan)
     table, members = some_slices(fitted, [top.conditions(i) for i in range(top.n.size)])
-    share, rest = common_part(fitted, lambda values: members @ values, table.variance)
+    share, rest = common_part(fitted, members, table.variance)
     moved = fitted.residual * fitted.inside
     excess = table.excess - share @ np.array([moved.sum(), moved @ fitted.log_odds])
     inflation = np.maximum(1.0, table.spread / np.maximum(table.variance, _TINY))
