@@ -286,15 +286,12 @@ def by_signs(
     draws: int,
     rng: np.random.Generator,
     share: Floats | None = None,
-    *,
-    equal: float = _EQUAL,
     at_once: int = _MOST_AT_ONCE,
 ) -> tuple[Floats, Floats, Floats]:
-    """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest size in each draw.
+    """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest statistic of each draw.
 
-    `blocks` are sparse matrices: statistics by clusters, which hold sums of residuals, or by rows, which hold ones. The
-    sums are divided by the root of their sum of squares, which no sign changes. `share` is what shift and slope of all
-    rows explain, if these were fitted.
+    `blocks` hold the residuals of statistics by cluster, or ones by row. Sums are divided by the root of their sum of
+    squares, which no sign changes. `share` is what shift and slope of all rows explain, if these were fitted.
     """
     units = rows.residual if rows.cluster is None else np.ones(blocks[0].shape[1])
     squares = rest = np.concatenate([block.power(2) @ units**2 for block in blocks])
@@ -318,5 +315,5 @@ def by_signs(
             largest.append(-drawn.min(axis=0))
             yield drawn
 
-    observed = statistics(np.ones((units.size, 1)))[:, 0] * (1 - equal)
+    observed = statistics(np.ones((units.size, 1)))[:, 0] * (1 - 1e-6)  # sums of single precision
     return *step_down(observed, batches(), draws), np.concatenate(largest)

@@ -19,7 +19,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
-from trueness.infer.group._segment_tests import SegmentTests, joint_tests
+from trueness.infer.group._segment_tests import joint_tests
 from trueness.infer.group._slice_sums import segment_sums
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Segments
@@ -211,39 +211,7 @@ def describe_segments(
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
     draws = draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
-    tests = joint_tests(moved, draws, rng)
-    measures, clusters = _measures(rows, level)
-    flagged = tests.adjusted <= alpha
-    finding = _findings(tests, flagged, measures["gap"])
-    names = [(one.name, value) for one in rows.columns for value in one.values]
-    order = np.lexsort([np.arange(len(names)), tests.adjusted, -measures["cost"]])
-    columns: dict[str, Any] = measures | {
-        "pvalue": tests.pvalue,
-        "slope_pvalue": tests.slope_pvalue,
-        "adjusted_pvalue": tests.adjusted,
-        "flagged": flagged,
-        "overall_pvalue": tests.overall,
-        "differs": tests.overall <= alpha,
-    }
-    return Segments(
-        column=tuple(names[i][0] for i in order),
-        value=tuple(names[i][1] for i in order),
-        **{name: values[order] for name, values in columns.items()},
-        finding=tuple(finding[i] for i in order),
-        joint_pvalue=float(tests.adjusted.min()),
-        alpha=alpha,
-        level=level,
-        draws=draws,
-        assumptions=_assumptions(rows, draws, tests.pooled) + (_ROUNDED if moved is not rows else ""),
-        notes=tuple(
-            filter(None, [*(one.note for one in rows.columns), _small(columns["n"]), _few_clusters(names, clusters)])
-        ),
-    )
-
-
-def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats | None]:
-    """The columns of numbers that are not tests, and the effective number of clusters of each segment."""
-    sums = segment_sums(rows)
+    tests, sums = joint_tests(moved, draws, rng), segment_sums(rows)
     score, rate = sums.expected / sums.weight, sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
     ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
@@ -254,30 +222,46 @@ def _measures(rows: SegmentRows, level: float) -> tuple[dict[str, Any], Floats |
     shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ratio_low, ratio_high = (np.where(score > 0, one / score, np.nan) for one in (rate, low, high))
-    return {
-        "n": sums.n,
-        "weight": sums.weight,
-        "events": sums.events,
-        "expected": sums.expected,
-        "score": score,
-        "rate": rate,
-        "gap": rate - score,
-        "gap_low": low - score,
-        "gap_high": high - score,
-        "ratio": ratio,
-        "ratio_low": ratio_low,
-        "ratio_high": ratio_high,
-        "shrunk_gap": shrunk_gap,
-        "shrunk_low": shrunk_low,
-        "shrunk_high": shrunk_high,
-        "cost": sums.weight / rows.weight.sum() * shrunk_gap**2,
-    }, None if rows.cluster is None else sums.clusters
-
-
-def _findings(tests: SegmentTests, flagged: Any, gap: Floats) -> list[str]:
-    by_gap = np.where(gap < 0, "over-predicted", "under-predicted")
+    flagged, cost = tests.adjusted <= alpha, sums.weight / rows.weight.sum() * shrunk_gap**2
+    by_gap = np.where(rate < score, "over-predicted", "under-predicted")
     by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
-    return [str(one) for one in np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")]
+    finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
+    names = [(one.name, value) for one in rows.columns for value in one.values]
+    few = "" if rows.cluster is None else _few_clusters(names, sums.clusters)
+    order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
+    return Segments(
+        column=tuple(names[i][0] for i in order),
+        value=tuple(names[i][1] for i in order),
+        n=sums.n[order],
+        weight=sums.weight[order],
+        events=sums.events[order],
+        expected=sums.expected[order],
+        score=score[order],
+        rate=rate[order],
+        gap=(rate - score)[order],
+        gap_low=(low - score)[order],
+        gap_high=(high - score)[order],
+        ratio=ratio[order],
+        ratio_low=ratio_low[order],
+        ratio_high=ratio_high[order],
+        shrunk_gap=shrunk_gap[order],
+        shrunk_low=shrunk_low[order],
+        shrunk_high=shrunk_high[order],
+        cost=cost[order],
+        pvalue=tests.pvalue[order],
+        slope_pvalue=tests.slope_pvalue[order],
+        adjusted_pvalue=tests.adjusted[order],
+        flagged=flagged[order],
+        finding=tuple(finding[order].tolist()),
+        overall_pvalue=tests.overall[order],
+        differs=(tests.overall <= alpha)[order],
+        joint_pvalue=float(tests.adjusted.min()),
+        alpha=alpha,
+        level=level,
+        draws=draws,
+        assumptions=_assumptions(rows, draws, tests.pooled) + (_ROUNDED if moved is not rows else ""),
+        notes=tuple(filter(None, [*(one.note for one in rows.columns), _small(sums.n), few])),
+    )
 
 
 def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
@@ -298,10 +282,9 @@ def _small(n: Ints) -> str:
     return most if 2 * small > n.size else ""
 
 
-def _few_clusters(names: list[tuple[str, str]], clusters: Floats | None) -> str:
+def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
     """Which segments have too few clusters for the test to keep its level."""
-    if clusters is None or not (clusters < FEW_CLUSTERS).any():
-        return ""
     few = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
     shown = ", ".join(few[:_NAMED]) + (f" and {len(few) - _NAMED} more" if len(few) > _NAMED else "")
-    return f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."
+    text = f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."
+    return text if few else ""

@@ -323,7 +323,7 @@ def _by_signs(
 ) -> tuple[Floats, Floats]:
     clustered = rows.cluster is not None
     blocks = members.by_cluster(rows.residual, rows.cluster_by_content) if clustered else list(members.matrices())
-    signed, _, largest = by_signs(rows, blocks, draws, rng, share, equal=1e-6, at_once=_MOST_AT_ONCE)
+    signed, _, largest = by_signs(rows, blocks, draws, rng, share, _MOST_AT_ONCE)
     return signed, largest
 
 
