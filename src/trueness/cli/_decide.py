@@ -8,7 +8,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request
-from trueness.cli._dataset import Rows, read_rows
+from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._writing import Output, Target
 
 _COSTS = (
@@ -47,22 +47,20 @@ def command(**options: Any) -> None:
     if (options["cost_fp"] is None) is not (options["cost_fn"] is None):
         raise click.UsageError("Give both costs: --cost-fp and --cost-fn.")
     target = Target.pop_from(options)
-    asked = {name: options[name] for name in ("cost_fp", "cost_fn", "accept_accuracy", "level", "seed")}
+    costs = {name: options[name] for name in ("cost_fp", "cost_fn", "seed")}
+    goal, level = options["accept_accuracy"], options["level"]
     rows = read_rows(Request.pop_from(options))
-    found = rows.each("Deciding", lambda one, part: _answers(part, one, asked))
-    target.deliver(_output(rows, {model.name: answers for _, model, answers in found}))
 
+    def answers(one: Arguments, part: Rows) -> dict[str, Any]:
+        common: Any = {"level": level, "cluster": part.cluster, **one.rows}
+        found: dict[str, Any] = {"certificate": tn.decision_certificate(one.y_true, one.y_prob, **common)}
+        if costs["cost_fp"] is not None:
+            found["decision"] = tn.decide(one.y_true, one.y_prob, **costs, **common)
+        if goal is not None:
+            found["accept"] = tn.accept_threshold(one.y_true, one.y_prob, accuracy=goal, **common)
+        return found
 
-def _answers(rows: Rows, one: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    common: dict[str, Any] = {"level": asked["level"], "cluster": rows.cluster, **one.rows}
-    found: dict[str, Any] = {"certificate": tn.decision_certificate(one.y_true, one.y_prob, **common)}
-    if asked["cost_fp"] is not None:
-        costs = {name: asked[name] for name in ("cost_fp", "cost_fn", "seed")}
-        found["decision"] = tn.decide(one.y_true, one.y_prob, **costs, **common)
-    if asked["accept_accuracy"] is not None:
-        goal = asked["accept_accuracy"]
-        found["accept"] = tn.accept_threshold(one.y_true, one.y_prob, accuracy=goal, **common)
-    return found
+    target.deliver(_output(rows, {model.name: found for _, model, found in rows.each("Deciding", answers)}))
 
 
 def _output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:

@@ -9,6 +9,7 @@ import numpy as np
 from trueness._text.numbers import level_percent, short_number
 from trueness.plot._canvas import GREY, axes_for, draw_grid, draw_legend, legend_height, style_of, wrap_name
 from trueness.plot._problems import FromEstimator
+from trueness.results._decisions import by_model
 
 if TYPE_CHECKING:
     from trueness.results import NetBenefit, RiskCoverage
@@ -18,14 +19,17 @@ class _CurvesDisplay(FromEstimator):
     """Curves of one or several models on one panel, with a legend."""
 
     _takes_name = False
+    _ask: str
 
     def __init__(self, found: Any) -> None:
         self.found = found
 
-    def _of_models(self, *names: str) -> list[dict[str, Any]]:
-        """Fields by model; a single one has no name."""
-        fields = [getattr(self.found, name) for name in names]
-        return [one if isinstance(one, dict) else {"": one} for one in fields]
+    @classmethod
+    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
+        """The curves, with the arguments of :func:`trueness.net_benefit` or :func:`trueness.risk_coverage`."""
+        from trueness import infer
+
+        return cls(getattr(infer, cls._ask)(y_true, y_prob, **options))
 
     def _draw(self, ax: Any, texts: list[str], curves: list[tuple[Any, Any]], rules: tuple[Any, ...] = ()) -> None:
         """The curves of models, then those of other rules in grey, with these dashes."""
@@ -57,18 +61,12 @@ class NetBenefitDisplay(_CurvesDisplay):
     """
 
     found: NetBenefit
-
-    @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
-        """The decision curve of scores, with the arguments of :func:`trueness.net_benefit`."""
-        from trueness.infer import net_benefit
-
-        return cls(net_benefit(y_true, y_prob, **options))
+    _ask = "net_benefit"
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        t, treat_all = self.found.threshold, self.found.treat_all
-        value, *ends = self._of_models("value", "low", "high", "band_low", "band_high")
+        b, t, treat_all = self.found, self.found.threshold, self.found.treat_all
+        value, *ends = map(by_model, (b.value, b.low, b.high, b.band_low, b.band_high))
         texts = [wrap_name(name, 40) if name else "decisions by the score" for name in value]
         curves = [(t, y) for y in (*value.values(), treat_all, np.zeros(t.size))]
         self._draw(ax, [*texts, "treat all", "treat none"], curves, ((0, (4, 2)), "-"))
@@ -100,17 +98,11 @@ class RiskCoverageDisplay(_CurvesDisplay):
     """
 
     found: RiskCoverage
-
-    @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
-        """The curve of scores, with the arguments of :func:`trueness.risk_coverage`."""
-        from trueness.infer import risk_coverage
-
-        return cls(risk_coverage(y_true, y_prob, **options))
+    _ask = "risk_coverage"
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        coverage, risk, aurc = self._of_models("coverage", "risk", "aurc")
+        coverage, risk, aurc = map(by_model, (self.found.coverage, self.found.risk, self.found.aurc))
         texts = [
             f"{wrap_name(name, 40)}{': ' if name else ''}AURC {short_number(area.value)} "
             f"({short_number(area.low)} to {short_number(area.high)}, {level_percent(area.level)})"

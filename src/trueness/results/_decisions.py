@@ -52,7 +52,7 @@ class AcceptThreshold(Record):
         return f"{start}, {goal}, certified at {level}."
 
 
-def _by_model(one: Any) -> dict[str, Any]:
+def by_model(one: Any) -> dict[str, Any]:
     """What a field holds for each model; a single one has no name."""
     return one if isinstance(one, dict) else {"": one}
 
@@ -62,7 +62,7 @@ class _Curves(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """The table by column."""
-        lines = {name: len(values) for name, values in _by_model(getattr(self, self._columns[1])).items()}
+        lines = {name: len(values) for name, values in by_model(getattr(self, self._columns[1])).items()}
         found: dict[str, list[Any]] = {} if "" in lines else {"model": [m for m, n in lines.items() for _ in range(n)]}
         for name in self._columns:
             values = getattr(self, name)
@@ -91,10 +91,10 @@ class RiskCoverage(_Curves):
     """For two models: `aurc` of the first less that of the second, with its lower and its upper limit."""
 
     def __str__(self) -> str:
-        excess = _by_model(self.excess)
+        excess = by_model(self.excess)
         lines = [
             f"{name + ': ' if name else ''}{area}; {number(excess[name])} above the ideal order"
-            for name, area in _by_model(self.aurc).items()
+            for name, area in by_model(self.aurc).items()
         ]
         for (a, b), (value, low, high) in self.differences.items():
             lines.append(f"{a} less {b}: {number(value)} ({span(low, high)})")
@@ -143,18 +143,18 @@ class NetBenefit(_Curves):
     def avoided(self) -> Floats | dict[str, Floats]:
         """Interventions avoided per row without a missed event more: the gain, divided by the odds of the threshold."""
         factor = (1 - self.threshold) / self.threshold
-        found = {name: gain * factor for name, gain in _by_model(self.gain).items()}
+        found = {name: gain * factor for name, gain in by_model(self.gain).items()}
         return found if isinstance(self.gain, dict) else found[""]
 
     def useful(self, name: str = "") -> Floats:
         """The thresholds at which decisions by a model are better than treating all and treating none."""
-        gain, low = (_by_model(one)[name] for one in (self.gain_low, self.low))
+        gain, low = (by_model(one)[name] for one in (self.gain_low, self.low))
         found: Floats = self.threshold[(gain > 0) & (low > 0)]
         return found
 
     def __str__(self) -> str:
         lines = []
-        for name in _by_model(self.value):
+        for name in by_model(self.value):
             useful = self.useful(name)
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")

@@ -82,11 +82,10 @@ def risk_coverage(
         return risk_of(models[""], level, pairs)
     curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
     each = {name: risk_of(evidence, level, pairs, curves[name]) for name, evidence in models.items()}
-    effects = {name: one.value + one.of_rows(models[name], pairs) for name, one in curves.items()}
+    effects = {name: one.of_rows(models[name], pairs) for name, one in curves.items()}
     differences = {}
     for a, b in combinations(models, 2):
-        change = effects[a] - effects[b]
-        value = curves[a].value - curves[b].value
+        change, value = effects[a] - effects[b], curves[a].value - curves[b].value
         found = paired_limits(change - change.mean() + value, level, models[a].expanded.cluster, surprise=0.5)
         differences[a, b] = np.array([value, found.low, found.high])
     fields = ("threshold", "coverage", "risk", "aurc", "excess")
@@ -103,8 +102,7 @@ def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None
         counts = np.concatenate([curve.errors, curve.size - curve.errors])
         limits, wide = (mean_value_limits(values, counts, one, level) for one in (1.0, _SURPRISE))
     else:
-        effect = value + curve.of_rows(evidence, pairs)
-        own = evidence.expanded.cluster
+        effect, own = value + curve.of_rows(evidence, pairs), evidence.expanded.cluster
         limits, wide = (mean_row_limits(effect, one, level, None, own) for one in (1.0, _SURPRISE))
     low, high = min(limits.low, value), min(max(wide.high, value), 1.0)
     area = Estimate(

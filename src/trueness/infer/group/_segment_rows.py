@@ -103,14 +103,6 @@ class SegmentRows:
         cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
         return SegmentRows(**values, columns=columns, cluster=cluster)
 
-    def with_columns(self, changed: Mapping[int, tuple[SegmentColumn, Ints]]) -> "SegmentRows":
-        """With some columns replaced, each by one of other segments and the new code of each old one."""
-        columns = [
-            changed[i][0]._replace(code=changed[i][1][one.code]) if i in changed else one
-            for i, one in enumerate(self.columns)
-        ]
-        return replace(self, columns=tuple(columns))
-
     def without_overall_error(self) -> "SegmentRows | None":
         """Scores after the shift and slope of all rows are undone; None if these cannot be estimated."""
         inside = self.inside

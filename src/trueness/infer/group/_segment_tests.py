@@ -10,7 +10,7 @@ References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; G
 multiple testing for microarray data analysis", Test 12, 2003.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from trueness.typing import Floats
 
 # Drawn labels, and values of statistics, at a time.
 _BATCH = 1 << 22
-_MOST_AT_ONCE = 64
 # Above this many labels in all draws, near ties are drawn together.
 _MOST_LABELS = 2e8
 _ANGLE = 1 / 1024
@@ -99,7 +98,7 @@ def _overall_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> F
     return np.minimum(*labels.apart(adjusted, 1.0))
 
 
-def batch_sizes(entries: int, statistics: int, draws: int, at_once: int = _MOST_AT_ONCE) -> list[int]:
+def batch_sizes(entries: int, statistics: int, draws: int, at_once: int = 64) -> list[int]:
     """Draws at a time."""
     size = max(1, min(at_once, _BATCH // max(entries, statistics)))
     return [b - a for a, b in pairwise([*range(0, draws, size), draws])]
@@ -281,14 +280,9 @@ class _Patterns:
 
 
 def by_signs(
-    rows: SegmentRows,
-    blocks: Sequence[Any],
-    draws: int,
-    rng: np.random.Generator,
-    share: Floats | None = None,
-    at_once: int = _MOST_AT_ONCE,
+    rows: SegmentRows, blocks: list[Any], draws: int, rng: np.random.Generator, share: Any = None, at_once: int = 64
 ) -> tuple[Floats, Floats, Floats]:
-    """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest statistic of each draw.
+    """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest size in each draw.
 
     `blocks` hold the residuals of statistics by cluster, or ones by row. Sums are divided by the root of their sum of
     squares, which no sign changes. `share` is what shift and slope of all rows explain, if these were fitted.

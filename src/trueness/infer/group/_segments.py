@@ -170,24 +170,21 @@ def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int,
         demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
         got = f"got a {type(sums).__name__} of sums"
         raise InputError("y_true", demand, got, remedy="Sums stand in place of labels and scores.")
-    if not isinstance(sums, Accumulator):
-        return _of_groups(sums, by, crossed)
-    if sums.by is None:
-        raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
-    if by is not None:
-        raise InputError("by", "must be None for an Accumulator", f"its groups are called {sums.by!r}")
-    return _of_groups(sums.groups, sums.by, 1)
-
-
-def _of_groups(groups: Mapping[Any, Any], by: Any, crossed: int) -> SegmentRows:
+    groups: Mapping[Any, Any] = sums.groups if isinstance(sums, Accumulator) else sums
+    if isinstance(sums, Accumulator):
+        if sums.by is None:
+            raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
+        if by is not None:
+            raise InputError("by", "must be None for an Accumulator", f"its groups are called {sums.by!r}")
+        by, crossed = sums.by, 1
     if not groups:
         raise InputError("y_true", "must hold at least one group", "there is none")
-    for key, sums in groups.items():
-        if not isinstance(sums, Parts):
+    for key, one in groups.items():
+        if not isinstance(one, Parts):
             demand = "must be labels, or a dict of sums"
-            raise InputError("y_true", demand, f"the value of {key!r} is a {type(sums).__name__}")
-    problems = {key: binary_of_two_classes(sums) for key, sums in groups.items()}
-    if any(len(sums.parts) > 1 for sums in problems.values()):
+            raise InputError("y_true", demand, f"the value of {key!r} is a {type(one).__name__}")
+    problems = {key: binary_of_two_classes(one) for key, one in groups.items()}
+    if any(len(one.parts) > 1 for one in problems.values()):
         remedy = "Sum with `kind='confidence'`."
         raise InputError("y_true", "must hold sums of one problem", "these have one per class", remedy=remedy)
     columns = len(next(iter(groups))) if isinstance(next(iter(groups)), tuple) else 1

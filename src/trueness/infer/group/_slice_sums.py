@@ -323,15 +323,14 @@ def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, in
     return [conditions for _, conditions in sorted(found, key=lambda one: -one[0])[:BEAM]]
 
 
-def tree_groups(column: SegmentColumn, rows: SegmentRows, least: int) -> tuple[SegmentColumn, Ints]:
-    """A column whose neighbouring groups of numbers are joined unless their errors differ; and the new code of each.
+def tree_groups(column: SegmentColumn, rows: SegmentRows, half: Bools, least: int) -> SegmentColumn:
+    """A column whose neighbouring groups of numbers are joined unless their errors differ in one half of the rows.
 
     A regression tree of the residuals: the cut with the largest gain in (Σ(y − p))²/Σp(1 − p) comes first.
     """
     groups = len(column.edges) + 1
-    sums = np.stack(
-        [np.bincount(column.code, v, groups + 1)[:groups] for v in (rows.rows, rows.residual, rows.variance)]
-    )
+    terms = (np.where(half, term, 0) for term in (rows.rows, rows.residual, rows.variance))
+    sums = np.stack([np.bincount(column.code, term, groups + 1)[:groups] for term in terms])
     total = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
 
     def gain(a: int, b: int) -> float:
@@ -357,4 +356,4 @@ def tree_groups(column: SegmentColumn, rows: SegmentRows, least: int) -> tuple[S
     names = names if edges else ("known",)
     if MISSING in column.values:
         new, names = np.append(new, len(names)), (*names, MISSING)
-    return column._replace(values=names, edges=edges), new
+    return column._replace(code=new[column.code], values=names, edges=edges)

@@ -246,11 +246,11 @@ def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
     """Find slices in one half of the rows, and test these on the other half."""
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
     first = plan.rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
-    half, other = rows.at(np.flatnonzero(first)), rows.at(np.flatnonzero(~first))
     least = -(-plan.least // 2)
     if tree:
-        cut = {i: tree_groups(one, half, least) for i, one in enumerate(half.columns) if len(one.edges) >= GROUPS}
-        half, other = (part.with_columns(cut) for part in (half, other))
+        cut = (tree_groups(one, rows, first, least) if len(one.edges) >= GROUPS else one for one in rows.columns)
+        rows = replace(rows, columns=tuple(cut))
+    half, other = (rows.at(np.flatnonzero(some)) for some in (first, ~first))
     wanted = search(half, plan.depth, least)
     plan.require(len(wanted) > 0)
     table, _ = some_slices(other, wanted)
@@ -327,13 +327,7 @@ def _by_signs(
     return signed, largest
 
 
-def _by_labels(
-    rows: SegmentRows,
-    members: Members,
-    draws: int,
-    rng: np.random.Generator,
-    fitted: tuple[Floats, Floats] | None = None,
-) -> Floats:
+def _by_labels(rows: SegmentRows, members: Members, draws: int, rng: np.random.Generator, fitted: Any = None) -> Floats:
     """Adjusted p-values of all slices, by labels redrawn from the scores; `fitted` is the part common to all rows."""
     p, scale = rows.score, rows.scale
     expected, variance, third = (
