@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -77,9 +77,8 @@ def decide(
     >>> round(found.threshold, 4), round(found.cost.value, 4)
     (0.1667, 0.527)
     """
-    fp, fn = (
-        checked_number(v, name, "a number above 0", low=0) for v, name in ((cost_fp, "cost_fp"), (cost_fn, "cost_fn"))
-    )
+    fp = checked_number(cost_fp, "cost_fp", "a number above 0", low=0)
+    fn = checked_number(cost_fn, "cost_fn", "a number above 0", low=0)
     if not math.isfinite(fp + fn):
         raise InputError("cost_fp", "must be finite, and `cost_fn` too", f"got {cost_fp!r} and {cost_fn!r}")
     level = checked_fraction(level, "level")
@@ -124,7 +123,7 @@ class _Costs(NamedTuple):
         how = (limits.method, round(n), "Mean cost per row.", limits.standard_error)
         return Estimate(name, value, low, high, self.level, *how)
 
-    def walk(self, n: Floats, events: Floats) -> Floats:
+    def walk(self, n: Any, events: Any) -> Floats:
         """The cost of acting from each score on, and of acting never, less that of acting always."""
         return np.concatenate([[0.0], np.cumsum((self.fp + self.fn) * events - self.fp * n)])
 
@@ -156,23 +155,20 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
     units = np.arange(y.size) if known.cluster is None else known.cluster
     fold = rng.permutation(int(units.max()) + 1)[units] % _FOLDS
     cell = place.reshape(-1) * _FOLDS + fold
-    sums = (np.bincount(cell, v, score.size * _FOLDS).reshape(-1, _FOLDS) for v in (None, y))
-    n, events = (np.asarray(one, dtype=np.float64) for one in sums)
+    sums: Any = (np.bincount(cell, v, score.size * _FOLDS).reshape(-1, _FOLDS) for v in (np.ones(y.size), y))
+    n, events = sums
     rows = None if known.cluster is None else (y, place.reshape(-1), fold, known.cluster)
     costs = _Costs(score, n, events, fp, fn, level, rows)
     best, recalibrated = costs.cross_fitted()
     count, t = n.sum(axis=1).astype(np.int64), costs.threshold
     at = int(np.searchsorted(score, t))
 
-    def lost(labels: Floats) -> float:
+    def lost(labels: Any) -> float:
         walk = costs.walk(count, labels)
         return float(walk[at] - walk.min()) / y.size
 
-    draws = _DRAWS if score.size < _MANY else _DRAWS // 10
-    if count.max() == 1:
-        drawn = [lost((rng.random(score.size) < score).astype(np.float64)) for _ in range(draws)]
-    else:
-        drawn = [lost(rng.binomial(count, score).astype(np.float64)) for _ in range(draws)]
+    alone, draws = count.max() == 1, _DRAWS if score.size < _MANY else _DRAWS // 10
+    drawn = [lost(rng.random(score.size) < score if alone else rng.binomial(count, score)) for _ in range(draws)]
     nan, what = math.nan, "Mean cost less that after isotonic regression."
     miscalibration = Estimate(
         *("cost of miscalibration", lost(events.sum(axis=1)), nan, nan, level, "", evidence.n, what),

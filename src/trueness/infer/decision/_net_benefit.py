@@ -110,7 +110,6 @@ def _checked_thresholds(given: Any) -> Floats:
 
 
 def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> dict[str, Floats]:
-    """The net benefit of one model, by field."""
     odds = t / (1 - t)
     accepted, all_rows = _accepted(evidence, t)
     a, b = _scales(all_rows, prevalence)
@@ -137,14 +136,12 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
 
 def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
     """Events and other rows with scores of at least each threshold, and all of them."""
-    part: Any = evidence.sums.parts[0] if isinstance(evidence.sums, Binned) else evidence.cells_at_means[0]
-    if isinstance(evidence.sums, Binned):
-        off = np.setdiff1d(t, part.edges)
-        if off.size:
-            raise InputError("thresholds", "must be edges of the bins", f"{off[0]:g} is none")
-        place = np.searchsorted(part.edges, t)
-    else:
-        place = np.searchsorted(part.score, t)
+    binned = isinstance(evidence.sums, Binned)
+    part: Any = evidence.sums.parts[0] if binned else evidence.cells_at_means[0]
+    off = np.setdiff1d(t, part.edges) if binned else t[:0]
+    if off.size:
+        raise InputError("thresholds", "must be edges of the bins", f"{off[0]:g} is none")
+    place = np.searchsorted(part.edges if binned else part.score, t)
     events, others = (np.asarray(v, dtype=np.float64) for v in (part.events, part.weight - part.events))
     reached = [np.concatenate([np.cumsum(v[::-1])[::-1], [0.0]]) for v in (events, others)]
     return np.array([v[place] for v in reached]), np.array([events.sum(), others.sum()])
@@ -171,8 +168,7 @@ def _covariance(count: Floats, odds: Floats, a: float, b: float, all_rows: Float
     return np.asarray(events - a**2 * shares[0] + others - b**2 * products * shares[1])
 
 
-def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool = False) -> Floats:
-    """The covariances from sums over clusters."""
+def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool) -> Floats:
     rows = evidence.in_clusters
     assert rows is not None
     p, y = np.asarray(rows.p, np.float64), np.asarray(rows.top.y, np.float64)
