@@ -145,6 +145,12 @@ def test_records_of_openai_evals_are_joined_by_sample(tmp_path):
     assert found.missing == {"not scored": 1, "no answer": 1, "no confidence": 1}
     assert set(found.model) == {"gpt-x"}
     assert found.question[1] == "sums.dev.v0/sums.dev.1"
+    *rows, end = openai_rows([(True, "4", -0.1), (True, "5", math.nan)])
+    wrong = rows[3] | {"data": rows[3]["data"] | {"correct": False}}
+    found = eval_log(write_lines(tmp_path / "x.jsonl", [*rows, wrong, end]))
+    assert found.label.tolist() == [0]
+    assert found.missing == {"a log-probability is nan": 1}
+    assert "1 samples are repeated; the last of each counts." in found.notes
 
 
 def test_a_run_of_helm_keeps_test_instances_as_they_were(tmp_path):
@@ -162,6 +168,9 @@ def test_a_run_of_helm_keeps_test_instances_as_they_were(tmp_path):
     }
     assert (set(found.task), set(found.model), set(found.subject)) == ({"mmlu:subject=anatomy"}, {"org/m"}, {"anatomy"})
     assert set(found.source) == {"max_prob of HELM"}
+    odd = eval_log(write_helm(tmp_path / "odd", [helm_row("a", 1, 0.8), helm_row("b", 1, -0.1), helm_row("c", 0, 0)]))
+    assert pairs(odd) == [(1, 0.8), (0, 0.0)]
+    assert odd.missing == {"max_prob is outside 0 to 1": 1}
 
 
 def test_other_json_is_read_by_named_fields(tmp_path):
@@ -175,6 +184,16 @@ def test_other_json_is_read_by_named_fields(tmp_path):
         assert found.fields["model"].tolist() == ["m"] * 4
     with pytest.raises(tn.errors.InputError, match="is not a log of lm-eval, inspect, HELM or OpenAI evals"):
         eval_log(tmp_path / "x.jsonl")
+    with pytest.raises(tn.errors.InputError, match=r"No answer of .*x.jsonl has a field 'out.topic'"):
+        eval_log(tmp_path / "x.jsonl", fields=["model", "out.topic"], **names)
+    with pytest.raises(tn.errors.InputError, match=r"no field 'q': 4"):
+        eval_log(tmp_path / "x.jsonl", **names | {"question_field": "q"})
+    for content, words in [('[{"id": 1}, 3]', "element 1: it must be of type dict"), ("null", "line 1: it must be")]:
+        (tmp_path / "y.json").write_text(content)
+        with pytest.raises(tn.errors.InputError, match=words):
+            eval_log(tmp_path / "y.json", **names)
+    with pytest.raises(tn.errors.InputError, match="`path` must name at least one log"):
+        eval_log([])
 
 
 def test_a_question_that_the_caller_names_may_have_many_answers(tmp_path):
@@ -273,8 +292,11 @@ def test_several_filters_must_be_chosen_among(tmp_path):
     rows = [generated_row(i, f"#### {i} Confidence: 80%", 1.0, filter="strict") for i in range(3)]
     rows += [generated_row(i, f"{i}. Confidence: 60%", 0.0, filter="flexible") for i in range(3)]
     path = write_lines(tmp_path / "samples_a.jsonl", rows)
-    with pytest.raises(tn.errors.InputError, match="several filters of each answer: flexible, strict"):
+    with pytest.raises(tn.errors.InputError, match=r"several filters .*: flexible, strict.*'exact_match,flexible'"):
         eval_log(path)
+    both = [lm_eval_row(0, [-1.0, -2.0], "0", acc=1.0, filter=name) for name in ("a", "b")]
+    with pytest.raises(tn.errors.InputError, match="'acc,a'"):
+        eval_log(write_lines(tmp_path / "samples_b.jsonl", both))
     assert pairs(eval_log(path, scorer="exact_match,strict")) == [(1, 0.8)] * 3
     assert pairs(eval_log(path, scorer="exact_match,flexible")) == [(0, 0.6)] * 3
 
@@ -371,6 +393,18 @@ def test_a_retried_run_replaces_its_samples_and_another_run_does_not(tmp_path):
     found = eval_log(tmp_path)
     assert len(found.label) == 5
     assert len(set(found.cluster)) == 3
+
+
+def test_a_run_of_lm_eval_that_was_started_again_replaces_its_samples(tmp_path):
+    for i, (shots, acc) in enumerate([(0, 0.0), (0, 1.0), (5, 1.0)]):
+        stamp = f"2026-01-0{i + 1}T00-00-00.000000"
+        rows = [lm_eval_row(k, [-1.0, -2.0], int(not acc), acc=acc) for k in range(3)]
+        write_lines(tmp_path / f"samples_t_{stamp}.jsonl", rows)
+        results = {"model_name": "m", "configs": {"t": {"task": "t", "num_fewshot": shots}}}
+        (tmp_path / f"results_{stamp}.json").write_text(json.dumps(results))
+    found = eval_log(tmp_path)
+    assert found.label.tolist() == [1] * 6
+    assert "3 samples are repeated; the last of each counts." in found.notes
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -491,20 +525,27 @@ def test_words_stand_for_probabilities_that_the_user_can_see_and_change(tmp_path
         eval_log(path, words={"likely": 60})
 
 
-def test_bare_numbers_are_percentages_if_one_exceeds_1_and_then_fractions_are_unclear(tmp_path):
+def test_bare_numbers_are_percentages_if_most_exceed_1_and_those_of_the_other_scale_are_unclear(tmp_path):
     def log(values):
         rows = [{"ok": 1, "p": value} for value in values]
         return eval_log(write_lines(tmp_path / "x.jsonl", rows), label_field="ok", confidence="p")
 
     assert log([0, 0.5, 1]).confidence.tolist() == [0, 0.5, 1]
-    found = log([0, 1, 50, 0.9, "40%", "3/4", 101, True])
-    assert found.confidence.tolist() == [0, 0.01, 0.5, 0.4, 0.75]
+    found = log([0, 1, 50, 60, 0.9, "40%", "3/4", 101, True])
+    assert found.confidence.tolist() == [0, 0.01, 0.5, 0.6, 0.4, 0.75]
     assert found.missing == {
         "a confidence below 1 among percentages: its scale is unclear": 1,
         "the confidence is outside 0 to 100 %": 1,
         "no confidence": 1,
     }
     assert "confidences are percentages" in found.notes[0]
+    for values in ([0, 0.05, 0.95, 1.0000001], [0, 1, 1, 2]):
+        found = log(values)
+        assert found.confidence.tolist() == values[:3]
+        assert found.missing == {"a confidence above 1 among fractions: its scale is unclear": 1}
+    found = log([9, 8, 10, 3, "9/10"])
+    assert found.confidence.tolist() == [0.9]
+    assert found.missing == {"a bare confidence in a log where all are at most 10: its scale is unclear": 4}
 
 
 def test_agreement_is_counted_on_the_other_samples_only(tmp_path):

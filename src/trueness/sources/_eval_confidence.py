@@ -46,8 +46,9 @@ class Stated(NamedTuple):
         """As a probability, or why it has none; `percent` says whether bare numbers are percentages."""
         if self.trouble:
             return self.trouble
-        if self.scale is None and percent and 0 < self.value < 1:
-            return "a confidence below 1 among percentages: its scale is unclear"
+        if self.scale is None and (0 < self.value < 1 if percent else self.value > 1):
+            kind = "below 1 among percentages" if percent else "above 1 among fractions"
+            return f"a confidence {kind}: its scale is unclear"
         value = self.value / (self.scale or (100.0 if percent else 1.0))
         return value if 0 <= value <= 1 else "the confidence is outside 0 to 100 %"
 
@@ -122,7 +123,14 @@ def answer_probability(tokens: Sequence[tuple[str, float]], answer: str) -> floa
         if at < end and at + len(token) > start and token.strip():
             total += logprob
         at += len(token)
-    return math.exp(total) if total <= 1e-9 else "a log-probability is above 0"
+    return from_log(total)
+
+
+def from_log(value: float) -> float | str:
+    """A probability from its logarithm, or why there is none."""
+    if value <= 1e-9:
+        return math.exp(min(value, 0.0))
+    return "a log-probability is nan" if math.isnan(value) else "a log-probability is above 0"
 
 
 def softmax(logs: Sequence[float]) -> list[float] | str:

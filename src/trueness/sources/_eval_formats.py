@@ -223,6 +223,16 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         log.notes.append("no file of results lies beside it: its model is unknown, and the type of task is inferred")
     config = (results.get("configs") or {}).get(log.task, {})
     log.model = str(results.get("model_name") or dotted(results, "config.model_args") or "")
+    if found:  # a run that was started again with the same settings, into the same folder
+        settings = (
+            "model_name",
+            "config.model_args",
+            "config.gen_kwargs",
+            "system_instruction_sha",
+            "chat_template_sha",
+        )
+        own_settings = [str(dotted(results, one)) for one in settings]
+        log.identity = "/".join([str(log.path.parent), log.task, str(config.get("num_fewshot")), *own_settings])
     for row in _objects(log, report):
         given = _typed(row.get("filtered_resps", row.get("resps")), list, log.place, "filtered_resps")
         responses = [_unwrapped(one) for one in given]
@@ -439,7 +449,7 @@ def _helm(log: Log, report: Report) -> Iterator[Sample]:
             epoch=int(row.get("train_trial_index") or 0) + 1,
             subject=_subject(dotted(spec, "scenario_spec.args")),
             trouble="a perturbed instance" if perturbed else "a training instance" if split == "train" else "",
-            logprob=None if math.isnan(prob) else math.log(prob) if prob > 0 else -math.inf,
+            found={} if math.isnan(prob) else {"logprob": prob if 0 <= prob <= 1 else "max_prob is outside 0 to 1"},
             part=split if split != "train" else "",
         )
     if splits and "test" not in splits:
@@ -461,6 +471,7 @@ def _openai(log: Log, report: Report) -> Iterator[Sample]:
         elif row.get("sample_id") is not None:
             own = samples.setdefault(str(row["sample_id"]), {"cond_logp": []})
             many = row["type"] == "cond_logp"
+            log.repeated += row["type"] == "match" and "match" in own
             own[row["type"]] = [*own["cond_logp"], row["data"]] if many else row["data"]
         ended = ended or "final_report" in row
     if not ended:

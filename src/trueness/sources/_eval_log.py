@@ -142,9 +142,10 @@ def eval_log(
 
     Notes
     -----
-    Within one log, bare numbers are percentages if any of them exceeds 1; a number between 0 and 1 is then not
-    counted, because its scale is unclear. Some harnesses write 100 where the model stated nothing: if other texts
-    repeat their confidence and this one does not, it is not counted. Of a repeated sample, the last counts.
+    Within one log, bare numbers other than 0 are percentages if most of them exceed 1, and fractions otherwise; a
+    number of the other kind is not counted, because its scale is unclear, and of percentages none is if all are at
+    most 10. Some harnesses write 100 where the model stated nothing: if other texts repeat their confidence and this
+    one does not, it is not counted. Of a repeated sample, the last counts.
 
     Examples
     --------
@@ -159,6 +160,8 @@ def eval_log(
     """
     asked = _Asked(scorer, confidence, label_field, confidence_field, question_field, fields, words, correct_from)
     paths = [str(path)] if isinstance(path, str | PathLike) else [str(one) for one in path]
+    if not paths:
+        raise InputError("path", "must name at least one log", "got none")
     logs = list(_logs(expand_paths(paths), asked))
     sizes = [log.path.stat().st_size for log in logs]
     samples: list[dict[Any, Sample]] = []
@@ -179,11 +182,14 @@ def eval_log(
             found[place] = row
     notes = [f"{log}: {one}." for log in logs for one in log.notes]
     notes += [f"{repeated:,} samples are repeated; the last of each counts."] if repeated else []
+    names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
     if not found:
         lost = "; ".join(f"{reason}: {number:,}" for reason, number in missing.items()) or "there are no samples"
         remedy = "`confidence` says where confidences are: logprob, a field, regex:…" if missing else ""
-        names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
         raise InputError("", f"{names}: no answer has both a score and a confidence", lost, remedy=remedy)
+    for i, name in enumerate(asked.fields):
+        if all(row.fields[i] is None for row in found.values()):
+            raise InputError("", f"No answer of {names} has a field {name!r}")
     return _answers(list(found.values()), asked, dict(missing.most_common()), notes)
 
 
@@ -253,8 +259,7 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
     if sample.tokens:
         sample.found["logprob"] = read.answer_probability(sample.tokens, answer or "")
     elif sample.logprob is not None:
-        known = sample.logprob <= 0
-        sample.found["logprob"] = math.exp(sample.logprob) if known else "a log-probability is not below 0"
+        sample.found["logprob"] = read.from_log(sample.logprob)
     stated = read.stated(_field(own, sample.raw, asked), asked.words)
     in_text = None if sample.text is None else read.stated_in(sample.text, asked.words, asked.pattern)
     sample.found |= {name: one for name, one in {"field": stated, "stated": in_text}.items() if one is not None}
@@ -264,7 +269,9 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
     said = str(sample.raw.get("_said") or sample.text or "")
     sample.echoed = stated is not None and (not said or read.states(said, stated.value))
     if asked.question_field is not None:
-        sample.question = f"{log.task}/{dotted(sample.raw, asked.question_field)}"
+        named = dotted(sample.raw, asked.question_field)
+        sample.question = f"{log.task}/{named}"
+        sample.trouble = sample.trouble or (f"no field {asked.question_field!r}" if named is None else "")
     sample.fields = tuple(_plain(dotted(sample.raw, one)) for one in asked.fields)
     sample.subject, sample.part = sys.intern(sample.subject), sys.intern(sample.part)
     sample.task, sample.model = log.task, log.model
@@ -327,7 +334,8 @@ def _complete(log: Log, rows: dict[Any, Sample], asked: _Asked, missing: Counter
     """The rows of a log that have a label and a confidence; the others are counted."""
     parts = sorted({row.part for row in rows.values()} - {""})
     if log.harness == "lm-eval" and len(parts) > 1:
-        remedy = f"Name one after a comma: `scorer='exact_match,{parts[0]}'`."
+        metric = asked.scorer or next(iter(log.scorers), "exact_match")
+        remedy = f"Name one after a comma: `scorer='{metric},{parts[0]}'`."
         raise InputError("", f"{log} has several filters of each answer: {', '.join(parts)}", remedy=remedy)
     for row in rows.values():
         if "test" in parts and row.part not in ("", "test"):
@@ -372,9 +380,13 @@ def _add_agreement(rows: Iterable[Sample]) -> None:
 def _on_one_scale(log: Log, rows: Mapping[Any, Sample], found: dict[Any, Any], source: str) -> dict[Any, Any]:
     """Stated numbers as probabilities; a 100 of a field that no text states, though others do, is left out."""
     stated = {key: one for key, one in found.items() if isinstance(one, read.Stated)}
-    percent = any(one.value > 1 for one in stated.values() if one.scale is None)
-    if percent:
-        log.notes.append("confidences are percentages, as some exceed 1")
+    bare = [one.value for one in stated.values() if one.scale is None and one.value and not one.trouble]
+    percent = 2 * sum(one > 1 for one in bare) > len(bare)
+    if percent and max(bare) <= 10:
+        unclear = "a bare confidence in a log where all are at most 10: its scale is unclear"
+        stated |= {key: one._replace(trouble=unclear) for key, one in stated.items() if one.scale is None}
+    elif percent:
+        log.notes.append("confidences are percentages, as most exceed 1")
     if words := sum(one.scale == 1 for one in stated.values()):
         log.notes.append(f"{words:,} confidences are words, taken as the probabilities of CONFIDENCE_WORDS or `words`")
     result = found | {key: one.probability(percent=percent) for key, one in stated.items()}
