@@ -252,9 +252,9 @@ def _read(log: Log, sample: Sample, asked: _Asked) -> Sample:
             chosen = given if 0 <= given < len(options) else options.index(max(options))
             sample.found[ranking], sample.probabilities = options[chosen], array("d", options)
             if log.harness == "lm-eval" and asked.label_field is None:
-                said = metric in sample.scores and _RANKED_BY.get(metric) == ranking
-                if label is not None or not said:
-                    label, trouble = _label_of_option(sample, chosen, label if said else None)
+                judged = metric in sample.scores and _RANKED_BY.get(metric) == ranking
+                if label is not None or not judged:
+                    label, trouble = _label_of_option(sample, chosen, label if judged else None)
                 answer = str(chosen)
     if sample.tokens:
         sample.found["logprob"] = read.answer_probability(sample.tokens, answer or "")
