@@ -119,7 +119,7 @@ def interrupted(name, folder, cwd):
     try:
         until(lambda: {path.name for path in folder.glob("*.json")} - before, process)
         os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
-        _, message = process.communicate(timeout=30)
+        _, message = process.communicate(timeout=120)
         end = time.monotonic() + 10
         while alive(process.pid) and time.monotonic() < end:
             time.sleep(0.05)

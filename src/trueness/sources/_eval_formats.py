@@ -238,7 +238,7 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         responses = [_unwrapped(one) for one in given]
         likelihoods = bool(responses) and all(map(_is_likelihood, responses))
         options: dict[str, Any] = {}
-        if config.get("output_type", "multiple_choice") == "multiple_choice" and likelihoods and len(responses) > 1:
+        if config.get("output_type") in (None, "multiple_choice") and likelihoods and len(responses) > 1:
             logs, delimiter = [_number(one[0]) for one in responses], str(config.get("target_delimiter", " "))
             options = _lm_eval_options(row, logs, delimiter, log.place)
         answer = None if likelihoods or not responses else str(responses[0])
