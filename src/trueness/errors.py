@@ -49,6 +49,15 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def capital(text: str) -> str:
+    """The sentence with a capital, unless it starts with the name of a file or another that is not a word.
+
+    >>> print(capital("column 'p' is empty."), capital("rows.csv is empty."), capital("runs/a has no log."))
+    Column 'p' is empty. rows.csv is empty. runs/a has no log.
+    """
+    return text[:1].upper() + text[1:] if re.match(r"[a-z-]+[ ,;]", text) else text
+
+
 def visible_json(text: str) -> str:
     r"""JSON that means the same, with characters that cannot be seen as escapes.
 
@@ -222,7 +231,7 @@ class InputError(TruenessError, ValueError):
         if self.context:
             sentence = f"{self.context}: {sentence}"
         elif wording is not _OWN:
-            sentence = sentence[:1].upper() + sentence[1:]
+            sentence = capital(sentence)
         if len(sentence) > _LONGEST:  # a value or a name that is a file by itself
             sentence = f"{sentence[: _LONGEST // 2]} … {sentence[-_LONGEST // 3 :]}"
         # Names of models, columns and files come from anywhere, and a message goes to a terminal.

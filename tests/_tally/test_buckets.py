@@ -1,12 +1,14 @@
 """Sums per bucket of clusters: the bucket of a name, addition, storage, and what intervals and tests make of them."""
 
 import hashlib
+import re
 
 import numpy as np
 import pytest
 
 import trueness as tn
 from trueness._tally.buckets import CHOICES, bucket_of
+from trueness.errors import InputError
 
 MAKERS = {"tally": tn.tally, "binned": tn.binned, "sketch": tn.sketch}
 
@@ -252,3 +254,20 @@ def test_the_level_is_kept(sizes, buckets):
         rejected += tn.calibration_test(sums, resamples=199, seed=run).pvalue <= 0.05
     # At a level of 0.065 more happen once in a thousand cases.
     assert rejected <= runs * 0.065 + 3.1 * np.sqrt(runs * 0.065 * 0.935)
+
+
+def test_a_number_of_buckets_needs_clusters():
+    for make in (tn.tally, tn.sketch, tn.binned):
+        with pytest.raises(InputError, match="`buckets` needs `cluster`; got 32 without clusters"):
+            make([0, 1], [0.2, 0.7], buckets=32)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_one_bucket_has_no_limits_and_a_panel_counts_buckets():
+    p = np.linspace(0.02, 0.98, 400)
+    y = np.arange(400) % 2
+    one = tn.estimate("observed_expected", tn.sketch(y, p, cluster=np.zeros(400, int)))
+    assert np.isnan([one.low, one.high]).all()
+    known = tn.sketch(y, p, cluster=np.arange(400) // 2)
+    assert re.search(r"400 rows in \d+ buckets of clusters, ", str(tn.panel(known, seed=0)))
+    assert "400 rows in 200 clusters, " in str(tn.panel(y, p, cluster=np.arange(400) // 2, seed=0))

@@ -187,3 +187,12 @@ def test_a_log_of_100_megabytes_takes_little_more_memory_than_a_small_one(peak_o
         assert done.returncode == 0, done.stderr
         peaks.append(peak)
     assert peaks[1] - peaks[0] < 40_000  # kilobytes
+
+
+def test_a_map_is_not_applied_to_a_log_and_names_of_files_keep_their_case(call, fails, logs):
+    assert call("fit", "a.eval", "--calibrator", "platt", "-o", "map.json").exit_code == 0
+    said = fails("apply", "a.eval", "--calibrator", "map.json", "-o", "o.csv")
+    assert said == (
+        "a.eval is a log of an evaluation; a map is applied to rows. "
+        "`trueness answers a.eval -o answers.csv` writes rows."
+    )

@@ -199,3 +199,17 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
     assert "cannot be both scores and the judge" in fails(*plain, "--judge", "p")
     judged(tmp_path, grader=[""] * 7 + [1] * 69)
     assert "Column 'grader' must be a finite number in every row; 7 of 76" in fails(*asked)
+
+
+@pytest.mark.slow
+def test_equal_human_labels_do_not_make_a_report_contradict_itself(call, tmp_path):
+    rng = np.random.default_rng(0)
+    human = ["1" if i % 4 == 0 else "" for i in range(400)]
+    write_columns(tmp_path / "a.csv", {"human": human, "grader": np.ones(400, int), "p": rng.beta(2, 1, 400)})
+    asked = ["--label", "human", "--judge", "grader", "--prob", "p", "--no-intervals"]
+    result = call("report", "a.csv", *asked, "--format", "text")
+    text = " ".join(result.stdout.split())
+    assert "test of calibration p = 0.000" in text
+    assert "All else, the verdict too, is of the rows with a human label alone." in text
+    assert "What to do: Collect rows with the other outcome." in text
+    assert "expected to gain more than noise" not in text

@@ -27,6 +27,13 @@ def measured(result):
     return {(line["group"], key): value for line in lines for key, value in line.items()}
 
 
+def test_buckets_without_clusters_are_refused(call, tmp_path):
+    write_columns(tmp_path / "x.csv", {"y": [0, 1], "p": [0.2, 0.7]})
+    result = call("tally", "x.csv", "--label", "y", "--prob", "p", "--buckets", "32", "-o", "x.tally")
+    assert result.exit_code == 2
+    assert "--buckets is for clusters" in result.stderr
+
+
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "npz"])
 @pytest.mark.parametrize("bins", ["sketch", "distinct", "10", "0,0.25,1"])
 def test_the_sums_are_those_of_the_rows(call, grouped, tmp_path, kind, bins):

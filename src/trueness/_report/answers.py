@@ -339,6 +339,9 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         detail = f"{certain:,.6g} rows have a score of exactly 0 or 1, {wrong:,.6g} with the other label: nothing is "
         return Answer(question, "Predict no exact 0 or 1", f"{detail}that certain.", {"certain_wrong": wrong})
     corrected = best.name == PRIOR_CORRECTION and within_chance and best.gain > 0
+    if not clear and model.summary.rate in (0, 1):
+        detail = "All outcomes are equal: they cannot show what a map gains."
+        return Answer(question, "Collect rows with the other outcome", detail, {})
     if not clear and not corrected:
         detail = "No map is expected to gain more than noise on new rows."
         return Answer(question, "Leave the scores as they are", detail, {})

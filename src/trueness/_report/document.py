@@ -11,7 +11,7 @@ from trueness._report.decisions import decision_sentences
 from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
-from trueness._text.numbers import changed, count, level_percent, number, percent, span
+from trueness._text.numbers import changed, clusters_in_words, count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap
 from trueness._text.table import Table
 
@@ -154,8 +154,7 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield origin.file
     if len(contents.models) == 1 and contents.models[0].name != "scores":
         yield f"scores {contents.models[0].name}"
-    clusters = "" if contents.clusters is None else f" in {count(contents.clusters.number, 'cluster')}"
-    yield f"{count(contents.rows.used, 'row')}{clusters}"
+    yield f"{count(contents.rows.used, 'row')}{_in_clusters(contents)}"
     if contents.view == "multilabel":
         yield count(len(contents.models), "label")
     elif contents.rows.classes is not None:
@@ -245,6 +244,8 @@ def remedies_sentence(model: Model) -> str:
     if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
         return "The table compares calibrators on held-out data."
     action, code = model.answers["action"].phrase, model.verdict.code
+    if best is None and model.summary.rate in (0, 1):
+        return "All outcomes are equal: any map that predicts them gains here, which says nothing about new rows."
     if best is None:
         none = "No calibrator of all rows is expected to gain more than noise on new rows."
         corrected = any(one.name == PRIOR_CORRECTION for one in remedies.after)  # its factor speaks for itself
@@ -301,12 +302,16 @@ def guarantee_sentence(remedies: Remedies) -> str:
     )
 
 
+def _in_clusters(contents: Contents) -> str:
+    known = contents.clusters
+    return "" if known is None else f" in {clusters_in_words(known.number, contents.source != 'rows')}"
+
+
 def _rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
     rows = contents.rows
     parts = [f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"]
-    if contents.clusters is not None:
-        parts[0] += f", in {count(contents.clusters.number, 'cluster')}"
+    parts[0] += f",{_in_clusters(contents)}" if contents.clusters is not None else ""
     if rows.dropped:
         parts.append(f"{count(rows.dropped, 'row')} with missing values dropped")
     unweighted = rows.given - rows.used - rows.dropped

@@ -272,7 +272,8 @@ def validation_panel(data: Evidence, estimates: Mapping[str, Estimate], options:
     methods = _METHODS[:1] if data.dependent else _METHODS
     tests = (attempted(test_of, data, method=method, rng=generator(options.seed)) for method in methods)
     found = tuple(one for one in tests if one is not None)
-    return panel_of_answers(estimates, found, data.tally.parts[0], options.level, clusters=clusters)
+    own: Any = {"clusters": clusters, "in_buckets": data.rows is None}
+    return panel_of_answers(estimates, found, data.tally.parts[0], options.level, **own)
 
 
 def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:

@@ -76,6 +76,12 @@ def check_buckets(buckets: Any) -> int:
     return int(buckets)
 
 
+def refuse_unused(buckets: Any) -> None:
+    """Raise for a number of buckets that was chosen without clusters."""
+    if buckets != 64:
+        raise InputError("buckets", "needs `cluster`", f"got {buckets!r} without clusters")
+
+
 def bucket_of(name: Any, buckets: int) -> int:
     """The bucket of one cluster."""
     from hashlib import md5  # it loads a library of its own

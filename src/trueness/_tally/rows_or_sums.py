@@ -11,7 +11,7 @@ from trueness._input.arguments import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.bins import Bins
-from trueness._tally.buckets import RowClusters, read_clusters
+from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
@@ -377,7 +377,9 @@ def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: R
 
 
 def _clusters(y_true: Any, cluster: Any, sample: Sample, buckets: int, kind: Kind) -> RowClusters | None:
-    return None if cluster is None else read_clusters(y_true, cluster, sample, buckets, kind)
+    if cluster is None:
+        return refuse_unused(buckets)
+    return read_clusters(y_true, cluster, sample, buckets, kind)
 
 
 def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:

@@ -171,6 +171,15 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def clusters_in_words(n: int, in_buckets: bool) -> str:
+    """A number of clusters, or of the buckets of clusters that sums keep.
+
+    >>> clusters_in_words(300, False), clusters_in_words(64, True)
+    ('300 clusters', '64 buckets of clusters')
+    """
+    return f"{count(n, 'bucket')} of clusters" if in_buckets else count(n, "cluster")
+
+
 def confidence_set(found: Any, form: Callable[[float], str] = number) -> str:
     """The confidence set of an `Interval`, or None, in brackets.
 

@@ -51,6 +51,9 @@ def command(
     calibrator = _load(path)
     request = Request.pop_from({**options, "files": files})
     with open_source(request) as source:
+        if hasattr(source, "answers"):
+            remedy = f"`trueness answers {source.name} -o answers.csv` writes rows."
+            raise InputError("", f"{source.name} is a log of an evaluation; a map is applied to rows", remedy=remedy)
         _check_name(source, output)
         model = _model(source, request, calibrator.score_names_)
         names = _new_names(model, name, source)

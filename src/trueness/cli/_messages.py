@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from trueness._text.strings import visible, wrap
-from trueness.errors import InputError, Place, TruenessError, Wording, collected_warnings
+from trueness.errors import InputError, Place, TruenessError, Wording, capital, collected_warnings
 
 _OPTIONS = {
     *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "percent", "bins", "level"),
@@ -142,7 +142,6 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
             text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
             raise CommandError(f"{prefix}{text}{counting}") from error
     for _, message in caught:
-        text = words.spell(message)
-        text = text[:1].upper() + text[1:]
+        text = capital(words.spell(message))
         if text not in messages:
             messages.append(text)

@@ -115,7 +115,7 @@ def _judged(rows: Rows, judge: str, settings: dict[str, Any]) -> tuple[Rows, lis
             )
         warning(*warned)
         name = f"{model.name}: " if len(rows.choice.models) > 1 else ""
-        notes.append(f"{name}{answer.sentence} All other numbers are those of the rows with a human label.")
+        notes.append(f"{name}{answer.sentence} All else, the verdict too, is of the rows with a human label alone.")
     note(*notes)
     request = replace(rows.request, missing="drop")  # as the command that fits a map must have it
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes

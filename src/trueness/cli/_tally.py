@@ -84,6 +84,8 @@ def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: flo
     request = Request.pop_from(options)
     if request.cluster is None and uses_logs(replace(request, files=files)):
         request = replace(request, cluster="question")
+    if request.cluster is None and "buckets" in dict(opt.typed_options()):
+        raise click.UsageError("--buckets is for clusters: give --cluster as well, or leave it out.")
     settings |= {} if request.cluster is None else {"buckets": buckets}
     run = _Run(files, Path(output), settings, save_every, state)
     if resume:

@@ -139,7 +139,7 @@ def panel_of(
         found = estimates_of(NAMES, evidence, level=level, floor=floor, rng=rng, curve=curve)
         tests = _tests(evidence, rng)
     clusters = None if evidence.in_clusters is None else evidence.in_clusters.clusters
-    return panel_of_answers(found, tests, tally.parts[0], level, curve, clusters)
+    return panel_of_answers(found, tests, tally.parts[0], level, curve, clusters, in_buckets=evidence.rows is None)
 
 
 def panel_of_answers(
@@ -149,6 +149,8 @@ def panel_of_answers(
     level: float,
     curve: FlexibleMethod = "spline",
     clusters: int | None = None,
+    *,
+    in_buckets: bool = False,
 ) -> Panel:
     """The panel of estimates and tests that are already known."""
     certain = inside_cells(cells)
@@ -165,6 +167,7 @@ def panel_of_answers(
         certain.certain,
         certain.wrong,
         clusters,
+        in_buckets=in_buckets and clusters is not None,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from trueness._text.numbers import count, level_percent, number, percent, span
+from trueness._text.numbers import clusters_in_words, count, level_percent, number, percent, span
 from trueness._text.strings import align, wrap
 from trueness.errors import InputError
 from trueness.results._estimate import Estimate
@@ -99,9 +99,11 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     n_certain_wrong: float = 0
     """Those among them whose label contradicts the score."""
     clusters: int | None = None
-    """Number of clusters; None for independent rows."""
+    """Number of clusters, or of buckets of clusters; None for independent rows."""
     note: str = ""
     """What else to know about the rows."""
+    in_buckets: bool = False
+    """Whether the rows are sums that keep buckets of clusters, and `clusters` counts the buckets."""
 
     def __getitem__(self, key: str) -> Any:
         if key not in tuple(self):
@@ -179,7 +181,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         whole = float(self.events).is_integer()
         events = count(int(self.events), "event") if whole else f"events of weight {self.events:,.5g}"
         events = f"{events} ({percent(self.prevalence)})"
-        clusters = "" if self.clusters is None else f" in {count(self.clusters, 'cluster')}"
+        clusters = "" if self.clusters is None else f" in {clusters_in_words(self.clusters, self.in_buckets)}"
         return f"{count(self.n, 'row')}{clusters}{joint}{events}"
 
     def _notes(self, *, bounded: bool = False) -> list[str]:

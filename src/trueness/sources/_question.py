@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness._input.labels import checked_order, two_classes
 from trueness._input.scores import row_sum_tolerance
-from trueness._tally.buckets import check_buckets, refuse_several
+from trueness._tally.buckets import check_buckets, refuse_several, refuse_unused
 from trueness._tally.multiclass import View, check_kind
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule
 from trueness.errors import InputError
@@ -85,6 +85,8 @@ def check_question(
     if cluster is not None:
         refuse_several(view)
         check_buckets(buckets)
+    else:
+        refuse_unused(buckets)
     return Question(
         _name(label, "label"),
         scores,
