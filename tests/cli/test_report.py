@@ -204,7 +204,7 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
 @pytest.mark.slow
 def test_equal_human_labels_do_not_make_a_report_contradict_itself(call, tmp_path):
     rng = np.random.default_rng(0)
-    human = ["1" if i % 4 == 0 else "" for i in range(400)]
+    human = np.array(["1" if i % 4 == 0 else "" for i in range(400)])
     write_columns(tmp_path / "a.csv", {"human": human, "grader": np.ones(400, int), "p": rng.beta(2, 1, 400)})
     asked = ["--label", "human", "--judge", "grader", "--prob", "p", "--no-intervals"]
     result = call("report", "a.csv", *asked, "--format", "text")

@@ -28,7 +28,7 @@ def measured(result):
 
 
 def test_buckets_without_clusters_are_refused(call, tmp_path):
-    write_columns(tmp_path / "x.csv", {"y": [0, 1], "p": [0.2, 0.7]})
+    write_columns(tmp_path / "x.csv", {"y": np.array([0, 1]), "p": np.array([0.2, 0.7])})
     result = call("tally", "x.csv", "--label", "y", "--prob", "p", "--buckets", "32", "-o", "x.tally")
     assert result.exit_code == 2
     assert "--buckets is for clusters" in result.stderr
