@@ -129,6 +129,23 @@ def test_confidences_and_labels_by_pattern_and_by_field(call, logs):
     assert named == ece("own.jsonl", "--label-field", "a.ok", "--confidence-field", "a.p")
 
 
+def test_a_field_that_no_answer_has_is_named(fails, logs):
+    for command in (["measure", "a.eval", "--cluster", "nope"], ["answers", "a.eval", "--by", "nope", "-o", "x.csv"]):
+        assert "No answer of a.eval has a field 'nope'" in fails(*command)
+    assert not (logs / "x.csv").exists()
+
+
+def test_logs_of_lm_eval_are_compared_although_they_keep_no_input(call, tmp_path):
+    for name in "ab":
+        rows = [lm_eval_row(i, [-1.0 - i % 7, -2.0], "0", acc=float(i % 7 < 2)) for i in range(40)]
+        (tmp_path / name).mkdir()
+        write_lines(tmp_path / name / "samples_t.jsonl", rows)
+        write_lines(tmp_path / name / "results.json", [{"model_name": name}])
+    files = ["a/samples_t.jsonl", "b/samples_t.jsonl"]
+    (line,) = table(call("compare", *files, "--format", "csv", "--no-intervals"))
+    assert float(line["difference"]) == 0
+
+
 def test_a_misspelt_source_is_refused_in_the_words_of_the_command(fails, logs):
     message = fails("measure", "a.eval", "--confidence", "logprobs")
     assert message.startswith("`--confidence` must be a source of confidences or a field of the samples; ")

@@ -184,8 +184,6 @@ def test_other_json_is_read_by_named_fields(tmp_path):
         assert found.fields["model"].tolist() == ["m"] * 4
     with pytest.raises(tn.errors.InputError, match="is not a log of lm-eval, inspect, HELM or OpenAI evals"):
         eval_log(tmp_path / "x.jsonl")
-    with pytest.raises(tn.errors.InputError, match=r"No answer of .*x.jsonl has a field 'out.topic'"):
-        eval_log(tmp_path / "x.jsonl", fields=["model", "out.topic"], **names)
     with pytest.raises(tn.errors.InputError, match=r"no field 'q': 4"):
         eval_log(tmp_path / "x.jsonl", **names | {"question_field": "q"})
     for content, words in [('[{"id": 1}, 3]', "element 1: it must be of type dict"), ("null", "line 1: it must be")]:

@@ -334,7 +334,11 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
         found = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)
-    return AnswersTable(", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else ""), found)
+    title = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    for name in fields:
+        if name not in more and all(one is None for one in found.fields[name]):
+            raise InputError("", f"No answer of {title} has a field {name!r}")
+    return AnswersTable(title, found)
 
 
 def _of_answers(request: Request, answers: Any) -> Request:

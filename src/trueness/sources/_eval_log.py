@@ -126,7 +126,7 @@ def eval_log(
     label_field, confidence_field, question_field : str, optional
         Paths of fields that say whether the answer is right, how confident it is, and which question it belongs to.
     fields : sequence of str, optional
-        Paths of further fields to keep, such as ``'metadata.topic'``.
+        Paths of further fields to keep, such as ``'metadata.topic'``; None where a sample has none.
     words : mapping, optional
         Probabilities of words such as "likely", in place of :data:`trueness.sources.CONFIDENCE_WORDS`.
     correct_from : float, optional
@@ -182,14 +182,11 @@ def eval_log(
             found[place] = row
     notes = [f"{log}: {one}." for log in logs for one in log.notes]
     notes += [f"{repeated:,} samples are repeated; the last of each counts."] if repeated else []
-    names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
     if not found:
         lost = "; ".join(f"{reason}: {number:,}" for reason, number in missing.items()) or "there are no samples"
         remedy = "`confidence` says where confidences are: logprob, a field, regex:…" if missing else ""
+        names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
         raise InputError("", f"{names}: no answer has both a score and a confidence", lost, remedy=remedy)
-    for i, name in enumerate(asked.fields):
-        if all(row.fields[i] is None for row in found.values()):
-            raise InputError("", f"No answer of {names} has a field {name!r}")
     return _answers(list(found.values()), asked, dict(missing.most_common()), notes)
 
 
