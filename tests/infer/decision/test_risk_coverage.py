@@ -122,8 +122,15 @@ def test_equal_confidences_have_the_error_rate():
     assert (found.coverage.tolist(), found.risk.tolist()) == ([1.0], [0.25])
 
 
+def test_wrong_answers_alone_do_not_show_that_all_would_be_wrong():
+    n = 50
+    found = tn.risk_coverage(np.zeros(n, int), np.arange(n) / n, kind="correct").aurc
+    assert found.low < 0.025 ** (1 / n)  # with this rate of errors and no order, all are wrong in 2.5 % of samples
+    assert found.high == found.value == 1
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top"])
+@pytest.mark.parametrize("law", ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top", "few right"])
 @pytest.mark.parametrize("n", [100, 400])
 def test_limits_of_the_area_cover(law, n):
     rng = np.random.default_rng(7)
@@ -134,6 +141,8 @@ def test_limits_of_the_area_cover(law, n):
             c = c.round(1)
         if law == "errors anywhere":
             return rng.uniform(size=size) < 0.95, c
+        if law == "few right":
+            return rng.uniform(size=size) < 0.05, c
         if law == "errors at the top":
             return rng.uniform(size=size) < np.where(c > 0.95, 0.8, 0.98), c
         return rng.uniform(size=size) < c, c

@@ -17,7 +17,8 @@ from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 _SURPRISE = 3.0
-"""The weight of a wrong row among the most confident eighth; half a row is added, since none may have come yet."""
+"""The weight of a row among the most confident eighth; half a wrong and half a right one are added, for the upper and
+the lower limit, since none may have come yet."""
 _DEFINITION = "Mean over all coverages of the share of errors among the most confident rows."
 
 
@@ -56,7 +57,7 @@ def risk_coverage(
     -----
     AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
     :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
-    of a mean of rows, the influences of the rows, corrected for skewness and for few errors. A difference between
+    of a mean of rows, the influences of the rows, corrected for skewness and for few errors or few right answers. A difference between
     models is the mean of differences of influences, with Student's t and half a row on which they differ added.
 
     References
@@ -97,14 +98,17 @@ def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None
     """The curve of one model, and its area with limits; `pairs`: scores are confidences, labels whether right."""
     curve = known or _Curve.of(evidence, pairs)
     value, n = curve.value, curve.reached[-1]
+    right = 1 + (_SURPRISE - 1) * value  # what such a row adds to the area of right answers, if it is right
     if evidence.cluster is None:
         values = value + np.concatenate([curve.if_wrong, curve.if_right])
         counts = np.concatenate([curve.errors, curve.size - curve.errors])
         limits, wide = (mean_value_limits(values, counts, one, level) for one in (1.0, _SURPRISE))
+        mirrored = mean_value_limits(1 - values, counts, right, level)
     else:
         effect, own = value + curve.of_rows(evidence, pairs), evidence.expanded.cluster
         limits, wide = (mean_row_limits(effect, one, level, None, own) for one in (1.0, _SURPRISE))
-    low, high = min(limits.low, value), min(max(wide.high, value), 1.0)
+        mirrored = mean_row_limits(1 - effect, right, level, None, own)
+    low, high = max(min(limits.low, 1 - mirrored.high, value), 0.0), min(max(wide.high, value), 1.0)
     area = Estimate(
         *("AURC", value, low, high, level, limits.method, evidence.n, _DEFINITION, limits.standard_error),
         note=evidence.note,
