@@ -17,6 +17,7 @@ from trueness.results import Decision, Estimate
 from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
 _FOLDS, _DRAWS, _MANY = 5, 400, 20_000
+_LARGEST = 1e60  # third powers of costs are summed
 
 
 @partial(takes_rows, kind="confidence")
@@ -79,8 +80,9 @@ def decide(
     """
     fp = checked_number(cost_fp, "cost_fp", "a number above 0", low=0)
     fn = checked_number(cost_fn, "cost_fn", "a number above 0", low=0)
-    if not math.isfinite(fp + fn):
-        raise InputError("cost_fp", "must be finite, and `cost_fn` too", f"got {cost_fp!r} and {cost_fn!r}")
+    if not (min(fp, fn) >= 1 / _LARGEST and max(fp, fn) <= _LARGEST):
+        demand = f"must be, as `cost_fn`, a number from {1 / _LARGEST:g} to {_LARGEST:g}"
+        raise InputError("cost_fp", demand, f"got {cost_fp!r} and {cost_fn!r}")
     level = checked_fraction(level, "level")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("a decision", counted=True)
