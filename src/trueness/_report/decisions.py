@@ -56,12 +56,13 @@ def decision_sentences(found: Decisions) -> tuple[str, ...]:
             accept,
         )
     t, most, useful = found.benefit.threshold, found.certificate.high, found.benefit.useful()
-    gaps = ", with gaps" if ((t >= useful[0]) & (t <= useful[-1])).sum() > useful.size else ""
-    one = 0.1 if t[-1] > 0.5 else float(t[49])
+    gaps, example = ", with gaps" if found.benefit.gaps() else "", 0.1 if t[-1] > 0.5 else t[49]
+    one = float(useful[np.argmin(np.abs(useful - example))])
+    worth = (1 - one) / one
     return (
         f"Acting from a threshold on is better than acting on all rows and than acting on none for thresholds from "
         f"{percent(useful[0])} to {percent(useful[-1])}{gaps} ({level} confidence at each). At a threshold of "
-        f"{percent(one)}, one event found is worth {(1 - one) / one:.0f} false alarms.",
+        f"{percent(one)}, one event found is worth {worth:{'.2g' if worth < 10 else '.0f'}} false alarms.",
         f"No increasing map of the scores raises the net benefit by more than {number(most)} / (1 − t) at any "
         f"threshold t ({level} confidence): by {number(most / (1 - one))} at {percent(one)}.",
         accept,

@@ -152,11 +152,17 @@ class NetBenefit(_Curves):
         found: Floats = self.threshold[(gain > 0) & (low > 0)]
         return found
 
+    def gaps(self, name: str = "") -> bool:
+        """Whether some thresholds between the useful ones are not useful."""
+        t, useful = self.threshold, self.useful(name)
+        return useful.size > 0 and bool(((t >= useful[0]) & (t <= useful[-1])).sum() > useful.size)
+
     def __str__(self) -> str:
         lines = []
         for name in by_model(self.value):
             useful = self.useful(name)
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
+            where += ", with gaps" if self.gaps(name) else ""
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
         return "; ".join(lines) + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
 

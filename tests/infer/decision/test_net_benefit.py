@@ -2,6 +2,8 @@
 
 import math
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -123,6 +125,15 @@ def test_values_are_those_of_dcurves_for_its_model_of_age():
     p = np.repeat(np.repeat(edges, 2), count.ravel())
     found = tn.net_benefit(y, p, thresholds=list(published))
     assert found.value == pytest.approx([v[2] for v in published.values()], abs=1e-12)
+
+
+def test_gaps_between_useful_thresholds_are_said():
+    found = tn.net_benefit([0, 1] * 20, [0.1, 0.9] * 20, thresholds=[0.2, 0.4, 0.8])
+    whole = replace(found, gain_low=np.ones(3), low=np.ones(3))
+    torn = replace(whole, low=np.array([1.0, -1.0, 1.0]))
+    assert (whole.gaps(), torn.gaps(), replace(whole, low=-np.ones(3)).gaps()) == (False, True, False)
+    assert str(whole).startswith("better than treating all or none from 0.2 to 0.8 (")
+    assert str(torn).startswith("better than treating all or none from 0.2 to 0.8, with gaps (")
 
 
 @pytest.mark.parametrize("thresholds", [[0, 0.5], [1], [], ["a"], [math.nan]])
