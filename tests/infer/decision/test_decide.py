@@ -67,7 +67,9 @@ def test_one_class_and_one_score_have_an_answer():
     assert same.cost.value == 0.5
 
 
-@pytest.mark.parametrize(("fp", "fn"), [(0, 1), (1, -1), (np.inf, 1), (1e300, 1e300), (1, 1e-300), ("a", 1), (1, np.nan)])
+@pytest.mark.parametrize(
+    ("fp", "fn"), [(0, 1), (1, -1), (np.inf, 1), (1e300, 1e300), (1, 1e-300), ("a", 1), (1, np.nan)]
+)
 def test_costs_are_above_zero(fp, fn):
     with pytest.raises(tn.InputError, match=r"`cost_f[pn]` must be"):
         tn.decide([0, 1], [0.2, 0.4], cost_fp=fp, cost_fn=fn)

@@ -1,7 +1,6 @@
 """Net benefit by its definition, its limits by the rows, and their coverage."""
 
 import math
-
 from dataclasses import replace
 
 import numpy as np

@@ -130,7 +130,9 @@ def test_wrong_answers_alone_do_not_show_that_all_would_be_wrong():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top", "few right"])
+@pytest.mark.parametrize(
+    "law", ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top", "few right"]
+)
 @pytest.mark.parametrize("n", [100, 400])
 def test_limits_of_the_area_cover(law, n):
     rng = np.random.default_rng(7)

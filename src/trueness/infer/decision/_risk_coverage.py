@@ -57,8 +57,9 @@ def risk_coverage(
     -----
     AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
     :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
-    of a mean of rows, the influences of the rows, corrected for skewness and for few errors or few right answers. A difference between
-    models is the mean of differences of influences, with Student's t and half a row on which they differ added.
+    of a mean of rows, the influences of the rows, corrected for skewness and for few errors or few right answers. A
+    difference between models is the mean of differences of influences, with Student's t and half a row on which they
+    differ added.
 
     References
     ----------
