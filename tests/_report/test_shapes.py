@@ -25,6 +25,19 @@ def test_every_label_is_reported_as_its_column_would_be():
 
 
 @pytest.mark.slow
+def test_the_headline_goes_by_the_adjusted_p_values():
+    rng = np.random.default_rng(0)
+    p = rng.random((19, 3))
+    y = (rng.random((19, 3)) < p).astype(int)
+    found = tn.report(y, p, kind="multilabel", intervals=False)
+    assert found.verdicts["label 2"] == "miscalibrated"  # p = 0.03 by itself
+    assert "miscalibrated" not in found.verdict
+    assert "“label 2” differs no more than chance allows the worst of 3 labels (adjusted p = 0.09)." in found.verdict
+    assert found.to_dict()["verdict"]["code"] == "too-few-rows"
+    assert "The worst of the 3 labels: “label 2”." in found.to_text()
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_sums_of_labels_and_very_many_labels_are_reported():
     many = np.tile(Y, 13), np.tile(P, 13)

@@ -9,15 +9,15 @@ from typing import Any
 from trueness._report.commands import fit_command, segment_command
 from trueness._report.records import Answer, Conclusion, Model, Provenance, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION
-from trueness._text.numbers import changed, level_percent, number, percent, percents, points, span
+from trueness._text.numbers import changed, level_percent, number, p_value, percent, percents, points, span
 from trueness._text.strings import quoted, shorten
-from trueness.infer.group._classes import worst_class
+from trueness.infer.group._classes import holm_adjusted, worst_class
 from trueness.results import PriorShift, Verdict
 from trueness.results._verdict import Code
 
 _MOST_NAMES = 6
 # One model, several models; the worst first.
-_CLAUSES: dict[Code, tuple[str, str]] = {
+CLAUSES: dict[Code, tuple[str, str]] = {
     "miscalibrated": ("is miscalibrated", "are miscalibrated"),
     "too-good": ("is too good to be true", "are too good to be true"),
     "undetermined": ("could not be tested", "could not be tested"),
@@ -462,17 +462,35 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     return Conclusion(verdict.code, headline, certainty, sentence, *grounds)
 
 
-def overall_conclusion(models: Sequence[Model]) -> Conclusion:
-    """The conclusion at the top: that of the only model, or the worst code, with one clause per kind of verdict."""
+def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
+    """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
+    return holm_adjusted([None if model.summary.test is None else model.summary.test.pvalue for model in models])
+
+
+def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
+    """The conclusion at the top: that of the only model, or the worst code, with one clause per kind of verdict.
+
+    Labels are asked together: one whose adjusted p-value is above `alpha`, and that has no flagged segment, is within
+    the chance of all of them.
+    """
     if len(models) == 1:
         return models[0].verdict
     by_code: dict[Code, list[str]] = {}
-    for model in models:
-        by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
-    codes = [code for code in _CLAUSES if code in by_code]
-    clauses = [f"{_joined(by_code[code])} {_CLAUSES[code][len(by_code[code]) > 1]}" for code in codes]
+    chance: dict[str, float] = {}
+    for model, p in zip(models, adjusted_pvalues(models), strict=True):
+        flagged = model.segments is not None and model.segments.flagged
+        if model.verdict.all_rows in OFF and p is not None and p > alpha and not flagged:
+            chance[quoted(model.name)] = p
+        else:
+            by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
+    codes = [code for code in CLAUSES if code in by_code]
+    clauses = [f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes]
+    if chance:
+        names, p = list(chance), p_value(min(chance.values()))
+        differ = f"{_joined(names)} {'differs' if len(names) == 1 else 'differ'}"
+        clauses.append(f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {p})")
     text = f"{'; '.join(clauses)}."
-    return Conclusion(codes[0], text, "", text)
+    return Conclusion(codes[0] if codes else "no-evidence", text, "", text)
 
 
 def _joined(names: list[str]) -> str:

@@ -83,7 +83,7 @@ def compute_contents(
         source=subject.source,
         view=subject.view,
         omitted=_omitted(subject, models),
-        verdict=overall_conclusion(models),
+        verdict=overall_conclusion(models, options.alpha if subject.view == "multilabel" else 1),
         rows=subject.counts,
         clusters=_clusters(subject.cluster, len(models), subject.counts.classes is not None),
         settings=settings,

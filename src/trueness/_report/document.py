@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.answers import OFF, better_in, proper_score, with_article
+from trueness._report.answers import CLAUSES, OFF, better_in, proper_score, with_article
 from trueness._report.commands import as_options
 from trueness._report.decisions import decision_sentences
 from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
@@ -132,10 +132,10 @@ def _outline(contents: Contents) -> Iterator[Piece]:
 def worst_model(contents: Contents) -> int:
     """The place of the worst model: of those with the worst verdict the one with the largest error."""
 
-    def badness(model: Model) -> tuple[bool, float]:
+    def badness(model: Model) -> tuple[int, float]:
         numbers = model.answers["how_far"].numbers
         error = numbers["l2"] if math.isfinite(numbers["l2"]) else numbers["ece"]
-        return model.verdict.code == contents.verdict.code, error
+        return -list(CLAUSES).index(model.verdict.code), error
 
     return max(range(len(contents.models)), key=lambda i: badness(contents.models[i]))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
 from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
 from trueness._text.numbers import (
@@ -24,7 +25,6 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
-from trueness.infer.group._classes import holm_adjusted
 from trueness.results import Comparison, Series
 from trueness.results._segments import ClassRow, Slices
 
@@ -112,10 +112,9 @@ def _models(contents: Contents) -> Table:
         )
     notes = [f"Brackets: {level_percent(contents.settings.level)} interval."]
     if contents.view == "multilabel":
-        tests = [model.summary.test for model in contents.models]
-        adjusted = holm_adjusted([None if test is None else test.pvalue for test in tests])
+        adjusted = adjusted_pvalues(contents.models)
         rows = [row | {"adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
-        notes.append("Verdicts are about one label each; adjusted p-values are about all of them together (Holm).")
+        notes.append("Verdicts are about one label each; the headline and adjusted p-values (Holm) about all together.")
     return Table(columns, rows, notes, name="models", caption="On the same rows")
 
 
