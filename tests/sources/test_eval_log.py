@@ -491,6 +491,7 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
         (r"\boxed{95}", None),
         ("a 95% confidence interval", None),
         ("It grew by 20%\nConfidence: unknown", None),
+        ("confidence" + " " * 100_000, None),  # in no time
         ("Confidence: 60-80%", None),
         ("no idea", None),
     ],

@@ -23,12 +23,12 @@ _RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO
 _ODD = {"P": (0.5, "partly right (P)"), "N": (0.0, "no answer (N)")}
 _DIGITS = r"(?:\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d+)?"
 _UNIT = r"(?:%|percent\b|(?:/|(?:out\s+)?of\b)\s*\d+)"
-_ABOUT = r"(?:(?:about|around|approximately|roughly)\s+|[~≈]\s*)?"
+_ABOUT = r"(?:about|around|approximately|roughly|[~≈])"
 _NUMBER = rf"(?P<number>{_DIGITS})\s*(?P<unit>{_UNIT})?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
 _BETWEEN = r"(?:\\boxed\{|[\s\"'*_:=()<>\[\]])*"
 _LEAD = (
     r"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?"
-    rf"{_BETWEEN}(?:is|of)?{_BETWEEN}{_ABOUT}{_BETWEEN}"
+    rf"{_BETWEEN}(?:(?:is|of){_BETWEEN})?(?:{_ABOUT}{_BETWEEN})?"
 )
 _SURE = r"(?:\s*(?:sure|certain|confident)\b|(?<=%)[ \t]+confidence\b(?!\s*(?:interval|level|:)))"
 
@@ -88,7 +88,7 @@ def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
     text = " ".join(str(value).lower().split()).strip(" \"'*").rstrip(".")
     if text in words:
         return Stated(words[text], 1.0)
-    found = re.fullmatch(rf"{_ABOUT}({_DIGITS})\s*({_UNIT})?", text)
+    found = re.fullmatch(rf"(?:{_ABOUT} ?)?({_DIGITS})\s*({_UNIT})?", text)
     if not found:
         return Stated(math.nan, trouble=f"the confidence {text[:20]!r} is neither a number nor a word of the table")
     number, whole = float(found[1].replace(",", ".")), re.search(r"\d+", found[2] or "")
