@@ -455,8 +455,8 @@ class Evidence:
             self.warn_one_class(self.given)
             top, bucket = buckets.cells(_at_means)
             known: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)  # some may have no rows
-            if bucket.size and not known.any():
-                got = f"all {self.given.n:,} rows are in one, so their variation is unknown"
+            if bucket.size and (bucket == bucket[0]).all():
+                got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
                 raise InputError("", "The clusters of sums must fall into at least 2 buckets", got)
         else:
             expanded = self.expanded

@@ -378,7 +378,8 @@ def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: R
 
 def _clusters(y_true: Any, cluster: Any, sample: Sample, buckets: int, kind: Kind) -> RowClusters | None:
     if cluster is None:
-        return refuse_unused(buckets)
+        refuse_unused(buckets)
+        return None
     return read_clusters(y_true, cluster, sample, buckets, kind)
 
 
