@@ -33,7 +33,7 @@ def test_numbers_are_the_librarys_and_csv_has_every_slice(call, columns):
     by = {name: columns[name] for name in ("region", "kind", "age")}
     expected = tn.worst_slices(columns["y"], columns["p"], by, resamples=99, seed=0)
     shown = call(*ASKED).stdout
-    assert shown.splitlines()[0].split()[:2] == ["slice", "observed"]
+    assert shown.splitlines()[0].split()[:2] == ["slice", "rows"]
     assert shown.splitlines()[1].startswith("region = north ")
     assert shown.splitlines()[2] == ""
     assert expected.sentence in " ".join(shown.split())
@@ -76,4 +76,5 @@ def test_an_empty_cell_is_a_value_and_numbers_written_as_text_are_numbers(call, 
 def test_columns_are_demanded_and_unknown_ones_are_named(call, columns, fails):
     assert "Give the columns to look at: --columns NAME,NAME." in call(*ASKED[:6]).stderr
     assert "`--columns`: x.csv has no column 'regoin'. Did you mean 'region'?" in fails(*ASKED[:7], "regoin")
+    assert "`--columns` must not name the column of labels; got 'y'" in fails(*ASKED[:7], "y,age")
     assert "rows.csv" not in fails(*ASKED, "--min-rows", "5000")

@@ -81,19 +81,19 @@ def gap_output(
 ) -> Output:
     """A line for each segment or slice, for up to `most` of those to be shown; CSV and JSON have all.
 
-    `keys` are those of rows, events and adjusted p-value.
+    `keys` are those of rows, events and adjusted p-value. Of slices, those to be shown are all flagged, or none.
     """
     first, several, (n, events, pvalue) = next(iter(models.values())), len(models) > 1, keys
     columns = [
         Column("model", "model", "name", "all" if several else "data"),
         *lead,
-        Column(n, "rows", "count", optional=True),
+        Column(n, "rows", "count", optional=most is None),
         Column(events, "observed", "number"),
-        Column("expected", "expected", "number", optional=True),
+        Column("expected", "expected", "number", optional=most is None),
         Column("gap", "gap", "number"),
         Column("limits", f"{level_percent(first.level)} limits", "number", "table"),
         Column(pvalue, "adjusted p", "p"),
-        Column("finding", "flagged"),
+        Column("finding", "flagged", optional=most is not None),
     ]
     named = {column.key for column in columns}
     columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]

@@ -21,7 +21,9 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.
 @opt.data(by=False)
 @opt.text("--columns", "Columns to look at, separated by commas. Repeatable.", metavar="NAMES", multiple=True)
 @opt.count("--depth", "The most columns in a slice; from 3 on, found in one half of the rows, tested on the other.", 2)
-@opt.count("--min-rows", "The least number of rows in a slice.  [default: a thousandth of all, at least 50]")
+@opt.count(
+    "--min-rows", "The least number of rows in a slice, or each half.  [default: a thousandth of all, at least 50]"
+)
 @opt.choice(
     "--cuts", ["quantiles", "tree"], "quantiles", "How numbers are cut; tree: in one half, tested on the other."
 )
@@ -54,7 +56,8 @@ def command(**options: Any) -> None:
     try:
         rows = read_rows(Request.pop_from(options), gaps=True)
     except InputError as error:
-        raise error.but(context=error.context.replace("--by", "--columns")) from None
+        named = {part: getattr(error, part).replace("--by", "--columns") for part in ("argument", "context")}
+        raise error.but(**named) from None
     columns = {name: _numbers(rows.columns.groups[name]) for name in rows.choice.by}
     found = of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
     gap = (

@@ -137,14 +137,28 @@ class Slices(Record):
     """
 
     _columns = (
-        *("rule", "n", "observed", "expected", "gap", "gap_low", "gap_high", "adjusted_p", "flagged", "finding"),
+        *(
+            "rule",
+            "n",
+            "weight",
+            "observed",
+            "expected",
+            "gap",
+            "gap_low",
+            "gap_high",
+            "adjusted_p",
+            "flagged",
+            "finding",
+        ),
         *("share", "overall_p", "differs", "distinct"),
     )
 
     rule: tuple[str, ...]
     """The slice in words, such as 'age < 25 and region = north'."""
     n: Ints
-    """Rows of positive weight."""
+    """Rows of positive weight; of the half that was tested, if slices were searched for in the other."""
+    weight: Floats
+    """Total weight of these rows."""
     observed: Floats
     """Observed events, by weight."""
     expected: Floats
@@ -182,7 +196,7 @@ class Slices(Record):
     worst_impact_high: float
     """Upper limit of the largest gap times the share of the rows in its slice, by weight; nan as above."""
     min_rows: int
-    """The least number of rows in a slice."""
+    """The least number of rows in a slice, or in each half of it."""
     level: float
     """Level of the joint test, and of the limits of all slices together."""
     draws: int
@@ -216,7 +230,7 @@ class Slices(Record):
     def __str__(self) -> str:
         shown = self.shown[:_SHOWN_SLICES]
         table = _table(self, {"slice": self.rule}, "rows", self.observed, self.adjusted_p, shown)
-        return f"{table}\n{self.sentence}"
+        return "\n".join([table, self.sentence, *self.notes])
 
     @property
     def sentence(self) -> str:

@@ -159,6 +159,45 @@ def test_missing_values_constant_columns_and_names_are_reported():
     assert "score = low" in found.rule
     assert "'fixed' has one value and divides nothing." in found.notes
     assert "'id' was left out: none of its 600 values has 50 rows." in found.notes
+    assert str(found).endswith("\n".join([found.sentence, *found.notes]))
+
+
+def test_weights_are_beside_the_rows_and_a_note_tells_them_apart():
+    y, p, columns = rows(400)
+    asked = {"depth": 1, "resamples": 19, "seed": 0, "min_rows": 20}
+    found = tn.worst_slices(y, p, columns, sample_weight=np.where(columns["region"] == "north", 3, 1), **asked)
+    north = found.rule.index("region = north")
+    assert found.weight[north] == 3 * found.n[north]
+    np.testing.assert_allclose(found.gap, (found.observed - found.expected) / found.weight)
+    assert any("by weight" in note for note in found.notes)
+    plain = tn.worst_slices(y, p, columns, **asked)
+    assert plain.weight.tolist() == plain.n.tolist()
+    assert not any("by weight" in note for note in plain.notes)
+
+
+@pytest.mark.parametrize("options", [{"depth": 3}, {"cuts": "tree", "depth": 2}])
+def test_slices_of_the_half_that_is_judged_have_the_least_number_of_rows(options):
+    y, p, columns = rows(900)
+    found = tn.worst_slices(y, p, columns, min_rows=30, resamples=19, seed=0, **options)
+    assert found.n.min() >= 30
+    assert "rows too, are of the other 450." in " ".join(found.notes)
+
+
+def test_limits_that_exclude_zero_without_a_flag_are_explained():
+    y, p, columns = rows(600, north=0.5)
+    apart = []
+    for seed in range(12):
+        found = tn.worst_slices(y, p, columns, depth=1, resamples=19, seed=seed)
+        excludes = (found.gap_low > 0) | (found.gap_high < 0)
+        apart.append((excludes & ~found.flagged).any())
+        assert any("in different ways" in note for note in found.notes) == apart[-1]
+    assert set(apart) == {True, False}
+
+
+def test_too_few_clusters_are_the_reason_given():
+    y, p, columns = rows(400)
+    with pytest.warns(tn.FewClustersWarning), pytest.raises(InputError, match="rows and 20 clusters of equal size"):
+        tn.worst_slices(y, p, columns, cluster=np.arange(400) % 2, seed=0)
 
 
 def test_clusters_are_drawn_whole():

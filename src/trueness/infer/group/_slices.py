@@ -48,6 +48,8 @@ _BY_LABELS = "labels redrawn from the scores, step-down max-T; rows are independ
 _BY_SIGNS = "redrawn labels and random signs of clusters, the larger p-value, step-down max-T; needs many clusters"
 _BY_TAILS = "tails from sums, adjusted by Holm's method: too many rows and columns to redraw labels"
 _FEW = f"Slices that are worth fewer than {FEW_CLUSTERS} clusters of equal size were left out."
+_BY_WEIGHT = "Rows are counted, also where numeric columns are cut; observed, expected and gap are by weight."
+_APART = "Limits and p-values are found in different ways: some limits exclude 0 where p is too large for a flag."
 
 
 @partial(takes_rows, kind="confidence")
@@ -86,7 +88,8 @@ def worst_slices(
         The most columns in a slice. Up to 2, every slice is tested. From 3 on, slices are searched for in one half of
         the rows, and the 100 worst are tested and measured on the other half.
     min_rows : int, optional
-        The least number of rows in a slice; by default a thousandth of all rows, but at least 50.
+        The least number of rows in a slice, or in each half of it where halves are taken; by default a thousandth of
+        all rows, but at least 50.
     cuts : {'quantiles', 'tree'}, default 'quantiles'
         How numeric columns are cut. 'tree': where the error changes, found in one half of the rows; slices are then
         tested and measured on the other half.
@@ -123,7 +126,8 @@ def worst_slices(
     **Limits** are those of :func:`segments`: Clopper-Pearson limits whose number of labels allows for the scores. Their
     common level is :math:`2 \Phi(c) - 1`, where :math:`c` is the quantile of
     :math:`\max_S |\sum_S \xi (y - p)| / \sqrt{\sum_S (y - p)^2}` over random signs :math:`\xi`, or
-    :math:`\mathrm{level}^{1/m}` for :math:`m` slices where that is less, nothing is drawn, or there are sums.
+    :math:`\mathrm{level}^{1/m}` for :math:`m` slices where that is less, nothing is drawn, or there are sums. As
+    p-values have another source, limits may exclude 0 where p is just above 1 − level; `flagged` follows p.
 
     **The whole.** `differs` tests whether the slice differs from the error of all rows, as in :func:`segments`.
 
@@ -215,9 +219,10 @@ class SlicePlan(NamedTuple):
         least, extremes = (_FEWER_DRAWS, 10) if fewer else (_DRAWS, 20)
         return self.resamples or max(least, math.ceil(round(extremes / (1 - self.level), 6)) - 1)
 
-    def require(self, found: bool) -> None:
+    def require(self, found: bool, rows: SegmentRows, each: str = "") -> None:
         if not found:
-            demand = f"must have values shared by at least {self.least:,} rows, but not by all"
+            units = "" if rows.cluster is None else f" and {FEW_CLUSTERS} clusters of equal size"
+            demand = f"must have values shared by at least {self.least:,} rows{units}{each}, but not by all"
             raise InputError("columns", demand, "none has")
 
 
@@ -234,7 +239,7 @@ def _exhaustive(rows: SegmentRows, plan: SlicePlan) -> Slices:
     width = len(rows.columns)
     work = rows.size * (width if plan.depth == 1 else width * (width + 1) // 2)
     table, members = all_slices(rows, plan.depth, plan.least, members=work <= _MOST_WORK)
-    plan.require(table.n.size > 0)
+    plan.require(table.n.size > 0, rows)
     if members is None:
         tests = _Tests(holm(_tails(table)), None, plan.level ** (1 / table.n.size), 0, _BY_TAILS)
     else:
@@ -246,19 +251,18 @@ def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
     """Find slices in one half of the rows, and test these on the other half."""
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
     first = plan.rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
-    least = -(-plan.least // 2)
     if tree:
-        cut = (tree_groups(one, rows, first, least) if len(one.edges) >= GROUPS else one for one in rows.columns)
+        cut = (tree_groups(one, rows, first, plan.least) if len(one.edges) >= GROUPS else one for one in rows.columns)
         rows = replace(rows, columns=tuple(cut))
     half, other = (rows.at(np.flatnonzero(some)) for some in (first, ~first))
-    wanted = search(half, plan.depth, least)
-    plan.require(len(wanted) > 0)
+    wanted = search(half, plan.depth, plan.least)
+    plan.require(len(wanted) > 0, rows, " in each half")
     table, _ = some_slices(other, wanted)
-    kept = np.flatnonzero((table.n > least // 2) & (table.clusters >= table.fewest_clusters))
-    plan.require(kept.size > 0)
+    kept = np.flatnonzero((table.n >= plan.least) & (table.clusters >= table.fewest_clusters))
+    plan.require(kept.size > 0, rows, " in each half")
     table, members = some_slices(other, [wanted[i] for i in kept])
     found = _described(other, table, _drawn_tests(other, table, members, plan), plan)
-    halves = f"Slices were found in one half of the rows; all numbers are of the other half, {other.size:,} rows."
+    halves = f"Slices were found in one half of the rows; all numbers, rows too, are of the other {other.size:,}."
     return replace(found, worst_gap_high=math.nan, worst_impact_high=math.nan, notes=(halves, *found.notes))
 
 
@@ -362,11 +366,17 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     overall = _overall_tails(rows, top, table.n.size) if tests.overall is None else tests.overall[order]
     gap = top.excess / top.weight
     flagged = tests.adjusted[order] <= alpha
+    said = {
+        _FEW: rows.cluster is not None,
+        _BY_WEIGHT: not np.array_equal(top.n, top.weight),
+        _APART: bool((((low > 0) | (high < 0))[order] & ~flagged).any()),
+    }
     brier = float((rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2).sum())
     saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
     return Slices(
         rule=tuple(top.rule(i, rows.columns) for i in range(order.size)),
         n=top.n,
+        weight=top.weight,
         observed=top.events,
         expected=top.expected,
         gap=gap,
@@ -389,7 +399,7 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
         level=plan.level,
         draws=tests.draws,
         method=tests.method,
-        notes=() if rows.cluster is None else (_FEW,),
+        notes=tuple(note for note, holds in said.items() if holds),
     )
 
 
