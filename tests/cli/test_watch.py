@@ -93,9 +93,11 @@ def test_sums_are_looks_too(call, days, tmp_path):
     [
         (["day03.csv", "--prob", "q"], "`--prob` must be 'p', as in s.json; got 'q'"),
         (["--alpha", "0.01"], "`--alpha` must be 0.05, as in s.json; got 0.01"),
-        (["day03.csv", "--by", "region"], "`--by` must be [], as in s.json; got ['region']"),
+        (["day03.csv", "--by", "region"], "`--by` must be left out, as in s.json; got ['region']"),
         (["grown.csv"], "grown.csv must hold new rows; it begins with a file that was counted"),
-        (["nothing.csv"], "nothing.csv"),
+        (["day03.csv", "--time", "day"], "`--time` must be left out, as in s.json; got 'day'"),
+        (["day03.csv", "nothing.csv"], "nothing.csv"),
+        (["day03.csv", "--reset", "--page", "no/w.html"], "no/w.html"),
     ],
 )
 def test_another_question_is_refused_and_the_state_stays(call, fails, days, tmp_path, words, message):
@@ -108,7 +110,10 @@ def test_another_question_is_refused_and_the_state_stays(call, fails, days, tmp_
 
 def test_a_damaged_state_and_no_state(fails, days, tmp_path):
     (tmp_path / "s.json").write_text('{"what": "trueness.Watch"')
-    assert "must be the text that" in fails("watch", "s.json", "day01.csv", *COLUMNS)
+    damaged = "'s.json' must be the state of a watch; it is cut short or damaged: "
+    assert damaged in fails("watch", "s.json", "day01.csv", *COLUMNS)
+    (tmp_path / "s.json").write_text("")
+    assert "'s.json' must be the state of a watch; it is empty. Put back a copy" in fails("watch", "s.json")
     assert "Name the columns" in fails("watch", "t.json", "day01.csv")
     assert "give a FILE" in fails("watch", "t.json")
     assert not (tmp_path / "t.json").exists()
@@ -143,6 +148,26 @@ def test_a_kill_at_any_moment_loses_nothing(days, tmp_path):
     state = tn.Watch.load(tmp_path / "s.json")
     assert state.history[""].n.tolist() == [300] * 10
     assert state.evidence == pytest.approx(expected(days).evidence, rel=1e-2)
+
+
+def test_after_a_reset_the_alarm_of_segments_rings_where_it_did(call, days):
+    call("watch", "s.json", "day01.csv", *COLUMNS, "--by", "region")
+    assert "alarm at 40" in call("watch", "s.json", "--reset").stdout
+    assert "alarm at 40" in call("watch", "s.json", "day02.csv").stdout
+
+
+@pytest.mark.slow
+def test_the_page_gives_every_segment_its_own_error(call, tmp_path):
+    rng, state = np.random.default_rng(1), tn.Watch()
+    p, by = rng.uniform(0.1, 0.5, 4_000), np.arange(4_000) % 2
+    state.update(rng.uniform(size=4_000) < p * np.where(by, 1.5, 0.5), p, by=np.where(by, "x", "y"))
+    state.save(tmp_path / "s.json")
+    call("watch", "s.json", "--page", "w.html")
+    page = (tmp_path / "w.html").read_text(encoding="utf-8")
+    error = {one.segment: f"in {one.segment}: {one.direction}, since 1" for one in state.watched}
+    assert f"No longer true {error['y']}; {error['x']}." in page
+    assert "each segment that is off needs a map of its own" in page
+    assert "PriorCorrection" not in page
 
 
 @pytest.mark.slow

@@ -52,8 +52,15 @@ def _headline(watch: Any) -> str:
         return "Still true, as far as these rows tell: no alarm."
     if not watch.direction:
         return "There was an alarm; by now the evidence has gone."
-    where = "" if watch.evidence[""] >= watch.alarm_at or not watch.alarms else f" in {', '.join(watch.alarms[:3])}"
-    return f"No longer true{where}: {watch.direction}, since {watch.since}."
+    found = _off(watch)
+    where = (f"{f' in {one.segment}' if one.segment else ''}: {one.direction}, since {one.since}" for one in found[:3])
+    return f"No longer true{';'.join(where)}{f'; {len(found) - 3} more below' if len(found) > 3 else ''}."
+
+
+def _off(watch: Any) -> list[Any]:
+    """All rows if their evidence is the clearest; otherwise the segments of the alarm, or else the clearest."""
+    worst = max(watch.watched, key=lambda one: one.weight * one.evidence)
+    return [one for one in watch.watched if one.listed and worst.segment] or [worst]
 
 
 def _advice(watch: Any) -> list[str]:
@@ -61,13 +68,16 @@ def _advice(watch: Any) -> list[str]:
     if not watch.alarm or not watch.direction:
         return ["Nothing. Go on looking as often as you like."]
     refit = f"Fit a map on the rows since {watch.since} (`trueness fit`), apply it, then reset the watch."
-    if watch.direction.startswith("events"):
+    first = _off(watch)[0]
+    if first.segment:
+        refit += " The error is not that of all rows: each segment that is off needs a map of its own."
+    elif first.direction.startswith("events"):
         return [
             "The events have become more or less frequent while the order of the scores may have stayed: "
             "`tn.PriorCorrection` moves all scores to the new rate if the slope of the periods below is near 1.",
             f"Otherwise: {refit[0].lower()}{refit[1:]}",
         ]
-    if "contradict" in watch.direction:
+    if "contradict" in first.direction:
         return ["Scores of exactly 0 and 1 leave no room for the other label: clip them, or fit a map.", refit]
     return [refit]
 

@@ -49,8 +49,8 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
     """Watch a model: an alarm that one may look at every day.
 
     STATE is a small file that keeps what was counted; it is made by the first call, which names the columns. Each call
-    enters new FILEs, rows or .tally files, and rewrites STATE after each of them in one step. What was counted is
-    skipped. Over all looks together, a calibrated model raises an alarm with a probability of at most --alpha.
+    enters new FILEs, rows or .tally files, and then rewrites STATE in one step. What was counted is skipped. Over all
+    looks together, a calibrated model raises an alarm with a probability of at most --alpha.
 
     \b
       trueness watch churn.json monday.csv --label churned --prob model
@@ -69,20 +69,21 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
         watch = _opened(path, options)
         if options["reset"]:
             watch.reset()
-            watch.save(path)
         for i, name in enumerate(files):
-            _count(watch, name, path, options)
+            _count(watch, name, options)
             report(i + 1, len(files))
-    if not path.exists():
-        raise click.UsageError("There is no state yet, and no row was counted: give a FILE with rows.")
+        if new and not watch.history[""].position:
+            raise click.UsageError("There is no state yet, and no row was counted: give a FILE with rows.")
+        if options["page"] is not None:
+            from trueness._report.watch_page import watch_page
+
+            write(options["page"], watch_page(watch))
+        if files or options["reset"]:
+            watch.save(path)
     whole = watch.watched[0]
     if new and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
         note(f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it.")
-    if options["page"] is not None:
-        from trueness._report.watch_page import watch_page
-
-        write(options["page"], watch_page(watch))
     click.echo(_printed(watch, form), nl=False)
     raise SystemExit(1 if watch.alarm else 0)
 
@@ -105,7 +106,8 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
         known = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
         if known != value:
             remedy = "Another model, or another question, needs a state of its own."
-            option, demand = f"--{name.replace('_', '-')}", f"must be {known!r}, as in {path}"
+            option, wanted = f"--{name.replace('_', '-')}", "left out" if known in (None, []) else repr(known)
+            demand = f"must be {wanted}, as in {path}"
             raise InputError(option, demand, f"got {value!r}", remedy=remedy)
     return watch
 
@@ -128,7 +130,7 @@ def _alone(path: Path) -> Iterator[None]:
         yield
 
 
-def _count(watch: "tn.Watch", name: str, path: Path, options: dict[str, Any]) -> None:
+def _count(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
     """Enter a file, unless it was counted; one that has grown would count twice, unless --before cut it short."""
     counted, size, after = watch.about["files"], Path(name).stat().st_size, None
     digests = _digests(name, {size, *(known for known, _ in counted.values() if known <= size)})
@@ -151,7 +153,6 @@ def _count(watch: "tn.Watch", name: str, path: Path, options: dict[str, Any]) ->
         note(f"{name} has no new rows.")
         return
     counted[digests[size]] = size, None if options["before"] is None else watch.position
-    watch.save(path)
 
 
 def _digests(name: str, sizes: set[int]) -> dict[int, str]:

@@ -31,6 +31,8 @@ class Shift(Record):
     def __str__(self) -> str:
         if not self.constant:
             return "The shift was not constant: begin again at the onset."
+        if math.isinf(self.low) and math.isinf(self.high):
+            return "The looks give no limits of a constant shift of the log-odds."
         ends = f"{number(self.low)} to {number(self.high)}"
         return (
             f"Shift of the log-odds {number(self.value)}, {level_percent(self.level)} confidence at all looks: {ends}"

@@ -199,6 +199,7 @@ def test_scores_of_zero_and_one_agree_or_are_refuted():
         True,
         "2 labels contradict scores of 0 or 1",
     )
+    assert str(wrong.shift) == "The looks give no limits of a constant shift of the log-odds."
     moved = watch_of([([1, 1, 0], [0.0, 0.0, 0.5])], eps=0.01)
     assert moved.evidence == watch_of([([1, 1, 0], [0.01, 0.01, 0.5])]).evidence
     assert tn.Watch.from_json(wrong.to_json()).evidence[""] == math.inf
@@ -409,7 +410,7 @@ def test_damaged_and_foreign_states_are_refused(tmp_path):
     text = watch.to_json()
     state = json.loads(text)
     for other, message in (
-        (text[:-5], "must be the text that `to_json` gave"),
+        (text[:-5], "must be the state of a watch; it is cut short or damaged"),
         ("[]", "must be the state of a watch"),
         (json.dumps({**state, "schema": 1}), "must have format 2; got 1"),
         (text.replace('"alarm":false', '"alarm":true'), "its checksum differs"),
@@ -418,7 +419,7 @@ def test_damaged_and_foreign_states_are_refused(tmp_path):
         with pytest.raises(tn.InputError, match=message):
             tn.Watch.from_json(other)
     (tmp_path / "x.json").write_text(text[:-5])
-    with pytest.raises(tn.InputError, match=r"File '.*x.json'"):
+    with pytest.raises(tn.InputError, match=r"x.json' must be the state of a watch; it is cut short"):
         tn.Watch.load(tmp_path / "x.json")
     assert watch.position == "2025-01-02"
 

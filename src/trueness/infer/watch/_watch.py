@@ -325,10 +325,10 @@ class Watch:
         return found
 
     def reset(self, position: Any = None) -> None:
-        """Begin again, after the model was refitted; later looks must come after `position`."""
-        last = self.position if position is None else plain_position(position)
+        """Begin again, after the model was refitted; later looks, with segments as before, come after `position`."""
+        last, segmented = self.position if position is None else plain_position(position), self._segmented
         self._begin()
-        self.position = last
+        self.position, self._segmented = last, segmented
 
     def __repr__(self) -> str:
         rows = round(self._streams.sums[0, 0])
@@ -358,7 +358,8 @@ class Watch:
         try:
             state = json.loads(text)
         except (ValueError, TypeError, RecursionError) as reason:
-            raise InputError("state", "must be the text that `to_json` gave", str(reason)) from None
+            got = "it is empty" if text == "" else f"it is cut short or damaged: {reason}"
+            raise InputError("state", "must be the state of a watch", got) from None
         if not isinstance(state, dict) or state.get("what") != _FORMAT["what"]:
             raise InputError("state", "must be the state of a watch", "it is something else")
         if state.get("schema") != _FORMAT["schema"]:
@@ -391,7 +392,8 @@ class Watch:
         except UnicodeDecodeError:
             raise InputError("", f"{str(path)!r} must be the state of a watch", "it is not text") from None
         except InputError as reason:
-            raise reason.within(f"File {str(path)!r}") from None
+            remedy = "Put back a copy, or begin with a new file."
+            raise InputError("", f"{str(path)!r} {reason.demand}", reason.got, remedy=remedy) from None
 
     def to_prometheus(self) -> str:
         """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
