@@ -59,6 +59,10 @@ def test_the_report_has_a_row_per_label(call, rows):
     [
         (("--kind", "multilabel", "--label", "y_*", "--prob", "p_cat"), "needs columns of labels, such as"),
         (("--kind", "multilabel", "--label", "y_cat,y_dog", "--prob-columns", "p_*"), "Every label must have a column"),
+        (
+            ("--kind", "multilabel", "--label", "y_*", "--prob-columns", "p_red,p_dog,p_cat"),
+            "`--prob-columns` must be in the order of the labels; labels are ",
+        ),
         (("--label", "y_cat", "--prob-columns", "p_*"), "use `--kind multilabel` if each column is a label"),
     ],
 )

@@ -190,9 +190,21 @@ def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[
     if len(labels.columns) != len(scores.columns) or (order is not None and -1 in order):
         got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
         raise InputError("", "Every label must have a column of scores", got)
+    named, given = _stems(labels.columns), _stems(scores.columns)
+    if order is None and named != given and sorted(named) == sorted(given):
+        got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
+        remedy = "Two patterns, such as `--label 'y_*' --prob-columns 'p_*'`, are paired by name."
+        raise InputError("--prob-columns", "must be in the order of the labels", got, remedy=remedy)
     columns = [scores.columns[i] for i in order or range(len(scores.columns))]
     triples = zip(labels.classes, labels.columns, columns, strict=True)
     return tuple(Model(name, (column,), label=label) for name, label, column in triples)
+
+
+def _stems(names: Sequence[str]) -> list[str]:
+    """Names without the beginning that all of them share."""
+    least = min(map(len, names))
+    same = next((i for i in range(least) if len({name[i] for name in names}) > 1), least)
+    return [name[same:] for name in names]
 
 
 def choose_scores(
