@@ -48,6 +48,12 @@ def test_sums_of_several_labels_are_those_of_each_column_and_add(sums):
     assert type(both).from_bytes(both.to_bytes()) == both == type(both).from_dict(both.to_dict())
 
 
+def test_bands_have_rows_for_every_label_and_call_them_labels():
+    found = tn.reliability_bands(Y, P, kind="multilabel", bins=2)
+    assert [line.split()[0] for line in str(found).splitlines()] == ["label", "0", "0", "1", "1", "2", "2"]
+    assert np.allclose(found.rate[:2], tn.reliability_bands(Y[:, 0], P[:, 0], bins=2).rate)
+
+
 def test_labels_take_their_names_from_either_frame():
     plain = tn.tally(Y, P, kind="multilabel", labels=NAMES)
     assert tn.tally(pd.DataFrame(Y, columns=NAMES), P, kind="multilabel") == plain

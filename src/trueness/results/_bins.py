@@ -74,7 +74,7 @@ class BinTable(Record):
     label: tuple[Any, ...] | None
     """The class of each row of the table; None for a single problem."""
     kind: str
-    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
+    """The view: 'binary', 'classwise', 'confidence', 'top-label' or 'multilabel'."""
     level: float
     """Level of each interval by itself."""
     interval: str
@@ -113,7 +113,7 @@ class BinTable(Record):
         head = ["bin", "n", "score", "rate", limits, "gap", "O/E", limits]
         lines = [self._line(i) for i in range(len(self))]
         if self.label is not None:
-            head.insert(0, "class")
+            head.insert(0, "label" if self.kind == "multilabel" else "class")
             lines = [[str(name), *line] for name, line in zip(self.label, lines, strict=True)]
         return align([head, *lines], [i >= len(head) - 7 for i in range(len(head))])
 
