@@ -486,9 +486,9 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
     codes = [code for code in CLAUSES if code in by_code]
     clauses = [f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes]
     if chance:
-        names, p = list(chance), p_value(min(chance.values()))
+        names, least = list(chance), p_value(min(chance.values()))
         differ = f"{_joined(names)} {'differs' if len(names) == 1 else 'differ'}"
-        clauses.append(f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {p})")
+        clauses.append(f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})")
     text = f"{'; '.join(clauses)}."
     return Conclusion(codes[0] if codes else "no-evidence", text, "", text)
 
