@@ -22,7 +22,7 @@ def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
     assert f"by more than {kappa.high:.4f} / (1 − t) at any threshold t" in text
     assert str(tn.accept_threshold(*rows, criterion="precision")) in text
     (svg,) = charts(off, "decisions")
-    assert [one.get("class") for one in svg.iter("polygon")] == ["confidence"] * 2
+    assert [one.get("class") for one in svg.iter("polygon")] == ["confidence", "confidence", "confidence inner"]
     assert f"## {HEAD}" in text
     assert f">{HEAD}</a>" in off.page()
 
@@ -68,3 +68,15 @@ def test_rare_events_have_thresholds_near_their_rate():
     p = 1 / (1 + np.exp(-rng.normal(-5, 1.2, 3_000)))
     found = entry(tn.report(rng.uniform(size=3_000) < p, p))["decisions"]
     assert max(found["benefit"]["threshold"]) == pytest.approx(10 * found["benefit"]["prevalence"])
+
+
+@pytest.mark.slow
+def test_the_example_is_a_threshold_at_which_the_score_is_useful():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.5, 1, 2_000)
+    y = rng.uniform(size=p.size) < p
+    first = tn.net_benefit(y, p).useful()[0]
+    text = tn.report(y, p).to_markdown()
+    assert first > 0.5
+    assert f"At a threshold of {100 * first:g} %, one event found is worth {1 / first - 1:.2g} false alarms" in text
+    assert f" at {100 * first:g} %." in text

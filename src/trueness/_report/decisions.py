@@ -88,10 +88,11 @@ def decision_chart(found: Decisions) -> str:
 
     inside = [*_frame(places, low, high, end, names)]
     if b is not None:
-        for bottom, above in ((b.band_low, b.band_high), (b.low, b.high)):
-            some = np.isfinite(bottom)
+        bands = ((b.band_low, b.low, ""), (b.high, b.band_high, ""), (b.low, b.high, " inner"))  # none on another
+        for bottom, above, kind in bands:
+            some = np.isfinite(bottom + above)
             outline = places(x[some], bottom[some]) + places(x[some], above[some])[::-1]
-            inside.append(tag("polygon", points=path(outline), class_="confidence"))
+            inside.append(tag("polygon", points=path(outline), class_=f"confidence{kind}"))
         some = b.treat_all >= low
         inside.append(tag("polyline", points=path(places(x[some], b.treat_all[some])), class_="diagonal", fill="none"))
     inside.append(tag("polyline", points=path(places(x, y)), class_="curve flexible"))

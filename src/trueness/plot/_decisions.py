@@ -71,8 +71,10 @@ class NetBenefitDisplay(_CurvesDisplay):
         curves = [(t, y) for y in (*value.values(), treat_all, np.zeros(t.size))]
         self._draw(ax, [*texts, "treat all", "treat none"], curves, ((0, (4, 2)), "-"))
         for name, line in zip(value, self.lines_, strict=False):
-            for low, high in (ends[2:], ends[:2])[: 3 - min(2, len(value))]:
-                self.ax_.fill_between(t, low[name], high[name], color=line.get_color(), alpha=0.17, linewidth=0)
+            low, high, lower, upper = (one[name] for one in ends)
+            bands = [(lower, low, 0.17), (high, upper, 0.17), (low, high, 0.31)]  # none on another: a colour for each
+            for a, b, alpha in bands if len(value) == 1 else [(lower, upper, 0.17)]:
+                self.ax_.fill_between(t, a, b, color=line.get_color(), alpha=alpha, linewidth=0)
         top = max(*(one.max() for one in value.values()), float(treat_all[0]))
         unit = top if top > 0 else -5 * min(one.min() for one in value.values())
         # Beyond the last treated row there is nothing to see.

@@ -137,20 +137,8 @@ class Slices(Record):
     """
 
     _columns = (
-        *(
-            "rule",
-            "n",
-            "weight",
-            "observed",
-            "expected",
-            "gap",
-            "gap_low",
-            "gap_high",
-            "adjusted_p",
-            "flagged",
-            "finding",
-        ),
-        *("share", "overall_p", "differs", "distinct"),
+        *("rule", "n", "weight", "observed", "expected", "gap", "gap_low", "gap_high", "adjusted_p", "flagged"),
+        *("finding", "share", "overall_p", "differs", "distinct"),
     )
 
     rule: tuple[str, ...]
