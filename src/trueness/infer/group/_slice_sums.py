@@ -204,7 +204,9 @@ def _with_sums(
         excess = excess - size * ((sums[1] - sums[2]) / sums[0])[:, np.newaxis] if centred else excess
         spread, sizes = (np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in (excess, size))
         clusters = sums[0] ** 2 / np.maximum(sizes, 1e-300)
-    return SliceSums(np.broadcast_to(column, code.shape), code, n, *sums[:5], variance, squares, spread, clusters)
+    weight, events, expected, given, left = sums[:5]
+    column = np.broadcast_to(column, code.shape)
+    return SliceSums(column, code, n, weight, events, expected, given, left, variance, squares, spread, clusters)
 
 
 def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = False) -> tuple[SliceSums, Members | None]:
