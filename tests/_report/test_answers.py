@@ -149,6 +149,7 @@ def test_a_segment_that_is_off_is_named_with_its_factor():
     assert found["where"]["numbers"]["segment"]["value"] == "south"
 
 
+@pytest.mark.slow
 def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     """The same rows with and without segments; only one with segments is off."""
     p = np.tile(np.linspace(0.05, 0.95, 19), 60)

@@ -175,6 +175,7 @@ def test_marks_bands_and_flags_follow_the_slider(opened, binary, edges):
         assert any(flags)
 
 
+@pytest.mark.slow
 def test_a_class_can_be_looked_at_alone_with_its_own_band(opened, multiclass, classes):
     y, P = classes
     page = opened(multiclass)
@@ -194,6 +195,7 @@ def test_a_class_can_be_looked_at_alone_with_its_own_band(opened, multiclass, cl
     assert names == sorted(names)
 
 
+@pytest.mark.slow
 def test_bins_that_were_asked_for_are_offered_beside_the_usual_ones(opened, edges):
     asked = [0, 0.3, 0.5, 1]
     page = opened(tn.report(tn.tally(*edges), bins=asked, intervals=False))
@@ -205,6 +207,7 @@ def test_bins_that_were_asked_for_are_offered_beside_the_usual_ones(opened, edge
     assert shown_ece(page) == tn.ece(*edges)
 
 
+@pytest.mark.slow
 def test_an_unusual_number_of_bins_is_offered(opened, edges):
     page = opened(tn.report(tn.tally(*edges), bins=tn.EqualMass(13), intervals=False))
     assert shown_ece(page) == tn.ece(*edges, bins=13)
@@ -330,6 +333,7 @@ def test_texts_stand_out_nothing_sticks_out_and_flags_are_visible(opened, reques
     assert set(page.execute_script(shadow)) == {"local, local, scroll, scroll"}
 
 
+@pytest.mark.slow
 def test_a_range_off_by_chance_is_not_in_the_colour_of_errors(opened, off):
     rng = np.random.default_rng(19)
     p = rng.beta(1.5, 3, 1_500)
@@ -438,6 +442,7 @@ def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_contro
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser, binary, edges, tmp_path):
     notebook = tmp_path / "notebook.html"
     notebook.write_text(

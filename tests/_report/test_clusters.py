@@ -147,6 +147,7 @@ def test_fractional_weights_and_clusters_go_together(rows):
     assert any("The test could not be computed" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_missing_clusters_are_an_error_or_dropped(rows):
     y, p, c = rows
     gone = c.astype(float)

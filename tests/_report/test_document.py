@@ -54,6 +54,7 @@ def test_the_worst_of_several_models_is_named(two):
     assert re.search(r"\n\nThe worst of the 2 models: “\w+”\.\n\n", two.to_markdown())
 
 
+@pytest.mark.slow
 def test_one_score_for_all_rows_is_told_once():
     """No share of an ECE of 0, and a page neither returns nan nor sets a slope."""
     text = tn.report([0, 0, 1, 0, 1] * 12, [0.4] * 60).to_markdown()

@@ -110,6 +110,7 @@ def test_the_guarantee_is_that_of_the_theorem(remedies):
     assert found["marginal"] == recalibrate.epsilon(2_000, 10, alpha=0.05, kind="marginal")
 
 
+@pytest.mark.slow
 def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
     found, again = (entry(tn.report(demo.y_true, demo.y_prob.round(2), intervals=False))["remedies"] for _ in range(2))
     assert found["guarantee"]["scheme"] == "randomized"

@@ -110,6 +110,7 @@ def test_a_generator_gives_the_seed_that_the_report_names():
     assert tn.report(d.y_true, d.y_prob, seed=found["settings"]["seed"]).to_dict() == found
 
 
+@pytest.mark.slow
 def test_several_models_are_compared_on_the_same_rows_with_progress():
     d = tn.simulate.demo(400)
     models, seen = {"model": d.y_prob, "recalibrated": d.columns["recalibrated"]}, []
@@ -149,6 +150,7 @@ def test_a_weight_counts_as_that_many_rows():
         assert found["models"][0]["summary"][key] == again["models"][0]["summary"][key], key
 
 
+@pytest.mark.slow
 def test_weights_of_one_change_nothing(edges, binary):
     found = tn.report(*edges, sample_weight=np.ones(600)).to_dict()
     assert found["rows"]["weights"] == "whole"

@@ -49,6 +49,7 @@ def test_sums_make_a_report_in_every_form(rows, kind, tmp_path):
     assert report.to_html(tmp_path / "page.html").stat().st_size < 2_000_000
 
 
+@pytest.mark.slow
 def test_a_sketch_shows_its_own_measures_and_says_that_it_is_one(rows):
     report, sketch = tn.report(tn.sketch(*rows)), tn.sketch(*rows)
     summary = entry(report)["summary"]
@@ -160,6 +161,7 @@ def test_no_rows_are_an_error():
         tn.report(tn.Accumulator())
 
 
+@pytest.mark.slow
 def test_a_matrix_of_two_columns_is_the_binary_problem_of_the_second():
     d = tn.simulate.demo(19)
     P = np.column_stack([1 - d.y_prob, d.y_prob])

@@ -123,6 +123,7 @@ def test_the_command_for_two_columns_of_standard_input_names_a_file_and_the_seco
     assert fit.startswith("trueness fit rows.csv --label y --prob p_yes --pos-label yes --calibrator ")
 
 
+@pytest.mark.slow
 def test_no_intervals_leaves_out_the_panel_and_keeps_the_verdict(call):
     asked = ("report", "--demo", "--rows", "100", "--prob", "overconfident", "--format", "json")
     whole, bare = (json.loads(call(*asked, *more).stdout) for more in ([], ["--no-intervals"]))

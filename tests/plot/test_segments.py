@@ -29,6 +29,7 @@ def test_every_segment_has_its_gap_and_limits_and_flagged_ones_a_colour():
         few.plot(most=0)
 
 
+@pytest.mark.slow
 def test_slices_that_share_their_rows_are_drawn_once():
     rng = np.random.default_rng(0)
     p, place, kind = rng.uniform(0.2, 0.6, 900), np.repeat(["$a$", "b", "c"], 300), np.tile(["x", "y"], 450)

@@ -125,6 +125,7 @@ def test_groups_stay_together_in_folds_and_resamples_and_are_the_clusters_of_the
         validate(MODEL, X, y, cv=KFold(5, shuffle=True, random_state=0), groups=groups)
 
 
+@pytest.mark.slow
 def test_folds_may_be_lists_or_masks_leave_out_the_first_rows_and_are_shuffled_by_a_seed():
     X, y = data(60)
     splits = list(StratifiedKFold(3).split(X, y))

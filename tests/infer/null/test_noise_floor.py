@@ -108,6 +108,7 @@ def test_the_observed_value_is_the_measure_of_the_labels():
         assert named.draws.tolist() == noise_floor(tn.ece, scores, resamples=5, seed=1).draws.tolist()
 
 
+@pytest.mark.slow
 def test_p_values_rank_the_observed_value():
     """Drawn numbers of events of ten rows of 1/2; values that are equal up to rounding count as equal."""
     floor = partial(noise_floor, events, [0.5] * 10, resamples=199, seed=1)
