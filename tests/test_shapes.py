@@ -345,3 +345,8 @@ def test_the_joint_test_and_the_limits_of_all_labels_hold_whatever_their_depende
         covered += all(1.0 in one for one in each)
     assert rejected / runs <= 0.083, rejected / runs
     assert covered / runs >= 0.917, covered / runs
+
+
+def test_no_rows_of_several_labels_are_refused():
+    with pytest.raises(tn.InputError, match="must have at least one row"):
+        tn.ece(np.empty((0, 2)), np.empty((0, 2)), kind="multilabel")

@@ -193,7 +193,7 @@ def _from_series(series: Any) -> Column:
 
 def by_row(mask: Bools) -> Bools:
     """Which rows have a True."""
-    return np.asarray(mask.reshape(mask.shape[0], -1).any(axis=1)) if mask.ndim > 1 else np.array(mask, ndmin=1)
+    return np.asarray(mask.any(axis=tuple(range(1, mask.ndim)))) if mask.ndim > 1 else np.array(mask, ndmin=1)
 
 
 def is_missing(entry: Any) -> bool:

@@ -32,7 +32,7 @@ class Record:
 
         Equality is ours: that of dataclasses fails for arrays, and nan would differ from itself.
         """
-        cls.__eq__, cls.__hash__ = Record._equals, Record._hash  # type: ignore[assignment, method-assign]
+        cls.__eq__, cls.__hash__ = Record._equals, Record._hash  # type: ignore[assignment, method-assign]  # of every record
         if "__str__" in cls.__dict__:
             own = cls.__str__
             cls.__str__ = wraps(own)(lambda self: visible_lines(own(self)))  # type: ignore[method-assign]  # the same signature

@@ -191,7 +191,7 @@ def _parsed(data: bytes, where: str) -> Any:
 
 
 def _object_in(path: Path) -> Mapping[str, Any]:
-    return _typed(_parsed(path.read_bytes(), str(path)), dict, str(path))  # type: ignore[no-any-return]
+    return _typed(_parsed(path.read_bytes(), str(path)), dict, str(path))  # type: ignore[no-any-return]  # a dict
 
 
 def _subject(place: Any) -> str:
