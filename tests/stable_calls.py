@@ -272,7 +272,26 @@ PLANNING_CALLS = [
     *grid("sample_size", [""], *({"n_bins": 4, "epsilon": 0.2, **plan} for plan in PLANS)),
     *grid("max_bins", [""], *({"n": 700, "epsilon": 0.2, **plan} for plan in PLANS)),
 ]
-CALLS = [*SUM_CALLS, *MEASURE_CALLS, *INFER_CALLS, *CALIBRATOR_CALLS, *PLANNING_CALLS]
+JUDGED = ["rows", "repeated rows", "weights", "rare events", "clusters", "weighted clusters", "confidence", "tally"]
+DECISION_CALLS = [
+    *grid("accept_threshold", [*JUDGED, "few rows", "sketch"], {"accuracy": 0.6}, {"accuracy": 0.3, "level": 0.8}),
+    *grid("accept_threshold", JUDGED[:5], *choices("criterion", ["precision", "recall"], accuracy=0.4, level=0.7)),
+    *grid("decide", ["rows", "weights", "clusters"], {"cost_fp": 1, "cost_fn": 3}, {"cost_fp": 2.5, "cost_fn": 1}),
+    *grid("decision_certificate", [*JUDGED, *TINY, "many rows"], {}, {"method": "bernstein", "level": 0.8}),
+    *grid("net_benefit", [*JUDGED[:6], "tally", "few rows"], {}, {"thresholds": [0.2, 0.5, 0.9], "prevalence": 0.2}),
+    *grid("two net benefits", ["rows", "weights", "clusters"]),
+    *grid("risk_coverage", [*JUDGED, *TINY, "sketch"], {}, {"level": 0.8}),
+    *grid("gate", [*JUDGED], {"max_ece": 0.2, "max_l2": 0.2, "oe_within": 0.5}),
+    *grid("gate", ["many rows", "large sketch"], {"max_ece": 0.05, "oe_within": 0.1, "require": True}),
+    *grid("verdict", ["rows", "weights", "clusters", "confidence", "tally", "few rows"]),
+    *grid("watch", ["rows", "repeated rows", "clusters", "confidence", "many rows"], {}, {"rate": 0.2, "alpha": 0.2}),
+    *grid("powered", ["inner scores", "clusters", "many rows"], {}, {"bins": 3, "level": 0.8}),
+    *grid("worst_slices", ["rows", "weights", "many rows"], {"min_rows": 12}, {"depth": 1, "min_rows": 5}),
+    *grid("worst_slices", ["many rows"], {"cuts": "tree"}),
+    *grid("preset", ["many rows"], {"name": "hle"}),
+    *grid("preset", ["three classes"], *choices("name", ["helm", "torchmetrics", "guo2017", "lm-eval-brier"])),
+]
+CALLS = [*SUM_CALLS, *MEASURE_CALLS, *INFER_CALLS, *CALIBRATOR_CALLS, *PLANNING_CALLS, *DECISION_CALLS]
 
 
 def result_of(name, sample, options, seed=0):
@@ -290,7 +309,7 @@ def result_of(name, sample, options, seed=0):
 
 
 SEEDED = ["ece_interval", "calibration_test", "equivalence_test", "panel", "validation_size", "estimate"]
-SEEDED += ["HistogramBinning", "ScalingBinning", "VennAbers"]
+SEEDED += ["HistogramBinning", "ScalingBinning", "VennAbers", "gate", "verdict", "decide"]
 
 
 def calibrated(calibrator, y, p, weight):
@@ -400,7 +419,40 @@ def _classifier(rows, more, options, _):
     return classifier.fit(X, y, **more).predict_proba(X)
 
 
+def _net_benefits(rows, more, _, __):
+    y, p = rows
+    return tn.net_benefit(y, {"a": p, "b": np.full(len(p), 0.4)}, thresholds=[0.2, 0.5, 0.9], **more)
+
+
+def _watch(rows, more, options, _):
+    y, p = rows
+    watch = tn.Watch(**options)
+    for i, part in enumerate(np.array_split(np.arange(len(y)), 5)):
+        cut = {name: one[part] if isinstance(one, np.ndarray) else one for name, one in more.items()}
+        watch.update(y[part], p[part] if i < 3 else p[part][::-1], position=i, **cut)
+    return {"evidence": watch.evidence, "alarms": len(watch.alarms), "history": watch.history}
+
+
+def _powered(rows, more, options, seed):
+    y, p = rows
+    order = np.arange(len(y))
+    judge = np.where(order % 7 == 0, 1 - y, y)
+    return tn.powered(np.where(order % 3 == 0, y, np.nan), judge, p, seed=seed, **more, **options)
+
+
+def _slices(rows, more, options, seed):
+    y, p = rows
+    letter = np.array(list("aabbbc"))[np.arange(len(y)) % 6]
+    columns = {"letter": letter, "number": np.sin(np.arange(len(y))).round(2)}
+    return tn.worst_slices(y, p, columns, resamples=39, seed=seed, **more, **options)
+
+
 SPECIAL = {
+    "two net benefits": _net_benefits,
+    "watch": _watch,
+    "powered": _powered,
+    "worst_slices": _slices,
+    "preset": lambda rows, _, options, __: tn.preset(options["name"])(*rows),
     "estimate": lambda rows, more, options, seed: tn.estimate(
         options.pop("measure"), *rows, seed=seed, **more, **options
     ),

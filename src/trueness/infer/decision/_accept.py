@@ -93,7 +93,8 @@ def accept_threshold(
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
         return threshold_of(evidence, goal, level, word)
     except InputError as error:
-        raise InputError(error.render(_NAMES)) from None
+        name = _NAMES.arguments.get(error.argument, error.argument).strip("`")
+        raise error.but(argument=name, demand=_NAMES.spell(error.demand), got=_NAMES.spell(error.got)) from None
 
 
 def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) -> AcceptThreshold:
