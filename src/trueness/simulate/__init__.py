@@ -10,22 +10,6 @@ calibration errors of the population. Compare ``tn.ece(d.y_true, d.y_prob)`` wit
 - :func:`demo`: the demo data of the command line.
 """
 
-from trueness.simulate._binary import Beta, Discrete, Logit, Power, binary, demo
-from trueness.simulate._binned import binned, outcomes
-from trueness.simulate._multiclass import LabelNoise, Temperature, multiclass
-from trueness.simulate._simulated import Simulated
+from trueness._lazy import lazily
 
-__all__ = [
-    "Beta",
-    "Discrete",
-    "LabelNoise",
-    "Logit",
-    "Power",
-    "Simulated",
-    "Temperature",
-    "binary",
-    "binned",
-    "demo",
-    "multiclass",
-    "outcomes",
-]
+__all__, __getattr__, __dir__ = lazily(__name__, __file__)
