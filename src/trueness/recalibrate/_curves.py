@@ -3,6 +3,8 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from trueness._input.arguments import checked_whole
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import InputError
@@ -10,8 +12,10 @@ from trueness.recalibrate import _logit_map as shapes
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds
+from trueness.recalibrate._saving import Field, all_of, array, meets, number
 
 _MOST_KNOTS = 1_000
+_ascending = meets("ascending", lambda _, value: value.size and (np.diff(value) > 0).all())
 
 
 @with_parameters
@@ -76,8 +80,8 @@ class QuadraticScaling(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "reach": "largest distance of fitted log-odds from 0; beyond it, the map is straight",
-        "coefficients": "value at log-odds 0; slopes at −reach (signed: at 0) and at reach",
+        "reach": Field("largest distance of fitted log-odds from 0; beyond it, the map is straight", number(above=0)),
+        "coefficients": Field("value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(lambda _: 3)),
     }
 
     signed: bool = False
@@ -124,8 +128,10 @@ class SplineCalibration(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "knots": "log-odds of the knots",
-        "coefficients": "value at log-odds 0, then the slope at each knot",
+        "knots": Field("log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)),
+        "coefficients": Field(
+            "value at log-odds 0, then the slope at each knot", array(lambda c: 1 + np.size(c.knots_))
+        ),
     }
 
     n_knots: int = 5

@@ -13,6 +13,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, line, log_scores
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
+from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
@@ -69,8 +70,8 @@ class PlattScaling(LogitMap):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "slope": "factor of the logit of a score",
-        "intercept": "number added to it, which gives the log-odds of the prediction",
+        "slope": Field("factor of the logit of a score", number()),
+        "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
     from_logits: bool = False
@@ -194,9 +195,9 @@ class BetaCalibration(LogitMap):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "a": "factor of log p",
-        "b": "factor of −log(1 − p)",
-        "c": "number added to both, which gives the log-odds of the prediction",
+        "a": Field("factor of log p", number(least=0)),
+        "b": Field("factor of −log(1 − p)", number(least=0)),
+        "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
     parameters: Literal["abm", "am", "ab"] = "abm"
