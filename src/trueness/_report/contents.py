@@ -29,9 +29,8 @@ from trueness.errors import InputError, quietly
 from trueness.infer import reliability_bands
 from trueness.infer.comparison._compare import compare_of
 from trueness.infer.decision._verdict import judge
-from trueness.infer.group._classes import classes_of
 from trueness.infer.group._segment_rows import of_groups
-from trueness.infer.group._segments import describe_segments, segments_of
+from trueness.infer.group._segments import classes_of, describe_segments, segments_of
 from trueness.infer.group._slices import SlicePlan, slices_of
 from trueness.measure import bin_table, ece
 from trueness.results import Bands, Comparison, Estimate, Series, Slices

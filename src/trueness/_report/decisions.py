@@ -12,7 +12,7 @@ from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
 from trueness._text.numbers import level_percent, number, percent, span
 from trueness.infer.decision._accept import threshold_of
-from trueness.infer.decision._certificate import certificate_of
+from trueness.infer.decision._decide import certificate_of
 from trueness.infer.decision._net_benefit import benefit_of
 from trueness.infer.decision._risk_coverage import risk_of
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from trueness._report.answers import CLAUSES, OFF, better_in, proper_score, with_article
-from trueness._report.commands import as_options
 from trueness._report.decisions import decision_sentences
 from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
-from trueness._report.remedies import PRIOR_CORRECTION
+from trueness._report.remedies import PRIOR_CORRECTION, as_options
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import changed, clusters_in_words, count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap

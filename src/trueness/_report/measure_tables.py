@@ -11,7 +11,7 @@ from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
 from trueness.results import Estimate
-from trueness.results._estimate import INDEPENDENT_FLOOR
+from trueness.results._inference import INDEPENDENT_FLOOR
 
 Form: TypeAlias = Callable[[float], str]
 

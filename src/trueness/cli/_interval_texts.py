@@ -48,7 +48,7 @@ def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = F
     reasons = [f"{join_names(names)}: {reason}" for reason, names in without.items() if reason]
     whose = [(f"{join_names([name])} {number(one.value)}", one.where) for name, one in found if one.where]
     reasons += dict.fromkeys(f"{which}: the gap of {where}." for which, where in whose)
-    from trueness.results._estimate import INDEPENDENT_FLOOR  # not for the start of the command line
+    from trueness.results._inference import INDEPENDENT_FLOOR  # not for the start of the command line
 
     explained = f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS
     return [explained, *reasons] if floors else reasons

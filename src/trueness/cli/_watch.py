@@ -75,7 +75,7 @@ def command(state: str, files: tuple[str, ...], form: str, debug: bool, **option
         if new and not watch.history[""].position:
             raise click.UsageError("There is no state yet, and no row was counted: give a FILE with rows.")
         if options["page"] is not None:
-            from trueness._report.watch_page import watch_page
+            from trueness._report.page import watch_page
 
             write(options["page"], watch_page(watch))
         if files or options["reset"]:

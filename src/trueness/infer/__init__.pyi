@@ -5,8 +5,8 @@ from trueness.infer.band._monotone_band import monotone_band as monotone_band
 from trueness.infer.band._reliability_bands import reliability_bands as reliability_bands
 from trueness.infer.comparison._compare import compare as compare
 from trueness.infer.decision._accept import accept_threshold as accept_threshold
-from trueness.infer.decision._certificate import decision_certificate as decision_certificate
 from trueness.infer.decision._decide import decide as decide
+from trueness.infer.decision._decide import decision_certificate as decision_certificate
 from trueness.infer.decision._gate import gate as gate
 from trueness.infer.decision._net_benefit import net_benefit as net_benefit
 from trueness.infer.decision._risk_coverage import risk_coverage as risk_coverage

@@ -25,8 +25,7 @@ from trueness.infer.limits._row_means import (
     scaled_brier_limits,
     uncertainty_limits,
 )
-from trueness.infer.limits._shift import intercept_limits
-from trueness.infer.limits._slope import fit_line, free_intercept_limits, of_line, slope_limits
+from trueness.infer.limits._slope import fit_line, free_intercept_limits, intercept_limits, of_line, slope_limits
 from trueness.infer.test._calibration_test import calibration_test
 from trueness.typing import Kind
 

@@ -17,15 +17,14 @@ from trueness._tally.rules import BinRule, EqualMass, as_rule
 from trueness.errors import InputError, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.limits._bootstrap import bootstrap_limits
 from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_distances
 from trueness.infer.limits._ece import gaps_of, squared_error_of
-from trueness.infer.limits._limits import Asked, Limits, Options, limits_or_note, no_limits
+from trueness.infer.limits._limits import Asked, Limits, Options, bootstrap_limits, limits_or_note, no_limits
 from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer.null._noise_floor import measure_name, measure_value
 from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
-from trueness.results._estimate import INDEPENDENT_FLOOR
+from trueness.results._inference import INDEPENDENT_FLOOR
 from trueness.typing import ArrayLike, RowOptions
 
 _BY_ROW = ("brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss")

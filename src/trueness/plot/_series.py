@@ -1,16 +1,21 @@
-"""The days of a series."""
+"""Over time: the days of a series, and the looks of a watch."""
 
 from __future__ import annotations
 
+import math
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from trueness._text.strings import visible
-from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, style_of
+from trueness.errors import InputError
+from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, require_matplotlib, style_of, wrap_name
 
 if TYPE_CHECKING:
-    from trueness.results import Series
+    from collections.abc import Sequence
+
+    from trueness.results import Series, Shift, WatchedSegment, WatchHistory
 
 
 class SeriesDisplay(Display):
@@ -66,3 +71,151 @@ class SeriesDisplay(Display):
         draw_grid(self.ax_, "y")
         self.ax_.legend(frameon=False, fontsize=9)
         return self
+
+
+_PERIODS = 24
+"""With more looks, neighbours are drawn as one period."""
+
+
+class WatchDisplay(Display):
+    """The evidence of a watch over its looks, and how far each period was off.
+
+    Parameters
+    ----------
+    history : dict of WatchHistory
+        The looks of all rows ('') and of segments.
+    watched : sequence of WatchedSegment
+        All rows, then the segments with a panel of their own.
+    alarm_at : float
+        The weighted evidence at which the alarm rings.
+    shift : Shift, optional
+        The shift of all rows, a band beside observed/expected.
+
+    Attributes
+    ----------
+    ax_, axes_ : matplotlib Axes, list of them
+        Evidence, observed/expected and slope of all rows; then the evidence of segments.
+    figure_ : matplotlib Figure
+        The figure.
+    """
+
+    def __init__(
+        self,
+        history: dict[str, WatchHistory],
+        watched: Sequence[WatchedSegment],
+        *,
+        alarm_at: float,
+        shift: Shift | None = None,
+    ) -> None:
+        self.history, self.watched, self.alarm_at, self.shift = history, list(watched), alarm_at, shift
+
+    @classmethod
+    def from_watch(cls, watch: Any, *, segments: int = 6) -> Self:
+        """The display of a :class:`trueness.Watch`, with those of its segments that have the largest evidence."""
+        history = watch.history
+        if not history[""].position:
+            raise InputError("watch", "must have seen a look", "it has seen none")
+        watched = [one for one in watch.watched if one.segment in history][: 1 + segments]
+        return cls(history, watched, alarm_at=watch.alarm_at, shift=watch.shift)
+
+    @property
+    def panels(self) -> int:
+        """The number of axes: three, and one for each segment."""
+        return 2 + len(self.watched)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on axes, as many as there are panels, or on a new figure, and return the display."""
+        self.axes_, _ = axes_for(type(self).__name__, ax, self.panels, size=(4.2, 2.9), columns=3)
+        self.ax_, self.figure_, self.lines_ = self.axes_[0], self.axes_[0].figure, []
+        whole = self.history[""]
+        places = {place: i for i, place in enumerate(whole.position)}
+        panels = [self.ax_, *self.axes_[3:]]
+        for panel, one in zip(panels, self.watched, strict=True):
+            line = self.alarm_at / one.weight
+            self._draw_evidence(panel, self.history[one.segment], places, line, listed=one.listed)
+            panel.set_title(wrap_name(one.segment, 30) or "all rows", fontsize=10)
+            if one.since is not None:
+                panel.axvline(places[one.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+        self.line_ = self.lines_[0]
+        periods = np.array_split(np.arange(len(places)), min(_PERIODS, len(places)))
+        ratio, slope = self.axes_[1:3]
+        self._draw_periods(ratio, periods, *_ratios(whole, periods))
+        ratio.set(ylabel="observed / expected")
+        if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
+            mean = whole.expected.sum() / whole.n.sum()
+            ends = (1 / (mean + (1 - mean) * math.exp(-shift)) for shift in (self.shift.low, self.shift.high))
+            ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
+        self._draw_periods(slope, periods, *_slopes(whole, periods))
+        slope.set(ylabel="slope of the log-odds")
+        at = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
+        for panel in self.axes_:
+            panel.set_xticks(at, [str(whole.position[i]) for i in at], fontsize=8)
+            panel.set_xlim(-0.5, len(places) - 0.5)
+            draw_grid(panel)
+        return self
+
+    def pictures(self, ink: str) -> list[str]:
+        """Every panel as an SVG without background, with text and frames in one colour."""
+        require_matplotlib(type(self).__name__)
+        import matplotlib.pyplot as plt
+
+        names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+        settings: Any = {"svg.fonttype": "none", **dict.fromkeys(names, ink)}
+        found = []
+        with plt.rc_context(settings):
+            figures = [plt.figure(figsize=(4.2, 2.9), layout="constrained") for _ in range(self.panels)]
+            self.plot([figure.add_subplot() for figure in figures])
+            for figure in figures:
+                file = StringIO()
+                figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+                plt.close(figure)
+                found.append(file.getvalue()[file.getvalue().index("<svg") :])
+        return found
+
+    def _draw_evidence(
+        self, ax: Any, history: WatchHistory, places: dict[Any, int], line: float, *, listed: bool
+    ) -> None:
+        x = [places[place] for place in history.position]
+        colour = SECOND if listed or history.evidence.max() >= line else style_of(0).colour
+        top = np.minimum(history.evidence, 1e30)
+        self.lines_ += ax.plot(x, top, color=colour, linewidth=1.6, marker="o" if len(x) < 2 else "")
+        ax.axhline(line, color=GREY, linewidth=1.0)
+        ax.set(yscale="log", ylabel="evidence", ylim=(min(0.1, top.min() / 2), 3 * max(line, top.max())))
+        ax.text(0.02, line, "alarm", transform=ax.get_yaxis_transform(), va="bottom", fontsize=8, color=GREY)
+
+    @staticmethod
+    def _draw_periods(ax: Any, periods: Any, value: Any, low: Any, high: Any) -> None:
+        x = [float(np.mean(period)) for period in periods]
+        off = (low > 1) | (high < 1)
+        for some, colour in ((off, SECOND), (~off, style_of(0).colour)):
+            at = np.flatnonzero(some & np.isfinite(value))
+            ends = np.array([value[at] - low[at], high[at] - value[at]])
+            if at.size:
+                ax.errorbar(np.array(x)[at], value[at], ends, fmt="o", color=colour, markersize=4, linewidth=1)
+        ax.axhline(1, color=GREY, linewidth=0.8)
+
+
+def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
+    """Observed over expected events of each period, with limits of 95 %."""
+    n, observed, expected = (
+        np.array([v[at].sum() for at in periods]) for v in (history.n, history.observed, history.expected)
+    )
+    rate = (observed + 2) / (n + 4)  # Agresti and Coull
+    half = 1.96 * np.sqrt(rate * (1 - rate) / (n + 4))
+    low, high = (np.clip((rate + sign * half) * n / expected, 0, None) for sign in (-1, 1))
+    value = observed / expected
+    return value, np.minimum(low, value), np.maximum(high, value)
+
+
+def _slopes(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
+    """The mean slope of each period, by precision, with limits of 95 %."""
+    found = []
+    for at in periods:
+        at = at[np.isfinite(history.slope[at])]
+        precision = (3.92 / (history.slope_high[at] - history.slope_low[at])) ** 2
+        if not at.size or not precision.sum() > 0:
+            found.append((math.nan,) * 3)
+            continue
+        value, half = float(precision @ history.slope[at] / precision.sum()), 1.96 / math.sqrt(precision.sum())
+        found.append((value, value - half, value + half))
+    return tuple(np.array(found).T)

@@ -2,8 +2,6 @@ from trueness.recalibrate._apply import apply_calibrator as apply_calibrator
 from trueness.recalibrate._auto import AutoCalibration as AutoCalibration
 from trueness.recalibrate._calibrator import Calibrator as Calibrator
 from trueness.recalibrate._classifier import CalibratedClassifier as CalibratedClassifier
-from trueness.recalibrate._curves import QuadraticScaling as QuadraticScaling
-from trueness.recalibrate._curves import SplineCalibration as SplineCalibration
 from trueness.recalibrate._equal_mass import BayesianBinning as BayesianBinning
 from trueness.recalibrate._equal_mass import ScalingBinning as ScalingBinning
 from trueness.recalibrate._histogram import HistogramBinning as HistogramBinning
@@ -13,6 +11,8 @@ from trueness.recalibrate._isotonic import ProbabilityPair as ProbabilityPair
 from trueness.recalibrate._isotonic import VennAbers as VennAbers
 from trueness.recalibrate._logistic import BetaCalibration as BetaCalibration
 from trueness.recalibrate._logistic import PlattScaling as PlattScaling
+from trueness.recalibrate._logistic import QuadraticScaling as QuadraticScaling
+from trueness.recalibrate._logistic import SplineCalibration as SplineCalibration
 from trueness.recalibrate._multiclass import OneVsRest as OneVsRest
 from trueness.recalibrate._multiclass import TopLabel as TopLabel
 from trueness.recalibrate._multinomial import DirichletCalibration as DirichletCalibration

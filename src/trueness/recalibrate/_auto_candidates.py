@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
+from trueness._numerics.logistic import ridge_logistic
 from trueness._numerics.multinomial import log_softmax
-from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic

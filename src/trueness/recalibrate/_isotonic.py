@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from trueness._input.arguments import check_seed, checked_word
-from trueness._numerics.steps import on_common_edges, ranks
-from trueness._numerics.venn_abers import MOST_WEIGHT, Pair, corners, venn_abers
+from trueness._numerics.steps import MOST_WEIGHT, Pair, corners, on_common_edges, ranks, venn_abers
 from trueness._tally.cells import pool_runs
 from trueness._tally.rules import Isotonic, midpoints
 from trueness.errors import InputError

@@ -13,7 +13,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.logistic import recalibration_shift
 from trueness._numerics.softmax import softmax
 from trueness.errors import InputError, SeparableWarning, warn
-from trueness.infer.limits._shift import shift_limits
+from trueness.infer.limits._slope import shift_limits
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_probabilities
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Logs, Odds, Softmax, line

@@ -9,8 +9,7 @@ import numpy as np
 from trueness._text.numbers import count, level_percent
 from trueness.errors import InputError
 from trueness.results._bins import Bands, Histogram
-from trueness.results._estimate import Estimate
-from trueness.results._inference import Interval, NoiseFloor, Significance
+from trueness.results._inference import Estimate, Interval, NoiseFloor, Significance
 from trueness.results._record import Record
 from trueness.typing import Floats, Ints, Numbers
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueness._text.numbers import count, level_percent, number, percentage, span
-from trueness.results._estimate import Estimate
+from trueness.results._inference import Estimate
 from trueness.results._record import Record
 from trueness.typing import Floats
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span, total
 from trueness._text.strings import align, display_width, shorten, visible, wrap
-from trueness.results._estimate import Estimate
+from trueness.results._inference import Estimate
 from trueness.results._record import Record, html_table
 
 Light: TypeAlias = Literal["green", "amber", "red", ""]

@@ -1,10 +1,11 @@
-"""Intervals, limits, noise floors and tests: how certain a number is."""
+"""Estimates, intervals, noise floors and tests: how certain a number is; and the prior shift."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trueness._text.numbers import confidence_set, level_percent, p_value
+from trueness._text.numbers import confidence_set, level_percent, number, p_value, rule_in_words, span
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -184,3 +185,190 @@ class Significance(Record):
             return f"{outcome} {self.assumptions}".rstrip()
         outcome = f"statistic {self.statistic:.4g}, {self.pvalue_in_words} (n = {self.n:,})"
         return f"{self.method} test of calibration: {outcome}. {self.assumptions}"
+
+
+# A slope between this and its inverse is near enough to 1 for one factor to correct the odds.
+_LEAST = 0.8
+
+
+@dataclass(frozen=True)
+class PriorShift(Record):
+    """The factor by which the odds of all scores are too high, and whether it explains the miscalibration.
+
+    Examples
+    --------
+    >>> print(PriorShift(1.2, 0.9, 1.6, 0.95, 1.02, 0.93, 1.11, 5000))
+    No prior shift: the odds are too high by a factor of 1.20 (95 % 0.90–1.60), which may be chance.
+    """
+
+    weight: float
+    """w: the odds are w times too high, as if positives had been weighted w-fold; 1 if they are right on average."""
+    low: float
+    """Lower limit."""
+    high: float
+    """Upper limit."""
+    level: float
+    """Confidence level of all limits."""
+    slope: float
+    """Calibration slope; nan if it has no finite estimate."""
+    slope_low: float
+    """Its lower limit."""
+    slope_high: float
+    """Its upper limit."""
+    n: int
+    """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two."""
+    n_certain: int = 0
+    """Rows with a score of exactly 0 or 1, which no weight changes and which are left out."""
+
+    @property
+    def detected(self) -> bool:
+        """Whether the limits of the weight exclude 1, and those of the slope include 1 and lie between 0.8 and 1.25."""
+        return bool(not self.low <= 1 <= self.high and _LEAST < self.slope_low <= 1 <= self.slope_high < 1 / _LEAST)
+
+    @property
+    def factor(self) -> str:
+        """Which class looks overweighted and by how much, with limits, as text."""
+        times, limits = self._factor_and_limits()
+        return f"{'positives' if self.weight > 1 else 'negatives'} weighted about {times}× {limits}"
+
+    def _factor_and_limits(self) -> tuple[str, str]:
+        ends = (self.weight, self.low, self.high)
+        times, low, high = map(_factor, ends if self.weight > 1 else map(_inverse, (self.weight, self.high, self.low)))
+        return times, f"({level_percent(self.level)} {low}–{high})"
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        more, percent = self.weight > 1, level_percent(self.level)
+        if not 0 < self.weight < float("inf"):
+            span = f"{percent} limits {_factor(self.low)} and {_factor(self.high)}"
+            return f"These rows determine no weight ({span}): there must be events and non-events."
+        # Limits that exclude 1 are not shown as 1.00.
+        ends = (self.slope_low, self.slope_high)
+        digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in ends) else 2
+        slope = f"{self.slope:.{digits}f} ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
+        if self.detected:
+            remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})` undoes it."
+            return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy}"
+        times, limits = self._factor_and_limits()
+        if self.low <= 1 <= self.high:
+            direction = "high" if more else "low"
+            return f"No prior shift: the odds are too {direction} by a factor of {times} {limits}, which may be chance."
+        if self.slope != self.slope:
+            return f"The odds are too {'high' if more else 'low'}, but these rows determine no slope."
+        found = (
+            f"the odds are too {'high' if more else 'low'} by a factor of {times} {limits} on average, but the slope"
+        )
+        if self.slope_low <= 1 <= self.slope_high:
+            unknown = f"{found}, {slope}, may be another than 1"
+            return f"Perhaps a prior shift: {unknown}; to tell, its limits must lie between {_LEAST} and {1 / _LEAST}."
+        return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
+
+    def _entries(self) -> dict[str, Any]:
+        """Fields by name, with `detected` and `sentence`."""
+        return super()._entries() | {"detected": self.detected, "sentence": self.sentence}
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value > 0 else float("inf")
+
+
+def _factor(value: float) -> str:
+    """Two or three digits of a number above 0."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+INDEPENDENT_FLOOR = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
+
+
+@dataclass(frozen=True)
+class Estimate(Record):
+    """A measure with its confidence limits, or with the noise floor where no valid limits are known.
+
+    Examples
+    --------
+    >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400, "Mean of (score − label)²."))
+    Brier score 0.1624, 95 % 0.1493 to 0.1755 (t, n = 400)
+    >>> nan = float("nan")
+    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25))
+    MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
+    """
+
+    measure: str
+    """The measure, by its display name."""
+    value: float
+    """Its value on these rows."""
+    low: float
+    """Lower confidence limit; nan if no valid interval is known."""
+    high: float
+    """Upper confidence limit."""
+    level: float
+    """Nominal coverage of the interval from `low` to `high`."""
+    method: str
+    """How the limits were found; empty if there are none."""
+    n: int
+    """Rows; a row of weight 2 counts as two if all weights are whole numbers."""
+    definition: str
+    """The measure in one line."""
+    standard_error: float = math.nan
+    """Standard error of `value`; nan where it has no meaning."""
+    floor: float = math.nan
+    """Noise floor: mean of the measure for a calibrated model with these scores; nan if the measure has none."""
+    floor_high: float = math.nan
+    """Upper `level` quantile of the measure for a calibrated model. A value above it is more than noise; `value` −
+    `floor` is no estimate of the error, since noise adds less to a wrong model than to a calibrated one."""
+    note: str = ""
+    """Anything else to know, such as why there is no interval or how many rows were left out."""
+    ideal: float = math.nan
+    """Value of a calibrated model, if it does not depend on the scores; nan otherwise."""
+    kind: str = "binary"
+    """The view: 'binary', 'classwise', 'confidence', 'top-label' or 'multilabel'."""
+    bins: str = ""
+    """The rule of the bins, if it can be chosen."""
+    where: str = ""
+    """The rows that decide the value, if it is that of a single bin."""
+    low_open: bool = False
+    """Whether a lower limit of 0 is excluded: the error is above 0, but may be as small as one likes."""
+    each: Mapping[str, "Estimate"] = field(default_factory=dict, hash=False)
+    """Of a mean over labels: the measure of each, with limits that hold for all of them together."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there are confidence limits."""
+        return not (math.isnan(self.low) and math.isnan(self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high and not (self.low_open and value == self.low)
+
+    def _entries(self) -> dict[str, Any]:
+        """Fields by name, with `bounded`."""
+        each = {name: one._entries() for name, one in self.each.items()}
+        return super()._entries() | {"each": each, "bounded": self.bounded}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The values by name, as a table of one row, or of one row per label."""
+        lines = [{"label": name, **one._entries()} for name, one in self.each.items()]
+        if not lines:
+            return super().columns()
+        return {name: [line[name] for line in lines] for name in lines[0] if name != "each"}
+
+    def __str__(self) -> str:
+        if not self.each:
+            return self._line()
+        lines = [f"{name}: {one._line()}" for name, one in self.each.items()]
+        return "\n".join([f"Mean over {len(lines)}: {self._line()}", *lines])
+
+    def _line(self) -> str:
+        view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
+        which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
+        name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
+        level, rows = level_percent(self.level), f"n = {self.n:,}"
+        if self.bounded:
+            limits = f"above 0 to {number(self.high)}" if self.low_open else span(self.low, self.high)
+            return f"{name}, {level} {limits} ({self.method}, {rows})"
+        floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
+        more = "" if math.isnan(self.floor) else f"; a calibrated model would show {floor}"
+        return f"{name}, no interval{more} ({rows})"

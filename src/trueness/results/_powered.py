@@ -7,7 +7,7 @@ from statistics import NormalDist
 from trueness._text.numbers import count, level_percent, number, p_value, span
 from trueness._text.strings import align
 from trueness.errors import InputError
-from trueness.results._estimate import Estimate
+from trueness.results._inference import Estimate
 from trueness.results._record import Record
 from trueness.typing import Floats, Ints
 

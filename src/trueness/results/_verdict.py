@@ -6,9 +6,7 @@ from typing import Literal, TypeAlias
 
 from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
 from trueness._text.strings import shorten
-from trueness.results._estimate import Estimate
-from trueness.results._inference import Interval, Significance
-from trueness.results._prior_shift import PriorShift
+from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record
 
 Code: TypeAlias = Literal[

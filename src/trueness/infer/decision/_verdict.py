@@ -18,12 +18,11 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import estimates_of
-from trueness.infer.group._classes import classes_of, worst_class
 from trueness.infer.group._prior_shift import shift_of_limits
 from trueness.infer.group._segment_rows import of_groups
-from trueness.infer.group._segments import describe_segments, segments_of
+from trueness.infer.group._segments import classes_of, describe_segments, segments_of, worst_class
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
-from trueness.infer.plan._detection_power import detection_power
+from trueness.infer.plan._power import detection_power
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._equivalence import TOO_GOOD
 from trueness.infer.test._pair_tests import required_draws

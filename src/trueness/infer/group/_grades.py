@@ -22,7 +22,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.limits._shift import shift_limits
+from trueness.infer.limits._slope import shift_limits
 from trueness.infer.test._method import holm
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradeTable

@@ -10,8 +10,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.limits._shift import shift_limits
-from trueness.infer.limits._slope import slope_limits
+from trueness.infer.limits._slope import shift_limits, slope_limits
 from trueness.measure._slope import inside_cells
 from trueness.results import PriorShift
 from trueness.typing import ArrayLike, RowOptions

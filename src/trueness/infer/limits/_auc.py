@@ -10,7 +10,7 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
 from trueness.infer.limits._limits import Limits
-from trueness.measure._auc import area, placements
+from trueness.measure._proper_scores import area, placements
 
 # Of a pseudo-cluster per class, this share: Student's t allows for few clusters already.
 _PSEUDO = 0.25
@@ -20,7 +20,7 @@ def auc_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = 
     r"""The area :math:`A` under the ROC curve.
 
     With :math:`V_i` the placement of an event among the non-events and :math:`W_j` that of a non-event among the events
-    (:class:`trueness.measure._auc.Placements`), DeLong's variance is
+    (:class:`trueness.measure._proper_scores.Placements`), DeLong's variance is
 
     .. math:: \hat v = \frac{\sum (V_i - A)^2}{m (m - 1)} + \frac{\sum (W_j - A)^2}{n (n - 1)} ,
 

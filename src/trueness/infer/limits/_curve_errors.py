@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 from trueness._input.arguments import checked_word
-from trueness._numerics.loess import loess
 from trueness._numerics.logistic import logits
+from trueness._numerics.smooth import loess
 from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
 from trueness.infer.limits._limits import BIASED, Asked, Limits, LimitsOf

@@ -16,8 +16,7 @@ from trueness._progress import Progress, Report, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
-from trueness.infer.plan._acceptance_power import MOST_ROWS, Accepted, acceptance_size, rows_for
-from trueness.infer.plan._score_law import ScoreLaw, moved, score_law
+from trueness.infer.plan._power import MOST_ROWS, Accepted, ScoreLaw, acceptance_size, moved, rows_for, score_law
 from trueness.infer.test._omnibus import power_function
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike

@@ -21,7 +21,7 @@ from trueness.errors import InputError
 from trueness.infer.watch._look import Piece, Position, by_time, checked_position, plain_position, read_look
 from trueness.infer.watch._process import ALTERNATIVES, REFUTED, Look, ShiftSequence, Streams, listed
 from trueness.results import Shift, WatchedSegment, WatchHistory
-from trueness.results._watch import prometheus
+from trueness.results._series import prometheus
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 _KEPT = math.log(2)
