@@ -117,18 +117,6 @@ def panel(
     level, rng = checked_level(level), generator(seed)
     checked_word(curve, "curve", METHODS)
     evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    return panel_of(evidence, level=level, curve=curve, floor=floor, rng=rng)
-
-
-def panel_of(
-    evidence: Evidence,
-    *,
-    level: float = 0.95,
-    curve: FlexibleMethod = "spline",
-    floor: bool = True,
-    rng: np.random.Generator,
-) -> Panel:
-    """The panel of rows or sums that have been read, as :func:`panel`."""
     tally = evidence.tally_in()
     if tally.kind != "binary":
         demand = "must be the probability of one class, or have two columns"

@@ -122,32 +122,19 @@ def curve_band(
     >>> band.y.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
     ([0.187, 0.471, 0.834], [0.125, 0.388, 0.755], [0.27, 0.555, 0.891])
     """
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
-    return curve_band_of(evidence, curve=curve, band=band, level=level, at=at, knots=knots)
-
-
-def curve_band_of(
-    evidence: Evidence,
-    *,
-    curve: FlexibleMethod = "spline",
-    band: CurveBandKind = "pointwise",
-    level: float = 0.95,
-    at: ArrayLike | None = None,
-    knots: int | None = None,
-) -> CurveBand:
-    """The band of rows or sums that have been read, as :func:`curve_band`."""
     checked_word(curve, "curve", METHODS)
     checked_word(band, "band", _BANDS)
     level = checked_fraction(level, "level")
     if knots is not None and curve != "spline":
         raise InputError("knots", "is only for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
     places = None if at is None else checked_places(at)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("the band of a matrix")
-    rows = evidence.in_clusters
-    cells = evidence.cells if rows is None else rows.cells
+    clustered = evidence.in_clusters
+    cells = evidence.cells if clustered is None else clustered.cells
     if curve == "spline":
         warn_certain_scores(Tally("binary", (cells,)))
-    found = band_of_cells(cells, curve, band, level, checked_knots(5 if knots is None else knots), places, rows)
+    found = band_of_cells(cells, curve, band, level, checked_knots(5 if knots is None else knots), places, clustered)
     if np.isnan(found.low).all():
         warn_no_curve()
     return found

@@ -90,12 +90,7 @@ def monotone_band(
     (True, False)
     """
     level = checked_fraction(level, "level")
-    return monotone_band_of(Evidence.of(y_true, y_prob, rows, kind="confidence"), level=level)
-
-
-def monotone_band_of(evidence: Evidence, *, level: float = 0.95) -> MonotoneBand:
-    """The band of rows or sums that have been read, as :func:`monotone_band`."""
-    return band_runs(evidence).band(level)
+    return band_runs(Evidence.of(y_true, y_prob, rows, kind="confidence")).band(level)
 
 
 def band_runs(evidence: Evidence) -> "BandRuns":

@@ -112,14 +112,9 @@ def reliability_bands(
     >>> bands.low.tolist(), bands.high.tolist(), bands.rate.tolist(), bands.outside.tolist()
     ([0.2], [0.8], [0.9], [True])
     """
-    return bands_of(Evidence.of(y_true, y_prob, rows, two_columns="keep"), bins=bins, level=level, band=band)
-
-
-def bands_of(evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, band: Band = "pointwise") -> Bands:
-    """The bands of rows or sums that have been read, as :func:`reliability_bands`."""
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
-    rule = blind_to_labels(as_rule(bins))
+    rule, evidence = blind_to_labels(as_rule(bins)), Evidence.of(y_true, y_prob, rows, two_columns="keep")
     if band.endswith("consistency"):
         tally = evidence.tally_in(rule)
         binned, ends_of = tally.coarsen(rule), _around_scores(tally, rule)

@@ -1,7 +1,7 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
-from typing import NoReturn, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
@@ -86,13 +86,10 @@ def prior_shift(
     """
     level = checked_level(level)
     evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    return prior_shift_of(evidence, level=level)
-
-
-def prior_shift_of(evidence: Evidence, *, level: float = 0.95) -> PriorShift:
-    """The prior shift of rows or sums that have been read, as :func:`prior_shift`."""
     if evidence.view != "binary":
-        _refuse_classes()
+        demand, got = "must be the probability of one class, or have two columns", "a matrix has a weight per class"
+        remedy = "`PriorCorrection().fit(y_prob, y_true).weight_` estimates them."
+        raise InputError("y_prob", demand, got, remedy=remedy)
     grouped = evidence.clustered if evidence.dependent else None
     cells = evidence.cells
     inside = inside_cells(cells)
@@ -112,12 +109,3 @@ def shift_of_limits(intercept: Limits, slope: Limits, level: float, n: float, n_
 def _weight(shift: float) -> float:
     with np.errstate(over="ignore"):
         return float(np.exp(-shift))
-
-
-def _refuse_classes() -> NoReturn:
-    raise InputError(
-        "y_prob",
-        "must be the probability of one class, or have two columns",
-        "a matrix has a weight per class",
-        remedy="`PriorCorrection().fit(y_prob, y_true).weight_` estimates them.",
-    )

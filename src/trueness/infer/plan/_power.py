@@ -27,7 +27,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import tally
 from trueness._tally.tally import Tally
-from trueness.errors import InputError, collected_warnings
+from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer.band._monotone_band import BandRuns
 from trueness.infer.interval._score_interval import DefaultParts, upper_limit
 from trueness.infer.limits._ece import bin_gaps
@@ -350,14 +350,26 @@ def acceptance_size(
 
     `step` is called after each number of rows that is tried: about ten times.
     """
-    few = _FEW_DRAWS if power <= _HIGH_POWER else _DRAWS[criterion]
+    draws = _DRAWS[criterion]
+    few = _FEW_DRAWS if power <= _HIGH_POWER else draws
+
+    def accepted(n: int) -> float:
+        """The share of data sets that are; if all or none of the first few are, there are no more."""
+        score, count = _rows(law, n)
+        kept = 0
+        for done in range(draws):
+            if done == few and kept in (0, few):
+                return kept / few
+            cells = Cells(score, count, count, rng.binomial(count, score))
+            kept += _keeps(cells, criterion, within, 1 - level)
+        return kept / draws
 
     def share(n: int) -> float:
-        found = acceptance_power(law, criterion, within, n, 1 - level, rng, few)
+        found: float = quietly(accepted, n)
         step()
         return found
 
-    return rows_for(share, power, _FIRST_ROWS, least=_LEAST_ROWS, times=4, draws=_DRAWS[criterion])
+    return rows_for(share, power, _FIRST_ROWS, least=_LEAST_ROWS, times=4, draws=draws)
 
 
 def rows_for(
@@ -399,30 +411,6 @@ def rows_for(
         fitted = math.exp(min((target - intercept) / slope, 700.0))
         high = min(max(fitted, low / _FACTOR), high * _FACTOR)
     return math.ceil(high)
-
-
-def acceptance_power(
-    law: ScoreLaw,
-    criterion: Accepted,
-    within: float,
-    n: int,
-    alpha: float,
-    rng: np.random.Generator,
-    few: int = 0,
-) -> float:
-    """Simulated share of data sets of n calibrated rows that the equivalence test accepts.
-
-    If all or none of the first `few` are accepted, there are no more.
-    """
-    score, count = _rows(law, n)
-    kept, draws = 0, _DRAWS[criterion]
-    with collected_warnings():
-        for done in range(draws):
-            if done == few > 0 and kept in (0, few):
-                return kept / few
-            cells = Cells(score, count, count, rng.binomial(count, score))
-            kept += _keeps(cells, criterion, within, alpha)
-    return kept / draws
 
 
 def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bool:

@@ -147,21 +147,9 @@ def equivalence_test(
     >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.02, seed=0).pvalue > 0.05
     True
     """
+    rng = generator(seed)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type)
-    return equivalence_of(evidence, within=within, criterion=criterion, bins=bins, share=share, rng=generator(seed))
-
-
-def equivalence_of(
-    evidence: Evidence,
-    *,
-    within: float = 0.02,
-    criterion: Criterion = "l2",
-    bins: BinsLike | None = None,
-    share: float | None = None,
-    rng: np.random.Generator,
-) -> Significance:
-    """The test of rows or sums that have been read, as :func:`equivalence_test`."""
     within = checked_number(within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2))
     criterion = checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
     _check_options(criterion, bins, share)
