@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
 
-from trueness._numerics import multinomial as home
-from trueness._numerics.multinomial import DiagonalMap, FullMap, multinomial_regression
+from trueness._numerics import softmax as home
+from trueness._numerics.softmax import DiagonalMap, FullMap, multinomial_regression
 
 
 def problem(kind, n=60, k=4, seed=0):

@@ -14,16 +14,22 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
-from trueness._kernels.reference_cells import (
+from trueness._kernels.reference_loops import (
+    block_pava,
     cell_sums,
     float_sums,
     grid_moments,
+    logit_tops,
     outcome_tables,
     outcomes,
+    pava,
+    ranks,
     residual_sums,
+    softmax,
+    softmax_derivatives,
+    steps,
+    venn_abers,
 )
-from trueness._kernels.reference_isotonic import block_pava, pava, ranks, steps, venn_abers
-from trueness._kernels.reference_softmax import logit_tops, softmax, softmax_derivatives
 
 __all__ = [
     "bin_sums",
@@ -91,7 +97,7 @@ def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: boo
     """The sums of :func:`bin_sums` in one call, which keeps the GIL: for few rows, calls cost more than sums.
 
     Returns its status, the number of events, its table, and that as of
-    :func:`~trueness._kernels.reference_cells.float_sums`.
+    :func:`~trueness._kernels.reference_loops.float_sums`.
     """
     table = np.zeros((edges.size - 1, 2, 5), np.int64)
     status = bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
@@ -204,7 +210,7 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
 
 
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
-    """Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_cells.grid_moments` sums a column.
+    """Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_loops.grid_moments` sums a column.
 
     They are added to `table`, of shape (n + 1, 4): [cell, power 0 .. 3]. Status: BAD_SCORE, BAD_LABEL.
     """

@@ -3,7 +3,6 @@ from trueness.measure._bin_table import estimation_error as estimation_error
 from trueness.measure._binned import ace as ace
 from trueness.measure._binned import ece as ece
 from trueness.measure._binned import mce as mce
-from trueness.measure._corp import corp as corp
 from trueness.measure._curve import reliability_curve as reliability_curve
 from trueness.measure._flexible_curve import e50 as e50
 from trueness.measure._flexible_curve import e90 as e90
@@ -13,6 +12,7 @@ from trueness.measure._flexible_curve import smooth_ece as smooth_ece
 from trueness.measure._preset import preset as preset
 from trueness.measure._proper_scores import auc as auc
 from trueness.measure._proper_scores import brier as brier
+from trueness.measure._proper_scores import corp as corp
 from trueness.measure._proper_scores import log_loss as log_loss
 from trueness.measure._proper_scores import scaled_brier as scaled_brier
 from trueness.measure._slope import calibration_intercept as calibration_intercept

@@ -6,10 +6,10 @@ from trueness.plot._decisions import RiskCoverageDisplay as RiskCoverageDisplay
 from trueness.plot._forest import IntervalDisplay as IntervalDisplay
 from trueness.plot._forest import SegmentsDisplay as SegmentsDisplay
 from trueness.plot._guarantee import GuaranteeDisplay as GuaranteeDisplay
+from trueness.plot._guarantee import ValidityDisplay as ValidityDisplay
 from trueness.plot._reliability import ReliabilityDisplay as ReliabilityDisplay
 from trueness.plot._series import SeriesDisplay as SeriesDisplay
 from trueness.plot._series import WatchDisplay as WatchDisplay
 from trueness.plot._terminal import unicode_diagram as unicode_diagram
-from trueness.plot._validity import ValidityDisplay as ValidityDisplay
 
 __all__: list[str]

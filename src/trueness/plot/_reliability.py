@@ -265,7 +265,6 @@ class _CurveAndValue(NamedTuple):
 def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _CurveAndValue:
     """The curve and its number."""
     from trueness.measure._binned import norm_of_gaps
-    from trueness.measure._corp import corp_of_blocks
     from trueness.measure._curve import (
         curve_of_bins,
         curve_of_cells,
@@ -274,6 +273,7 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _CurveAnd
         smooth_curve,
         smooth_fit,
     )
+    from trueness.measure._proper_scores import corp_of_blocks
 
     if method == "binned":  # one pass over the scores serves both
         (bins,) = problem.tally.coarsen(rule).parts

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
 from trueness._input.sample import row_weights
-from trueness._numerics.multinomial import log_softmax
+from trueness._numerics.softmax import log_softmax
 from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._auto_candidates import (

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri, stdtrit
 
 from trueness._numerics.logistic import ridge_logistic
-from trueness._numerics.multinomial import log_softmax
-from trueness._numerics.softmax import inverse_temperature
+from trueness._numerics.softmax import inverse_temperature, log_softmax
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
 from trueness.recalibrate._formula import Linear, joined, own_log_odds

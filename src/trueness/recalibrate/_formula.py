@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from trueness._numerics.multinomial import log_softmax
-from trueness._numerics.softmax import softmax
+from trueness._numerics.softmax import log_softmax, softmax
 from trueness._numerics.steps import interpolate, steps
 from trueness.errors import InputError
 from trueness.typing import Floats

@@ -7,8 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
-from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, Regression, multinomial_regression
-from trueness._numerics.softmax import inverse_temperature, softmax
+from trueness._numerics.softmax import (
+    DiagonalMap,
+    FullMap,
+    LinearMap,
+    Regression,
+    inverse_temperature,
+    multinomial_regression,
+    softmax,
+)
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters

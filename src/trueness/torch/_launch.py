@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 
 from trueness.torch import _kernels as kernels
-from trueness.torch._rows import Layout, Ruler, TensorRows, as_bytes
-from trueness.torch._sums import BAD_LABEL, BAD_SCORE, LARGEST, Sums, class_sums, no_sums, sift
+from trueness.torch._rows import BAD_LABEL, BAD_SCORE, Layout, Ruler, TensorRows, as_bytes
+from trueness.torch._sums import LARGEST, Sums, class_sums, no_sums, sift
 from trueness.torch._sums import score_sums as sums_by_operations
 
 _THREADS = 32  # of a program that sums

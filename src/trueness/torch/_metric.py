@@ -14,10 +14,20 @@ from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.measure._binned import checked_norm
-from trueness.torch._dispatch import as_binned, on_host, sums_of
-from trueness.torch._rows import Layout, TensorRows, images_of, ruler_of
+from trueness.torch._binned import as_binned, on_host, sums_of
+from trueness.torch._rows import (
+    Layout,
+    TensorRows,
+    check_ignored,
+    check_rows,
+    check_tolerance,
+    explain,
+    images_of,
+    refuse_counts,
+    ruler_of,
+    scores_name,
+)
 from trueness.torch._sums import Sums, add_compensated, float_home, no_sums, no_weights, refuse_light
-from trueness.torch._validation import check_ignored, check_rows, check_tolerance, explain, refuse_counts, scores_name
 from trueness.typing import Norm
 
 _BY_CLASS = ("top-label", "classwise")

@@ -1,18 +1,23 @@
-"""What a pass takes: rows of tensors, and what is summed of them."""
+"""What a pass takes: rows of tensors, checked, and what is summed of them.
+
+Looking at a value waits for the device, so values are looked at only when there is a fault to explain.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import torch
 
+from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import BinsLike, Edges, EqualWidth, as_rule
-from trueness.errors import InputError
+from trueness.errors import InputError, Place, Remedy, remedies
 from trueness.typing import Floats
 
+BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
 WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares these on the CPU only, if at all
 _MOST_CLASSES = 2.0**31
 
@@ -168,3 +173,196 @@ def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
 def as_bytes(codes: torch.Tensor) -> torch.Tensor:
     """Labels as integers, without a copy."""
     return codes.view(torch.uint8) if codes.dtype == torch.bool else codes
+
+
+_SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *WIDE_UNSIGNED)
+_ENTRIES = 1 << 22
+
+# Ways out of errors of `trueness.binned` for functions of tensors, which have fewer options.
+REMEDIES = {
+    "drop-missing": Remedy("", "Select the other rows first, such as `y_prob[~y_prob.isnan()]`."),
+    "clip": Remedy("", "They are outside by at most {value}: `y_prob.clamp(0, 1)` moves them back."),
+    "from-logits": Remedy("", "These look like logits: use `binned_logits` or `from_logits=True` if they are."),
+    "pos-label": Remedy("", "`y_true == {value}` makes 0/1 of them, if {value} is the event."),
+    "labels-order": Remedy("", "Class codes are column numbers, from 0."),
+}
+
+
+def check_rows(
+    y_true: Any,
+    scores: Any,
+    weight: Any,
+    ignored: int | None,
+    *,
+    logits: bool,
+    dimensions: tuple[int, ...] = (1, 2),
+    tolerance: float | None = None,
+) -> TensorRows:
+    """Check types, shapes and devices; no value is looked at."""
+    name = scores_name(logits)
+    y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
+    if p.dtype not in _SCORES:
+        raise InputError(name, "must be float64, float32, float16 or bfloat16", f"got {_short(p.dtype)}")
+    if y.dtype not in _WHOLE + _SCORES:
+        raise InputError("y_true", "must be bool, integers or whole floats", f"got {_short(y.dtype)}")
+    _check_device(y, "y_true", p, name)
+    if p.ndim not in dimensions:
+        wanted = " or ".join("(n,)" if d == 1 else "(n, K)" for d in dimensions)
+        raise InputError(name, f"must have shape {wanted}", f"got {tuple(p.shape)}", remedy=_flatten_advice(y, p, name))
+    if y.ndim != 1:
+        one_hot = y.ndim == 2 and y.shape[1] > 1
+        one_line = "argmax(dim=1)` makes labels of one-hot rows." if one_hot else "flatten()` makes a vector of it."
+        raise InputError("y_true", "must have shape (n,)", f"got {tuple(y.shape)}", remedy=f"`y_true.{one_line}")
+    if y.shape[0] != p.shape[0]:
+        got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} rows"
+        raise InputError("", f"`y_true` and `{name}` must have one entry per row", got)
+    if p.ndim == 2 and p.shape[1] < 2:
+        raise InputError(name, "must have one column per class, at least 2", f"got shape {tuple(p.shape)}")
+    if p.ndim == 1 and tolerance is not None:
+        raise InputError("sum_tolerance", "is only for rows of probabilities of shape (n, K)", "these have shape (n,)")
+    return TensorRows(y, p, None if weight is None else _weights(weight, p, name), ignored, logits, tolerance)
+
+
+def _weights(weight: Any, p: torch.Tensor, name: str) -> torch.Tensor:
+    w = _tensor(weight, "sample_weight")
+    if w.dtype not in _WHOLE + _SCORES:
+        raise InputError("sample_weight", "must be numbers", f"got {_short(w.dtype)}")
+    _check_device(w, "sample_weight", p, name)
+    if w.shape != p.shape[:1]:
+        demand = f"must have one entry per row ({p.shape[0]:,})"
+        raise InputError("sample_weight", demand, f"got shape {tuple(w.shape)}")
+    return w
+
+
+def _check_device(other: torch.Tensor, other_name: str, p: torch.Tensor, name: str) -> None:
+    if other.device != p.device:
+        demand, got = f"`{other_name}` and `{name}` must be on one device", f"got {other.device} and {p.device}"
+        raise InputError("", demand, got, remedy=f"`{other_name}.to({name}.device)` moves it.")
+
+
+def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
+    """The line that makes a matrix of scores with more dimensions."""
+    if p.ndim < 3:
+        return ""
+    last, second = f"`{name}.flatten(0, -2)`", f"`{name}.movedim(1, -1).flatten(0, -2)`"
+    fits_last, fits_second = y.shape == p.shape[:-1], y.shape == p.shape[:1] + p.shape[2:]
+    if fits_last != fits_second:
+        return f"{last if fits_last else second} and `y_true.flatten()` have a row for each label."
+    return f"With classes in the second dimension: {second}; in the last: {last}. Labels: `y_true.flatten()`."
+
+
+def check_ignored(ignored: Any) -> int | None:
+    """A label, or None."""
+    if ignored is not None and type(ignored) is not int:
+        raise InputError("ignore_index", "must be a whole number or None", f"got {ignored!r}")
+    return ignored
+
+
+def check_tolerance(tolerance: Any) -> float | None:
+    """A number between 0 and 1, or None."""
+    if tolerance is None:
+        return None
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance <= 1:
+        raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
+    return float(tolerance)
+
+
+def scores_name(logits: bool) -> str:
+    """The argument's name of the scores."""
+    return "logits" if logits else "y_prob"
+
+
+def library_options(rows: TensorRows, layout: Layout) -> Any:
+    """The options of `trueness.binned` that depend on the shape and scale of the scores."""
+    options: dict[str, Any] = {"kind": layout.kind} if rows.p.ndim == 2 else {}
+    if rows.logits:
+        options["from_logits"] = True
+    if rows.tolerance is not None:
+        options["sum_tolerance"] = rows.tolerance
+    return options
+
+
+def _tensor(value: Any, name: str) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor):
+        remedy = "`trueness.binned` takes arrays, lists and frames."
+        raise InputError(name, "must be a tensor", f"got {type(value).__name__}", remedy=remedy)
+    if value.layout != torch.strided or value.is_nested:
+        raise InputError(name, "must be a dense tensor", f"got layout {value.layout}", remedy="Use `.to_dense()`.")
+    if value.device.type == "meta":
+        raise InputError(name, "must hold values", "got a tensor on the device 'meta', which holds none")
+    return value.detach().resolve_neg()
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def explain(rows: TensorRows, layout: Layout) -> NoReturn:
+    """Raise the error for the first bad row, by its number among all rows."""
+    edges = layout.ruler.edges
+    rows = rows.mask_ignored(0.0 if rows.logits else float(edges[0]))
+    if rows.logits:
+        _explain_logits(rows, layout.ruler)
+    w = None if rows.w is None else rows.w.cpu()
+    with remedies(REMEDIES):
+        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(edges), sample_weight=w, **library_options(rows, layout))
+    raise AssertionError("a pass refused rows in which no bad value can be found")
+
+
+def _explain_logits(rows: TensorRows, ruler: Ruler) -> NoReturn:
+    """Raise for a row without a softmax, an invalid label, a bad weight, or a score outside the edges."""
+    logits, n = rows.p, rows.p.shape[0]
+    step = max(1, _ENTRIES // (1 if logits.ndim == 1 else logits.shape[1]))
+    count, first = 0, None
+    for i in range(0, n, step):
+        few = logits[i : i + step]
+        bad = few.isnan() if few.ndim == 1 else ~few.amax(dim=1).isfinite()  # the largest of a row is nan if any is
+        if first is None and bool(bad.any()):
+            first = Place(i + int(bad.to(torch.uint8).argmax()))
+        count += int(bad.sum())
+    if first is not None and logits.ndim == 1:
+        raise InputError("logits", "must not be nan", f"{count:,} of {n:,} are, the first", place=first)
+    if first is not None:
+        demand = "Rows of `logits` must have no nan, no +inf and at least one finite entry"
+        raise InputError("", demand, f"{count:,} of {n:,} {'does' if count == 1 else 'do'} not, the first", place=first)
+    _check_labels(rows)
+    if rows.w is not None:
+        none = torch.zeros(rows.w.shape)
+        binned_rows(none, none, sample_weight=rows.w.cpu())
+    _refuse_outside(ruler, "a score lies outside of them")
+
+
+def _check_labels(rows: TensorRows) -> None:
+    n_classes = 2 if rows.p.ndim == 1 else rows.p.shape[1]
+    y = rows.codes
+    bad = (y < 0) | (y >= n_classes)
+    if bool(bad.any()):
+        at, count = int(bad.to(torch.uint8).argmax()), int(bad.sum())
+        demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`"
+        some = f"{count:,} of {y.shape[0]:,} labels {'is' if count == 1 else 'are'} not"
+        raise InputError("y_true", demand, f"{some}, the first is {rows.y[at].item()}", place=Place(at))
+
+
+def _refuse_outside(ruler: Ruler, got: str, remedy: str = "") -> NoReturn:
+    edges = f"its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and {got}"
+    raise InputError("bins", "must cover every score", edges, remedy=remedy)
+
+
+def refuse_counts(faults: torch.Tensor, ruler: Ruler, from_logits: bool) -> None:
+    """Raise if rows were left out; only their number is known, since the rows are gone."""
+    counts = faults.tolist()
+    if not any(counts):
+        return
+    remedy = "`validate=True` checks each batch immediately and names the row."
+    logits = ("logits", "must have no nan, no +inf and a finite entry in every row")
+    complaints = {
+        BAD_SCORE: (*(logits if from_logits else ("y_prob", "must lie in [0, 1]")), "rows did not"),
+        BAD_SUM: ("", "Rows of `y_prob` must sum to 1", "did not"),
+        BAD_LABEL: ("y_true", "must hold 0/1 or class codes", "labels did not"),
+        BAD_WEIGHT: ("sample_weight", "must be finite, at least 0 and at most 1e100", "weights were not"),
+    }
+    for fault, (argument, demand, got) in complaints.items():
+        if counts[fault]:
+            raise InputError(argument, demand, f"{counts[fault]:,} {got}", remedy=remedy)
+    _refuse_outside(ruler, f"{counts[OUTSIDE]:,} scores were outside", remedy)

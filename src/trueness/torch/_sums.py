@@ -7,11 +7,10 @@ import torch
 
 from trueness._tally.bins import Bins
 from trueness.errors import InputError
-from trueness.torch._rows import Layout, Ruler, TensorRows
+from trueness.torch._rows import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE, Layout, Ruler, TensorRows
 from trueness.typing import Floats
 
 COLUMNS = 5
-BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
 FAULTS = 5
 WEIGHT_COLUMNS = 8
 """Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight."""

@@ -9,7 +9,7 @@ INLINE double fixed_value(uint64_t hi, uint64_t lo)
     return (double)(int64_t)hi * 0x1p-26 + (double)(int64_t)lo * 0x1p-53;
 }
 
-/* The sums of each bin as floats: see reference_cells.float_sums. */
+/* The sums of each bin as floats: see reference_loops.float_sums. */
 EXPORT int float_sums(const array *table, const array *columns)
 {
     int64_t n_bins = length_of(table);

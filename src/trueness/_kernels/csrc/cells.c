@@ -40,7 +40,7 @@ EXPORT int cell_sums(const array *score, const array *weight, const array *event
 
 enum { RESIDUAL_COLUMNS = 7, STRETCH = 256 };
 
-/* Sums of residuals of each bin: see reference_cells.residual_sums. Stretches of cells are added one by one, so that
+/* Sums of residuals of each bin: see reference_loops.residual_sums. Stretches of cells are added one by one, so that
  * the error of a long sum stays small. */
 EXPORT int residual_sums(const array *score, const array *weight, const array *events, const array *first,
                          const array *table)

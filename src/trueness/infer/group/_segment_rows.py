@@ -19,7 +19,7 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer.null._certain_scores import moved_scores
+from trueness.infer.null._redrawn_labels import moved_scores
 from trueness.infer.plan._power import log_odds_of
 from trueness.typing import Bools, Floats, Ints
 

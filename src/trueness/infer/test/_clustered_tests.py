@@ -21,8 +21,7 @@ from scipy import sparse
 from trueness._numerics.runs import NestedRuns
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
-from trueness.infer.null._certain_scores import moved_inside
-from trueness.infer.null._redrawn_labels import draw_hits, monte_carlo_pvalue
+from trueness.infer.null._redrawn_labels import draw_hits, monte_carlo_pvalue, moved_inside
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
 from trueness.infer.test._method import Options, Outcome
 from trueness.infer.test._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test

@@ -20,7 +20,7 @@ from trueness.infer.band._monotone_band import band_runs
 from trueness.infer.interval._score_interval import DefaultParts, upper_limit
 from trueness.infer.limits._ece import bin_gaps, too_good_in_bins
 from trueness.infer.limits._observed_expected import EffectiveEvents
-from trueness.infer.null._certain_scores import contradictions
+from trueness.infer.null._redrawn_labels import contradictions
 from trueness.infer.test._calibration_test import test_of
 from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions

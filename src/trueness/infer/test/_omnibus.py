@@ -17,7 +17,7 @@ from scipy.special import expit, gammaincc, logit, xlogy
 
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells, segment_sums
-from trueness.infer.null._certain_scores import (
+from trueness.infer.null._redrawn_labels import (
     contradictions,
     contradictions_in_words,
     impossible_in_words,

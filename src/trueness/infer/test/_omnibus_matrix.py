@@ -13,8 +13,7 @@ import numpy as np
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
-from trueness.infer.null._certain_scores import impossible_in_words
-from trueness.infer.null._redrawn_labels import draw_classes
+from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words
 from trueness.infer.test._method import Outcome
 from trueness.infer.test._omnibus import (
     SOME,
