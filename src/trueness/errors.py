@@ -272,7 +272,7 @@ class FewRowsWarning(TruenessWarning):
 
 
 class DroppedRowsWarning(TruenessWarning):
-    """Rows with missing values were dropped, because of ``missing="drop"``."""
+    """Rows with missing values were dropped (``missing="drop"``), or groups of fewer than `min_rows` left out."""
 
 
 def dropped_rows(dropped: int, rows: int, what: str = "a missing value") -> str:

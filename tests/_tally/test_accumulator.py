@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,7 +112,14 @@ def test_a_bad_piece_leaves_everything_as_it_was():
         (lambda: tn.Accumulator("quantiles"), "`bins` must be 'sketch', 'distinct' or bins with fixed edges"),
         (lambda: tn.Accumulator(tn.EqualMass(3)), "`bins` must have fixed edges"),
         (lambda: tn.Accumulator(by="a", missing="drop"), "`missing='drop'` cannot be combined with `by`"),
-        (lambda: tn.Accumulator(by=["a"]), "`by` must be a string that names the groups"),
+        (lambda: tn.Accumulator(by=["a", "a"]), "`by` must be a string that names the groups, a list of different"),
+        (lambda: tn.Accumulator(by=[]), r"`by` must be a string that names the groups, a list .*; got \[\]"),
+        (lambda: tn.Accumulator(by=["a", "b"]).update([0], [0.5], group={"a": 1}), "with the columns 'a', 'b'; got d"),
+        (lambda: tn.Accumulator(by=["a", "b"]).update([0], [0.5], group=[(1, 2)]), "`group` must be a dict or frame"),
+        (lambda: tn.Accumulator(by=["a"]).update([0], [0.5], group={"a": [None]}), "Column 'a': `group` must not have"),
+        (lambda: tn.Accumulator(by=["a", "b"]).merge({"x": SKETCH}), "`group` must be a tuple of 2 names; got 'x'"),
+        (lambda: tn.Accumulator(by="a").subtract({"x": SKETCH}), "`other` must have rows that are here; there is no"),
+        (lambda: tn.Accumulator().suppress(2), "`min_rows` needs an Accumulator that was made with `by`"),
         (lambda: tn.Accumulator(about=[1]), r"`about` must be a dict, or None; got \[1\]"),
         (lambda: tn.Accumulator(missing="perhaps"), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
         (lambda: tn.Accumulator(sum_tolerance="x"), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
@@ -453,5 +461,46 @@ def test_a_batch_at_an_earlier_position_is_refused_by_name():
     files.update([0], [0.5], position={"file": "b.csv"})
     with pytest.raises(tn.InputError, match="`position` must come after the last one"):
         files.update([0], [0.5], position={"file": "b.csv"})
-    files.update([0], [0.5], position={"file": "a.csv"})  # only numbers are known to ascend
+    files.update([0], [0.5], position={"file": "a.csv"})  # only numbers and times are known to ascend
     assert files.n == 2
+    files.position = None
+    files.update([0], [0.5], position="2026-02-01")
+    with pytest.raises(tn.InputError, match="must come after the last one, '2026-02-01'; got '2026-01-31', so that"):
+        files.update([0], [0.5], position="2026-01-31")
+
+
+@pytest.mark.parametrize("bins", KEPT)
+@given(rows=rows, seed=st.integers(0, 9))
+def test_groups_of_several_columns_are_those_of_a_scan(bins, rows, seed):
+    y, p = arrays(rows)
+    rng = np.random.default_rng(seed)
+    groups = {"shop": np.array(["n", "s"])[rng.integers(0, 2, y.size)], "day": rng.integers(0, 3, y.size)}
+    seen = tn.Accumulator(bins, by=["shop", "day"])
+    seen.update(y[:1], p[:1], group={"shop": str(groups["shop"][0]), "day": groups["day"][:1]})
+    seen.update(y[1:], p[1:], group=pl.DataFrame({name: values[1:] for name, values in groups.items()}))
+    read = tn.Accumulator.from_bytes(seen.to_bytes())
+    assert (read.by, read.groups, list(read.groups)) == (("shop", "day"), seen.groups, sorted(seen.groups))
+    keys = list(zip(*(values.tolist() for values in groups.values()), strict=True))
+    assert seen.groups.keys() == set(keys)
+    for key, sums in seen.groups.items():
+        at = [one == key for one in keys]
+        assert sums == KEPT[bins](y[at], p[at])
+    how = {"bins": None if bins == "distinct" else bins, "label": "y", "prob": "p"}
+    frame = pl.DataFrame({"y": y, "p": p, **groups})
+    assert tn.scan_groups(frame, by=["shop", "day"], **how) == seen.groups
+    with pytest.raises(tn.InputError, match=r"must be grouped by \('shop', 'day'\); got \('day', 'shop'\)"):
+        read.merge(tn.scan_groups(frame, by=["day", "shop"], **how))
+    read.merge(seen.groups)
+    read.subtract(seen)
+    assert read.to_bytes() == seen.to_bytes()
+    read.subtract(seen.groups)
+    assert (read.n, read.groups) == (0, {})
+
+
+def test_small_groups_are_left_out_and_counted():
+    seen = tn.Accumulator(by="shop")
+    seen.update([0, 1, 1, 0], [0.25, 0.5, 0.5, 1.0], group=["a", "a", "b", "c"])
+    with pytest.warns(tn.DroppedRowsWarning, match="2 groups of fewer than 2 rows left out: 2 rows are hidden"):
+        seen.suppress(2)
+    assert list(seen.groups) == ["a"]
+    seen.suppress(2)  # nothing is hidden, and nothing said

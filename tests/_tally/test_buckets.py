@@ -68,6 +68,13 @@ def test_sums_of_days_add_and_are_stored(make, weights):
         assert added.buckets.parts == whole.buckets.parts
         assert added.parts == whole.parts
     assert whole.largest_cluster <= added.largest_cluster <= sum(half.largest_cluster for half in halves)
+    if weights == "fractions" or (weights and make is tn.binned):
+        with pytest.raises(tn.InputError, match="Only sums without rounding can be subtracted; these are of"):
+            added - halves[1]
+    else:  # the size of the largest cluster stays an upper bound
+        left = added - halves[1]
+        assert (left.parts, left.buckets.parts) == (halves[0].parts, halves[0].buckets.parts)
+        assert halves[0].largest_cluster <= left.largest_cluster <= added.largest_cluster
     kind = type(whole)
     assert kind.from_bytes(whole.to_bytes()) == kind.from_dict(whole.to_dict()) == whole
     assert kind.from_bytes(added.to_bytes()) == added
@@ -91,10 +98,10 @@ def test_coarser_bins_keep_the_buckets(bins):
 def test_sums_of_other_buckets_are_refused_by_name():
     y, p, user = rows(60)
     found = tn.sketch(y, p, cluster=user)
-    with pytest.raises(tn.InputError, match="`buckets` must be the same in sums that are added; got 64 and 128"):
+    with pytest.raises(tn.InputError, match=r"`buckets` must be the same in .* subtracted; got 64 and 128"):
         found + tn.sketch(y, p, cluster=user, buckets=128)
-    with pytest.raises(tn.InputError, match="cannot be added to sums without"):
-        found + tn.sketch(y, p)
+    with pytest.raises(tn.InputError, match=r"cannot be added to, or subtracted from, sums without"):
+        found - tn.sketch(y, p)
     assert found + tn.sketch([], []) == found == tn.sketch([], []) + found
 
 

@@ -95,6 +95,32 @@ def test_zero_may_be_added_and_nothing_else(make):
         sums + make([0, 1], [0.2, 0.7])
 
 
+@every_form
+@pytest.mark.parametrize("weights", [None, np.arange(Y.size) % 3])
+def test_what_was_added_can_be_subtracted(make, weights):
+    def of(some):
+        return make(Y[some], P[some], **({} if weights is None else {"sample_weight": weights[some]}))
+
+    a, b = of(slice(0, 40)), of(slice(40, None))
+    if weights is not None and make is tn.binned:
+        with pytest.raises(tn.InputError, match="Only sums without rounding can be subtracted"):
+            (a + b) - b
+        return
+    left = (a + b) - b
+    measure = tn.ece if make is tn.binned else tn.brier
+    assert (measure(left), left.n) == (measure(a), a.n)
+    if make is not tn.sketch:  # whose cells keep the range of all scores that they had
+        assert left.to_bytes() == a.to_bytes()
+    assert (left - a).n == 0
+    for bad in (lambda: a - (a + b), lambda: make([], []) - make([1], [0.5])):
+        with pytest.raises(tn.InputError, match=r"Only rows that the sums hold can be subtracted; .* would have -"):
+            bad()
+    with pytest.raises(tn.InputError, match="Only sums of the same kind can be added or subtracted"):
+        a - make([0, 1], [0.2, 0.7])
+    with pytest.raises(tn.InputError, match="subtracted; what is left are sums that no rows have"):
+        make([0, 0], [0.5, 0.5]) - make([1], [0.5])
+
+
 def test_sums_of_other_forms_kinds_or_classes_are_not_equal():
     sums = tn.tally(Y, P)
     assert sums == tn.tally(Y, P)

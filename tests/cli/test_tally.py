@@ -193,9 +193,6 @@ def test_messages(fails, call, grouped, tmp_path):
     assert "must end in .tally" in fails("tally", "x.csv", "--prob", "p", "-o", "x.bin")
     assert "must end in .tally" in fails("tally", "x.csv", "--prob", "p", "-o", "x")
     assert "`--prob` must name one model" in fails("tally", "x.csv", "--prob", "p", "--prob", "q", "-o", "x.tally")
-    assert "`--by` must name one column" in fails(
-        "tally", "x.csv", "--prob", "p", "--by", "region", "--by", "q", "-o", "x.tally"
-    )
     assert "has none. Use 'sketch' instead" in fails(
         "tally", "x.csv", "--prob", "p", "--bins", "mass:5", "-o", "x.tally"
     )
@@ -317,6 +314,35 @@ def test_sums_become_one_file(call, fails, days, tmp_path):
     result = call("tally", "tue.tally", "--by", "region", "-o", "x.tally")
     assert (result.exit_code, "--by is for rows; .tally files are sums already" in result.stderr) == (2, True)
     assert not (tmp_path / "x.tally").exists()
+    assert call("tally", "week.tally", "--minus", "mon.tally", "--minus", "wed.tally", "-o", "x.tally").exit_code == 0
+    left, tuesday = (tn.Accumulator.load(tmp_path / name) for name in ("x.tally", "tue.tally"))
+    assert (left.n, left.compute_by(tn.log_loss)) == (150, tuesday.compute_by(tn.log_loss))
+    said = fails("tally", "mon.tally", "--minus", "tue.tally", "-o", "x.tally")
+    assert "tue.tally cannot be taken away: Group 'north': Only rows that the sums hold can be subtracted" in said
+    assert "--minus is for .tally files" in call("tally", "mon.csv", "--minus", "tue.tally", "-o", "y.tally").stderr
+
+
+def test_groups_of_several_columns_and_small_ones(call, days, grouped, tmp_path):
+    day = np.repeat(["mon", "tue", "wed"], [250, 150, 200])
+    write_columns(tmp_path / "x.csv", {**{name: grouped[name] for name in ("y", "p", "region")}, "day": day})
+    asked = ("tally", "x.csv", "--by", "region", "--by", "day")
+    assert call(*asked, "-o", "x.tally").exit_code == 0
+    found = tn.Accumulator.load(tmp_path / "x.tally")
+    kept = {key: sums for key, sums in found.groups.items() if sums.n >= 60}
+    for (region, one), sums in found.groups.items():
+        assert sums == tn.Accumulator.load(tmp_path / f"{one}.tally").groups[region]
+    hidden = "1 group of fewer than 60 rows left out: 50 rows are hidden."
+    for before in (asked, ("tally", "x.tally")):
+        assert hidden in call(*before, "--min-rows", "60", "-o", "y.tally").stderr
+        assert tn.Accumulator.load(tmp_path / "y.tally").groups == kept
+    assert "--min-rows is for groups" in call("tally", "x.csv", "--min-rows", "9", "-o", "z.tally").stderr
+    shown = json.loads(call("measure", "x.tally", "--no-intervals", "--format", "json").stdout)["groups"]
+    assert [(one["by"], one["group"]) for one in shown[1:3]] == [
+        ("region × day", f"north × {d}") for d in ("mon", "tue")
+    ]
+    segments = tn.report(found).to_dict()["models"][0]["segments"]["rows"]
+    assert {(one["column"], one["value"]) for one in segments} >= {("region", "north"), ("day", "wed")}
+    assert call("gate", "x.tally", "--groups", "--max-ece", "0.9").exit_code in (0, 1)
 
 
 @pytest.mark.parametrize("verb", ["measure", "report", "tally"])

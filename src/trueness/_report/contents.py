@@ -16,7 +16,7 @@ from trueness._report.decisions import decisions
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Segments, Settings
 from trueness._report.remedies import remedies
-from trueness._report.subject import Notes, Options, Subject, collect_warnings
+from trueness._report.subject import Groups, Notes, Options, Subject, collect_warnings
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
@@ -161,16 +161,16 @@ def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters |
 
 
 def _segments(
-    data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], options: Options, group_name: str = ""
+    data: Evidence, by: tuple[SegmentColumn, ...], groups: Groups, options: Options, names: tuple[str, ...] = ()
 ) -> tuple[Segments, Tested]:
     """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
     rule, level, rng = options.rule, options.level, generator(options.seed)
     with collect_warnings(Notes()):  # the table shows which segments are small
         if data.rows is None:
-            found = describe_segments(of_groups([group_name], groups), level, None, rng)
+            found = describe_segments(of_groups(names, groups), level, None, rng)
         else:
             found = segments_of(replace(data, notes=()), by, level=level, rng=rng)
-        errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(data, by, groups, group_name)}
+        errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(data, by, groups, names)}
     lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
     rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
     return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
@@ -190,11 +190,15 @@ def _slices(data: Evidence, by: tuple[SegmentColumn, ...], options: Options) -> 
 
 
 def _segment_sums(
-    data: Evidence, by: tuple[SegmentColumn, ...], groups: Mapping[str, Sums], name: str
+    data: Evidence, by: tuple[SegmentColumn, ...], groups: Groups, names: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, str], Sums]]:
     """The sums of each segment by column and value."""
     if data.rows is None:
-        yield from (((name, group), sums) for group, sums in groups.items())
+        found: dict[tuple[str, str], Any] = {}
+        for group, sums in groups.items():
+            for one in zip(names, group, strict=True):
+                found[one] = found.get(one, 0) + sums
+        yield from found.items()
         return
     sample = data.sample
     for column in by:

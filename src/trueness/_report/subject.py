@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from trueness._input.columns import column
 from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.group_keys import names_of
 from trueness._tally.models import model_context
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows
@@ -23,6 +24,7 @@ from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
 Result = TypeVar("Result")
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
+Groups: TypeAlias = Mapping[tuple[str, ...], Sums]
 _MOST_CLASSES = 24  # as many tabs and pictures as a page can hold
 
 
@@ -89,10 +91,10 @@ class Subject:
     """The question asked about every model."""
     kept: Bools | None = None
     """Which of the rows passed are used; None for sums."""
-    by: str = ""
-    """The name of the groups of an Accumulator."""
-    groups: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
-    """Their sums, by model and group."""
+    by: tuple[str, ...] = ()
+    """The columns of the groups of an Accumulator."""
+    groups: Mapping[str, Groups] = field(default_factory=dict)
+    """Their sums, by model and by the names of the group."""
     notes: tuple[str, ...] = ()
     event: Any = None
     """The label that the scores predict; None for sums and for several classes."""
@@ -127,7 +129,7 @@ def _fewer(models: Mapping[str, Any], what: str, rule: BinRule | None = None) ->
 
 def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()) -> Subject:
     """Take sums apart: one model, or one per class or label; of very many those with the largest ECE are kept."""
-    by = sums.by if isinstance(sums, Accumulator) else None
+    by = names_of(sums.by) if isinstance(sums, Accumulator) and sums.by is not None else ()
     total = sums.total if isinstance(sums, Accumulator) else sums
     if total.n == 0:
         raise InputError("y_true", "must hold at least one row", f"this {type(total).__name__} is empty")
@@ -136,18 +138,18 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
     total = quietly(lambda: whole.sums)
     models, more = _fewer(_problems(total), "labels" if total.kind == "multilabel" else "classes", rule)
     notes += more
-    groups: dict[str, dict[str, Sums]] = {name: {} for name in models}
-    grouped = isinstance(sums, Accumulator) and by is not None
+    groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
+    grouped = bool(by)
     if grouped and total.buckets is not None:
         notes.append("Groups are not compared: their tests would take rows as independent, and these are in clusters.")
         grouped = False
     for group, part in sums.groups.items() if isinstance(sums, Accumulator) and grouped else ():
         for name, problem in _problems(binary_of_two_classes(part)).items():
             if name in groups:
-                groups[name][str(group) or "''"] = problem
+                groups[name][tuple(str(one) or "''" for one in names_of(group))] = problem
     counts = RowCounts(total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes)
     evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
-    return Subject(evidence, counts, _SOURCES[type(total)], total.kind, by=by or "", groups=groups, notes=tuple(notes))
+    return Subject(evidence, counts, _SOURCES[type(total)], total.kind, by=by, groups=groups, notes=tuple(notes))
 
 
 def _problems(sums: Sums) -> dict[str, Sums]:

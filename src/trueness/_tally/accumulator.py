@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
@@ -14,9 +15,9 @@ from trueness._input.columns import column
 from trueness._input.labels import checked_order
 from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
-from trueness._tally import store
+from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
-from trueness._tally.group_keys import Group, group_order, is_one_group, plain_group, refuse_other_type, rows_by_group
+from trueness._tally.group_keys import Group, names_of, plain_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
@@ -41,8 +42,9 @@ class Accumulator:
         exact, with one cell per distinct score; or the sums of bins with fixed edges.
     kind, missing, clip_tolerance, sum_tolerance, from_logits, percent
         As for :func:`trueness.ece`.
-    by : str, optional
-        What the groups are: "day", "region". Each group then has its own sums, and every `update` needs `group`.
+    by : str or list of str, optional
+        What the groups are: "day", "region". Each group then has its own sums, and every `update` needs `group`. Of
+        a list, each combination of names is a group, whose key is a tuple, as from :func:`trueness.scan_groups`.
     labels : sequence, optional
         As for :func:`trueness.ece`. Text labels need it, because a batch may lack a class.
     pos_label : optional
@@ -79,7 +81,7 @@ class Accumulator:
         bins: Literal["sketch", "distinct"] | BinsLike = "sketch",
         *,
         kind: Kind = "classwise",
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         labels: Any = None,
         pos_label: Any = None,
         missing: Missing = "raise",
@@ -90,8 +92,8 @@ class Accumulator:
         buckets: int | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
-        if by is not None and not isinstance(by, str):
-            raise InputError("by", "must be a string that names the groups, or None", f"got {by!r}")
+        self.by: group_keys.By = group_keys.checked_by(by)
+        """What the groups are, such as "day"; several columns are a tuple."""
         if by is not None and missing == "drop":
             demand = "`missing='drop'` cannot be combined with `by`: the group of a dropped row would be lost"
             raise InputError("", demand, remedy="Leave such rows out first.")
@@ -99,8 +101,6 @@ class Accumulator:
             raise InputError("about", "must be a dict, or None", f"got {reprlib.repr(about)}")
         self.bins = _json_bins(bins)
         """The sums that are kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
-        self.by = by
-        """What the groups are, such as "day"."""
         self.buckets = None if buckets is None else check_buckets(buckets)
         """The number of buckets of clusters, if any."""
         self.about = store.json_ready(dict(about or {}), "about")
@@ -134,7 +134,7 @@ class Accumulator:
         y_prob: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
-        group: ArrayLike | Group = None,
+        group: ArrayLike | Group | Mapping[str, Any] = None,
         cluster: ArrayLike | None = None,
         position: Any = None,
     ) -> None:
@@ -145,15 +145,17 @@ class Accumulator:
         y_true, y_prob, sample_weight
             As for :func:`trueness.ece`. A batch may be empty, or consist only of rows of weight 0 or, with
             ``missing='drop'``, of rows with missing values. Classes and labels must match those of earlier batches.
-        group : array-like of shape (n,), or one value
-            The group of each row, or of all rows, none of them missing; required if the Accumulator has `by`. Names are
-            strings, integers, booleans or finite floats, all of one type, because 1, True and 1.0 are the same key.
+        group : array-like of shape (n,), one value, or dict of these by column
+            The group of each row, or of all rows, none of them missing; required if the Accumulator has `by`. For
+            several columns a dict of these, or a frame. Names are strings, integers, booleans or finite floats, all of
+            one type, because 1, True and 1.0 are the same key.
         cluster : array-like of shape (n,)
             The cluster of each row, as text or whole numbers; required if the Accumulator has `buckets`.
         position : optional
             Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file names. It is saved
             with the sums in one step, so that a restart neither repeats nor loses rows. With every batch or with none.
-            A batch at the last position, or at a smaller number, is refused: it was added already.
+            A batch at the last position is refused, since it was added already, and so is an older one, if positions
+            are numbers, or dates or times as ISO text; of other text, lists and dicts only the last is known.
         """
         where = store.json_ready(position, "position")
         if (group is None) != (self.by is None):
@@ -180,8 +182,7 @@ class Accumulator:
 
     def _refuse_position(self, where: Any, rows: int) -> None:
         """Raise for rows that were added already: the last position again, or a smaller number."""
-        numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (where, self.position))
-        if (numbers and where < self.position) or (where is not None and where == self.position and rows):
+        if _precedes(where, self.position) or (where is not None and where == self.position and rows):
             got = f"got {reprlib.repr(where)}, so that these rows were added already"
             demand = f"must come after the last one, {reprlib.repr(self.position)}"
             raise InputError("position", demand, got, remedy="Leave the batch out.")
@@ -212,10 +213,9 @@ class Accumulator:
             raise InputError("y_true", "must hold two labels in all batches", got)
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None) -> list[tuple[Group, Sums]]:
-        if group is None or is_one_group(group):
-            key = None if group is None else plain_group(group)
-            return [(key, by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
-        found = rows_by_group(group, sample.n)
+        if group is None:
+            return [(None, by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
+        found = group_keys.rows_by_group(group, sample.n, self.by)
         if len(found) == 1:
             return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))]
         try:
@@ -239,7 +239,7 @@ class Accumulator:
     @property
     def groups(self) -> dict[Group, Sums]:
         """The sums of each group, in the order of their names; without `by` there is one, called None."""
-        return {key: self._sums[key] for key in sorted(self._sums, key=group_order)}
+        return {key: self._sums[key] for key in sorted(self._sums, key=group_keys.group_order)}
 
     @property
     def total(self) -> Sums:
@@ -273,14 +273,41 @@ class Accumulator:
             `by` and `about`. With `by`, pass sums as a dict. If `about` differs, because it names a machine or a day,
             make it the same first: ``other.about = seen.about``.
         """
+        pieces, label = self._read(other)
+        self._sums = self._with(pieces.items())
+        self._other_label = label if self._other_label is None else self._other_label
+
+    def subtract(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
+        """Take rows away that were added before, so that a day can be corrected; `other` is as for :meth:`merge`.
+
+        Groups without rows are removed. Sums of rows that are not here are refused, and so are sums of weights that are
+        not whole numbers, which would leave rounding errors.
+        """
+        left = dict(self._sums)
+        for key, piece in self._read(other)[0].items():
+            if key not in left:
+                raise InputError("other", "must have rows that are here", f"there is no group {key!r}")
+            try:
+                left[key] = left[key] - piece
+            except InputError as error:
+                raise error if key is None else error.within(f"Group {key!r}") from error
+        self._sums = {key: sums for key, sums in left.items() if sums.n}
+
+    def suppress(self, min_rows: int) -> None:
+        """Remove groups of fewer rows, so that no small cell is disclosed; a warning says how many rows they have."""
+        if self.by is None:
+            raise InputError("min_rows", "needs an Accumulator that was made with `by`")
+        self._sums = group_keys.without_small(self._sums, min_rows)
+
+    def _read(self, other: Any) -> tuple[dict[Group, Sums], Any]:
+        """The sums of each group of what is to be merged or subtracted, and the label beside `pos_label`."""
         if isinstance(other, Accumulator):
             self._refuse_other_settings(other)
             pieces, label = other._sums, other._other_label
         else:
             pieces, label = self._foreign_sums(other), None
         self._refuse_third_label(label, "the other one")
-        self._sums = self._with(pieces.items())
-        self._other_label = label if self._other_label is None else self._other_label
+        return pieces, label
 
     def _refuse_other_settings(self, other: Accumulator) -> None:
         if other is self:
@@ -291,12 +318,16 @@ class Accumulator:
         for name in {**mine, **theirs}:
             if mine.get(name) != theirs.get(name):
                 got = f"`{name}` is {mine.get(name)!r} here and {theirs.get(name)!r} there"
-                raise InputError("", "Only accumulators with the same settings can be merged", got)
+                raise InputError("", "Only accumulators with the same settings can be merged or subtracted", got)
 
     def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
         kept = _FORMS[self._form]
-        by_group = isinstance(other, Mapping)
-        found: dict[Group, Any] = {plain_group(key): sums for key, sums in other.items()} if by_group else {None: other}
+        by_group, names = isinstance(other, Mapping), names_of(self.by)
+        if by_group and len(names) > 1 and getattr(other, "names", names) != names:
+            raise InputError("other", f"must be grouped by {names}", f"got {other.names}")
+        found: dict[Group, Any] = {None: other}
+        if by_group:
+            found = {plain_group(key, self.by): sums for key, sums in other.items()}
         if by_group == (self.by is None) or not all(type(sums) is kept for sums in found.values()):
             wanted = f"a {kept.__name__}" if self.by is None else f"a dict of {kept.__name__} by {self.by}"
             held = sorted({type(sums).__name__ for sums in found.values()}) if by_group else ()
@@ -371,7 +402,7 @@ class Accumulator:
     def _checked_groups(self, groups: list[tuple[Any, Sums]]) -> dict[Group, Sums]:
         """Sums from a file, if rows read with these settings could have made them."""
         kept = _FORMS[self._form]
-        named = {None if self.by is None else plain_group(key): sums for key, sums in groups}
+        named = {None if self.by is None else plain_group(key, self.by): sums for key, sums in groups}
         agree = all(type(sums) is kept and sums.n for sums in named.values()) and len(named) == len(groups)
         if not agree or (self.by is None and any(key is not None for key, _ in groups)):
             raise InputError("", "The groups do not agree with the settings")
@@ -393,8 +424,18 @@ class Accumulator:
         return found
 
     def __repr__(self) -> str:
-        groups = "" if self.by is None else f", {len(self._sums):,} groups by {self.by!r}"
+        names = " × ".join(map(repr, names_of(self.by)))
+        groups = "" if self.by is None else f", {len(self._sums):,} groups by {names}"
         return f"Accumulator({self.bins!r}, {self.n:,} rows{groups})"
+
+
+def _precedes(a: Any, b: Any) -> bool:
+    """Whether two positions are numbers, or times as ISO text, of which the first is smaller."""
+    try:
+        times = isinstance(a, str) and isinstance(b, str) and datetime.fromisoformat(a) < datetime.fromisoformat(b)
+    except (TypeError, ValueError):  # text of another kind; a time with a zone and one without
+        return False
+    return times or ({type(a), type(b)} <= {int, float} and a < b)
 
 
 def _json_bins(bins: Any) -> Any:
@@ -426,7 +467,7 @@ def _refuse_other_classes(known: dict[Group, Sums], key: Group, piece: Sums) -> 
     if not known:
         return
     name, sums = next(iter(known.items()))
-    refuse_other_type(name, key)
+    group_keys.refuse_other_type(name, key)
     if (sums.kind, sums.classes) != (piece.kind, piece.classes):
         earlier, this = (f"{one.kind} of {list_classes(one.classes)}" for one in (sums, piece))
         remedy = "`labels=` of the Accumulator names the classes once for all batches."

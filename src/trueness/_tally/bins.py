@@ -167,7 +167,7 @@ class Bins:
     def __add__(self, other: "Bins") -> "Bins":
         if not np.array_equal(self.edges, other.edges):
             got = f"got {self.size} and {other.size} bins with different edges"
-            raise InputError("", "Bins can be added only if their edges agree", got)
+            raise InputError("", "Bins can be added or subtracted only if their edges agree", got)
         count = check_row_total(self.count + other.count)
         moments = self.moments and other.moments
         if self.table is not None and other.table is not None and fits(self.weight + other.weight):

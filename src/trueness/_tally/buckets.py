@@ -39,9 +39,9 @@ class Buckets(NamedTuple, Generic[Part]):
     def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]  # not a tuple's
         if len(self.parts) != len(other.parts):
             got = f"got {len(self.parts)} and {len(other.parts)}"
-            raise InputError("buckets", "must be the same in sums that are added", got)
+            raise InputError("buckets", "must be the same in sums that are added or subtracted", got)
         parts = tuple(_added(a, b) for a, b in zip(self.parts, other.parts, strict=True))
-        return Buckets(parts, min(self.largest + other.largest, _fullest(parts)))
+        return Buckets(parts, min(self.largest + other.largest, fullest(parts)))
 
     def map(self, change: Callable[[Part], Any]) -> "Buckets[Any]":
         """The same buckets of other sums."""
@@ -65,7 +65,8 @@ def _added(a: Any, b: Any) -> Any:
     return b if not a.totals.rows else a if not b.totals.rows else a + b
 
 
-def _fullest(parts: Sequence[Any]) -> int:
+def fullest(parts: Sequence[Any]) -> int:
+    """The weight of the fullest bucket, which no cluster exceeds."""
     return int(max(math.ceil(part.totals.weight) for part in parts))
 
 

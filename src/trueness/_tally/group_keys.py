@@ -2,30 +2,81 @@
 
 import json
 import reprlib
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from trueness._input.arguments import checked_whole
 from trueness._input.columns import column, is_missing, refuse_bad
-from trueness.errors import InputError
+from trueness._input.segment_columns import MISSING, TIMES
+from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.typing import Bools, Ints
 
-Group: TypeAlias = str | int | float | bool | None
+Name: TypeAlias = str | int | float | bool | None
+Group: TypeAlias = Name | tuple[Name, ...]
+"""The name of a group, or of several columns the tuple of names; None stands for all rows."""
+By: TypeAlias = str | tuple[str, ...] | None
+Key = TypeVar("Key")
 
 
-def group_order(key: Group) -> tuple[str, Any]:
+def checked_by(by: Any) -> By:
+    """The column of groups, the columns as a tuple, or None."""
+    if by is None or isinstance(by, str):
+        return by
+    names = tuple(by) if isinstance(by, list | tuple) else ()
+    if not names or len(set(map(str, names))) < len(names) or not all(isinstance(name, str) for name in names):
+        demand = "must be a string that names the groups, a list of different ones, or None"
+        raise InputError("by", demand, f"got {reprlib.repr(by)}")
+    return names
+
+
+def names_of(key: Any) -> tuple[Any, ...]:
+    """The names of a group, or of columns; there is one unless it is a tuple."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def group_text(key: Any) -> str:
+    """The group as text; names of several columns are joined, as in crossings, and quoted where that is ambiguous.
+
+    >>> group_text(("north", 7)), group_text(("a × b", None))
+    ('north × 7', "'a × b' × (missing)")
+    """
+    if not isinstance(key, tuple):
+        return MISSING if key is None else str(key)
+    texts = [group_text(one) for one in key]
+    return TIMES.join(repr(text) if TIMES in text else text for text in texts)
+
+
+def group_order(key: Group) -> tuple[tuple[str, Any], ...]:
     """Sort key: by type, then by value."""
-    return type(key).__name__, 0 if key is None else key
+    return tuple((type(one).__name__, 0 if one is None else one) for one in names_of(key))
 
 
-def is_one_group(group: Any) -> bool:
+def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
+    """The sums of groups of at least `min_rows` rows; a warning says how many groups and rows are hidden."""
+    least = checked_whole(min_rows, "min_rows")
+    small = [sums.n for sums in groups.values() if sums.n < least]
+    if small:
+        which = f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {least:,} rows"
+        warn(f"{which} left out: {sum(small):,} rows are hidden.", DroppedRowsWarning)
+    return {key: sums for key, sums in groups.items() if sums.n >= least}
+
+
+def _is_one_group(group: Any) -> bool:
     """Whether this is one name for all rows, not one for each row."""
     return isinstance(group, str | bytes) or np.ndim(group) == 0
 
 
-def plain_group(key: Any) -> Group:
-    """The name as it comes back from a file: text, a whole number, true or false, or a finite number."""
+def plain_group(key: Any, by: By = None) -> Group:
+    """The name as it comes back from a file: text, a whole number, true or false, or a finite number.
+
+    Of several columns, a tuple of these.
+    """
+    if isinstance(by, tuple):
+        if not isinstance(key, tuple | list) or len(key) != len(by):
+            raise InputError("group", f"must be a tuple of {len(by)} names", f"got {reprlib.repr(key)}")
+        return tuple(plain_group(one) for one in key)  # type: ignore[misc]  # each is one name
     found = key
     if isinstance(key, np.generic | np.ndarray) and key.dtype.kind in "biufUO":
         found = key.item()
@@ -46,8 +97,43 @@ def plain_group(key: Any) -> Group:
     raise InputError("group", demand, f"got {shown} ({type(key).__name__})", remedy=hint)
 
 
-def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
-    """The rows of each group, whose names must be of one type."""
+def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]:
+    """The rows of each group that has any; the names of a column must be of one type."""
+    if isinstance(by, tuple):
+        keys, codes = _crossed(group, n, by)
+    else:
+        keys, codes = _numbered(group, n)
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(1, len(keys)))
+    return [(key, at) for key, at in zip(keys, np.split(order, ends) if keys else [], strict=True) if at.size]
+
+
+def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints]:
+    """The combinations of the names of several columns, and the one of each row."""
+    known = group.keys() if isinstance(group, Mapping) else getattr(group, "columns", ())
+    try:
+        lacking = [name for name in by if name not in list(known)]
+        columns = [] if lacking else [group[name] for name in by]
+    except TypeError:
+        lacking = list(by)
+    if lacking:
+        demand = f"must be a dict or frame with the columns {', '.join(map(repr, by))}"
+        raise InputError("group", demand, f"got {type(group).__name__} without {lacking[0]!r}")
+    read, code = [], np.zeros(n, dtype=np.int64)
+    for name, values in zip(by, columns, strict=True):
+        try:
+            read.append(_numbered(values, n))
+        except InputError as error:
+            raise error.within(f"Column {name!r}") from error
+        code = np.unique(code * max(len(read[-1][0]), 1) + read[-1][1], return_inverse=True)[1].reshape(-1)
+    first = np.unique(code, return_index=True)[1]
+    return [tuple(names[of[i]] for names, of in read) for i in first], code  # type: ignore[misc]  # each is one name
+
+
+def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
+    """The names of one column, and the number of that of each row."""
+    if _is_one_group(group):
+        return [plain_group(group)], np.zeros(n, dtype=np.int64)
     missing = None
     if isinstance(group, Sequence):
         # NumPy would convert [1, True, "1"] to one type, and the three names to one.
@@ -66,10 +152,7 @@ def rows_by_group(group: Any, n: int) -> list[tuple[Group, Ints]]:
     for other in others:
         refuse_other_type(first, other)
     number = {key: i for i, key in enumerate(dict.fromkeys(values))}
-    codes = np.fromiter(map(number.__getitem__, values), np.int64, n)
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(1, len(number)))
-    return list(zip(map(plain_group, number), np.split(order, ends) if number else [], strict=True))
+    return [plain_group(key) for key in number], np.fromiter(map(number.__getitem__, values), np.int64, n)
 
 
 def _refuse_missing(missing: Bools | None) -> None:
@@ -80,7 +163,8 @@ def _refuse_missing(missing: Bools | None) -> None:
 
 def refuse_other_type(known: Group, new: Group) -> None:
     """Raise if names are of two types: Python takes 1, True and 1.0 for one key, and '1' looks like it."""
-    if type(known) is not type(new):
-        got = f"got {new!r} ({type(new).__name__}) beside {known!r} ({type(known).__name__})"
-        remedy = "Text works for all: `[str(g) for g in group]`."
-        raise InputError("group", "must be of one type throughout", got, remedy=remedy)
+    for a, b in zip(names_of(known), names_of(new), strict=True):
+        if type(a) is not type(b):
+            got = f"got {b!r} ({type(b).__name__}) beside {a!r} ({type(a).__name__})"
+            remedy = "Text works for all: `[str(g) for g in group]`."
+            raise InputError("group", "must be of one type throughout", got, remedy=remedy)

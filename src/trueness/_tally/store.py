@@ -26,7 +26,7 @@ from trueness._kernels.grid import cell_of
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.buckets import CHOICES, Buckets
-from trueness._tally.cells import Cells
+from trueness._tally.cells import MOST_ROWS, Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
 from trueness.errors import InputError
@@ -344,6 +344,34 @@ def _part(form: str, fields: Fields) -> Part:
         part = GridCells(**{"table": None, **columns})
     check_sums(part)
     return part
+
+
+def subtract(part: Part, other: Part) -> Part:
+    """The sums without rows that they hold. Cells of a sketch keep the range of all scores that they had."""
+    form: Any = type(part)
+    mine, less = ({k: v for k, v in _fields(one).items() if isinstance(v, np.ndarray)} for one in (part, other))
+    rounded = any("floats" in one or np.max(one.get("squares", 0), initial=0) >= MOST_ROWS for one in (mine, less))
+    if rounded or not (part.whole and other.whole):
+        got = "these are of fractional weights, of weights in bins, or of too many rows"
+        remedy = "Add up the sums of the other rows again."
+        raise InputError("", "Only sums without rounding can be subtracted", got, remedy=remedy)
+    for name in less.keys() - {"score", "edges", "cell"}:
+        less[name] = np.full_like(less[name], (np.inf, -np.inf)) if name == "ends" else -less[name]
+    left = part + form(**less, **({"moments": other.moments} if isinstance(other, Bins) else {}))
+    demand, got = "Only rows that the sums hold can be subtracted", "what is left are sums that no rows have"
+    if left.count.min(initial=0) < 0:
+        i = int(left.count.argmin())
+        where = f"score {left.score[i]:.6g}" if isinstance(left, Cells) else f"bin or cell {i + 1:,}"
+        raise InputError("", demand, f"{where} would have {left.count[i]:,} rows")
+    try:
+        check_sums(left)
+    except InputError:
+        raise InputError("", demand, got) from None
+    kept = left.count > 0
+    if isinstance(left, Bins) or kept.all():
+        return left
+    columns = {name: getattr(left, name)[kept] for name in _fields(left) if name != "whole"}
+    return form(**columns) if kept.any() else form.empty()
 
 
 def check_sums(part: Part) -> None:

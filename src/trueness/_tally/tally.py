@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 
 from trueness._tally.bins import Bins
-from trueness._tally.buckets import Buckets, starts_in
+from trueness._tally.buckets import Buckets, fullest, starts_in
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import EACH_ROW, View
 from trueness._tally.rules import BinRule, BinsLike, Groups, as_rule
@@ -111,7 +111,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             return NotImplemented
         if (self.kind, self.classes) != (other.kind, other.classes):
             mine, theirs = (f"{sums.kind} of {list_classes(sums.classes)}" for sums in (self, other))
-            raise InputError("", "Only sums of the same kind can be added", f"got {mine} and {theirs}")
+            raise InputError("", "Only sums of the same kind can be added or subtracted", f"got {mine} and {theirs}")
         if self.buckets is not None and other.buckets is not None:
             buckets = self.buckets + other.buckets
             if any(not part.whole or getattr(part, "table", 0) is None for part in (*self.parts, *other.parts)):
@@ -119,7 +119,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             return type(self)(self.kind, (self.parts[0] + other.parts[0],), self.classes, buckets)
         if (self.buckets is None) != (other.buckets is None):
             if self.n and other.n:
-                demand = "Sums with buckets of clusters cannot be added to sums without"
+                demand = "Sums with buckets of clusters cannot be added to, or subtracted from, sums without"
                 raise InputError("", demand, remedy="Make both with the same `cluster` and `buckets`.")
             return self if self.n else other
         return type(self)(self.kind, tuple(map(add, self.parts, other.parts)), self.classes)
@@ -128,6 +128,17 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return type(self)(self.kind, (reduce(add, buckets.parts),), self.classes, buckets)
 
     __radd__ = __add__
+
+    def __sub__(self, other: object) -> Self:
+        """The sums without some of their rows, such as those of a wrong day; rounded sums are refused."""
+        if type(other) is not type(self):
+            return NotImplemented
+        self + other  # refuses other kinds, classes, edges and buckets
+        parts, buckets = tuple(map(_store().subtract, self.parts, other.parts)), self.buckets
+        if buckets is not None and other.buckets is not None:
+            left = tuple(map(_store().subtract, buckets.parts, other.buckets.parts))
+            buckets = Buckets(left, min(buckets.largest, fullest(left)))
+        return type(self)(self.kind, parts, self.classes, buckets)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""

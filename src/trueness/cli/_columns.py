@@ -76,6 +76,13 @@ class Group:
     by: str | None = None
     value: Any = None
 
+    @classmethod
+    def of_sums(cls, by: Any, key: Any) -> "Group":
+        """A group of an Accumulator; names of several columns are joined."""
+        from trueness._tally.group_keys import group_text
+
+        return cls(group_text(by), key if not isinstance(key, tuple) else group_text(key))
+
     def __str__(self) -> str:
         return "" if self.by is None else f"{self.by} = {self.value}"
 

@@ -213,7 +213,7 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
         raise InputError("--groups", "needs sums in groups", remedy="`trueness tally --by` keeps them apart.")
     groups: dict[Group, Any] = {Group(): total.total}
     if in_groups:
-        groups = {Group(total.by, key): sums for key, sums in total.groups.items()}
+        groups = {Group.of_sums(total.by, key): sums for key, sums in total.groups.items()}
     for group, sums in groups.items():
         whole = binary_of_two_classes(sums)
         problems = {str(total.about.get("prob") or "scores"): whole}

@@ -119,7 +119,7 @@ def _of_sums(
     sums, total = read_total(files, output)
     names = [name for name, _ in sums]
     parts: dict[Group, Any] = {Group(): total.total}
-    parts |= {Group(total.by, key): part for key, part in total.groups.items()} if total.by else {}
+    parts |= {Group.of_sums(total.by, key): part for key, part in total.groups.items()} if total.by else {}
     results, model = [], str(total.about.get("prob", ""))
     for group, part in parts.items():
         with reword_messages(wording(), group.name(file_names(names))) as warned:

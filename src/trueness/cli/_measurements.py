@@ -201,7 +201,8 @@ def measure_sums(
         none = ModelMeasures(model.name, model.columns, None, {"n": 0}, {})
         return [(Group(), Measurements((Quantity("n", "rows"),), (none,), about, notes, {}))]
     parts: dict[Group, Any] = {Group(): total.total}
-    parts |= {} if total.by is None else {Group(total.by, key): total.groups[key] for key in sort_values(total.groups)}
+    groups: Any = {} if total.by is None else total.groups
+    parts |= {Group.of_sums(total.by, key): groups[key] for key in sort_values(groups)}
     results = []
     for group, sums in parts.items():
         evidence = Evidence.of_sums(sums, two_columns="keep")

@@ -131,7 +131,7 @@ _scores = combine(
     text("--prob-columns", _matrices, "matrices", metavar="NAMES", multiple=True),
 )
 _weight = text("--weight", "Column of weights: a weight of 2 counts the row twice.")
-_by = text("--by", "Column of groups, each analysed separately. Repeatable, except for a tally.", multiple=True)
+_by = text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True)
 _classes = combine(
     text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"),
     text("--labels", "The classes in column order, a,b,c; with two classes, the event last.", metavar="LABELS"),

@@ -13,12 +13,13 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness.cli._columns import Request
 from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows, uses_logs
-from trueness.cli._messages import note, warning
+from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
 _KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
+_OF_SUMS = ("output", "debug", "min_rows", "minus")
 _OFTEN = "Save the state for --resume this often."
 
 
@@ -30,21 +31,29 @@ _OFTEN = "Save the state for --resume this often."
 @opt.choice(
     "--buckets", ("32", "64", "128", "256"), "64", "Buckets of clusters, each with its own sums; more are larger."
 )
+@opt.count("--min-rows", "Leave out groups of fewer rows, so that no small cell is disclosed.")
+@opt.text(
+    "--minus", "A .tally file whose rows are taken away from the FILEs. Repeatable.", metavar="TALLY", multiple=True
+)
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
-def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
+def command(
+    files: tuple[str, ...], output: str | None, minus: tuple[str, ...], min_rows: int | None, **options: Any
+) -> None:
     """Sum the rows of files into a small .tally file.
 
     Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally files in place of rows;
     several files, such as those of different days or machines, are added up. The default, a sketch, gives every measure
-    approximately. If the FILEs are .tally files themselves, they are merged.
+    approximately. If the FILEs are .tally files themselves, they are merged. With several --by, every combination of
+    values is a group.
 
     \b
       trueness tally monday.parquet --label clicked --prob model -o monday.tally
       trueness tally part-*.csv --by region -o all.tally --resume
       trueness tally monday.parquet --cluster user -o monday.tally
       trueness tally monday.tally tuesday.tally -o week.tally
+      trueness tally week.tally mended.tally --minus wrong.tally -o new.tally
       trueness measure *.tally --each
       trueness report *.tally -o week.html
 
@@ -55,27 +64,44 @@ def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     if not files:
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
-    for ignored in [typed for option, typed in opt.typed_options() if sums and option not in ("output", "debug")]:
+    for ignored in [typed for option, typed in opt.typed_options() if sums and option not in _OF_SUMS]:
         raise click.UsageError(f"{ignored} is for rows; .tally files are sums already, and only add.")
+    if minus and not sums:
+        raise click.UsageError("--minus is for .tally files: make sums of the rows first.")
+    if min_rows is not None and not sums and not options["by"]:
+        raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
     if output is None or output == "-":
         raise InputError("--output", "must name the file to write, such as day.tally")
     if not output.endswith(".tally"):
         raise InputError("--output", "must end in .tally, the mark of files with sums", f"got {output!r}")
     files = expand_paths(files)
-    check_writable(output, *files)
+    check_writable(output, *files, *minus)
     if sums:
         total = add(read_sums(files))
+        for name, less in read_sums(minus):
+            try:
+                total.subtract(less)
+            except InputError as reason:
+                raise reason.within(f"{name} cannot be taken away") from reason
         total.position = None
+        _suppress(total, min_rows)
         total.save(output)
         note(f"the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
     else:
-        _tally(files, output, **options)
+        _tally(files, output, min_rows, **options)
 
 
-def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: float, **options: Any) -> None:
-    if len(options["by"]) > 1:
-        demand, remedy = "must name one column for a tally", "Cross them in the file, or make two tallies."
-        raise InputError("--by", demand, remedy=remedy)
+def _suppress(total: "tn.Accumulator", min_rows: int | None) -> None:
+    """Leave small groups out, and say how many rows that hides."""
+    with reword_messages(wording(options={"min_rows": "--min-rows"})) as warned:
+        if min_rows is not None:
+            total.suppress(min_rows)
+    warning(*warned)
+
+
+def _tally(
+    files: tuple[str, ...], output: str, min_rows: int | None, *, resume: bool, save_every: float, **options: Any
+) -> None:
     text = options["bins"]
     options["bins"] = text if text in ("sketch", "distinct") else opt.bin_rule(text)
     state = {name: repr(value) for name, value in sorted(options.items())}
@@ -93,7 +119,7 @@ def _tally(files: tuple[str, ...], output: str, *, resume: bool, save_every: flo
     with ExitStack() as stack:
         for i, name in enumerate(files):
             run.add(i, stack, replace(request, files=(name,)))
-    run.finish()
+    run.finish(min_rows)
 
 
 def _stamp(name: str) -> list[Any]:
@@ -166,13 +192,15 @@ class _Run:
             arguments = rows.arguments(model)
             options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
             weight = options.pop("sample_weight", None)
-            by = rows.choice.by[0] if rows.choice.by else None
+            names = rows.choice.by
+            by = names if len(names) > 1 else names[0] if names else None
             if self.seen is None:
                 about = {"label": rows.choice.label, "prob": model.name, "weight": rows.choice.weight}
                 about |= {} if rows.choice.cluster is None else {"cluster": rows.choice.cluster}
                 self.seen = tn.Accumulator(by=by, about=about, **self.settings, **options)
                 note(*filter(None, [arguments.remark]))
-            group = None if by is None else [str(value) for value in rows.columns.groups[by].tolist()]
+            groups: Any = {name: [str(value) for value in rows.columns.groups[name].tolist()] for name in names}
+            group = None if by is None else groups.get(by, groups)
             position = {name: getattr(self, name) for name in ("inputs", "options", "file", "rows", "dropped")}
             batch: Any = {"sample_weight": weight, "group": group, "cluster": rows.cluster, "position": position}
             self.seen.update(arguments.y_true, arguments.y_prob, **batch)
@@ -181,7 +209,7 @@ class _Run:
             self.seen.save(self.partial)
             self.saved = time.monotonic()
 
-    def finish(self) -> None:
+    def finish(self, min_rows: int | None) -> None:
         """Write the sums of all rows, then remove the saved state."""
         if self.seen is None:
             require_rows(self.inputs[0][0], self.dropped, 0)
@@ -191,6 +219,7 @@ class _Run:
             raise InputError("", demand, "all are zero")
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         self.seen.position = None
+        _suppress(self.seen, min_rows)
         self.seen.save(self.output)
         self.partial.unlink(missing_ok=True)
         note(f"the sums of {self.seen.n:,} rows are in {self.output}.")

@@ -13,11 +13,12 @@ from trueness._keywords import suggests_keywords
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
+from trueness._tally.group_keys import without_small
 from trueness._tally.rows_or_sums import binned, sketch, tally
 from trueness._tally.rules import BinsLike, Distinct, Edges, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, edges_of
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import InputError
 from trueness.sources import _gather as gather
 from trueness.sources import _group_by as queries
 from trueness.sources._batches import sums_of_batches
@@ -208,16 +209,11 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    least = checked_whole(min_rows, "min_rows")
     question = check_question(
         label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
     )
-    groups = _sums_by_group(source, question, bins, engine)
-    small = [key for key, sums in groups.items() if sums.n < least]
-    if small:
-        hidden = sum(groups.pop(key).n for key in small)
-        which = f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {least:,} rows"
-        warn(f"{which} left out: {hidden:,} rows are hidden.", DroppedRowsWarning)
+    checked_whole(min_rows, "min_rows")  # before the rows are read
+    groups = without_small(_sums_by_group(source, question, bins, engine), min_rows)
     return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
 
 

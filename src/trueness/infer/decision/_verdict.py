@@ -12,6 +12,7 @@ from trueness._input.arguments import Seed, check_seed, generator
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
+from trueness._tally.group_keys import names_of
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.sketch import Sketch
@@ -109,8 +110,8 @@ def verdict(
     if isinstance(sums, Accumulator):
         y_true = sums.total
         if sums.by is not None:
-            groups = {str(group) or "''": binary_of_two_classes(part) for group, part in sums.groups.items()}
-            segments = quietly(describe_segments, of_groups([sums.by], groups), level, None, generator(seed))
+            groups = {group: binary_of_two_classes(part) for group, part in sums.groups.items()}
+            segments = quietly(describe_segments, of_groups(names_of(sums.by), groups), level, None, generator(seed))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
     if evidence.view not in ("binary", "confidence"):
         if evidence.rows is not None:

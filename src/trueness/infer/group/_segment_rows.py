@@ -205,7 +205,7 @@ def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned
     keys = [key if isinstance(key, tuple) else (key,) for key in groups]
     columns = []
     for name, values in zip(names, zip(*keys, strict=True), strict=True):
-        texts = [MISSING if value is None else str(value) for value in values]
+        texts = [MISSING if value is None else str(value) or "''" for value in values]
         known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         columns.append(SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known)))
     return SegmentRows(score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed))

@@ -182,7 +182,7 @@ def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int,
             raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
         if by is not None:
             raise InputError("by", "must be None for an Accumulator", f"its groups are called {sums.by!r}")
-        by, crossed = sums.by, 1
+        by = sums.by
     if not groups:
         raise InputError("y_true", "must hold at least one group", "there is none")
     for key, one in groups.items():

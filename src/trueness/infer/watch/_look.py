@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import checked_whole, is_real
-from trueness._input.segment_columns import MISSING, TIMES, crossing
+from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
+from trueness._tally.group_keys import group_text
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -54,7 +55,7 @@ def read_look(
                 raise InputError(name, "must not be given beside a dict of sums")
         if not data:
             raise InputError("y_true", "must hold the sums of at least one segment", "the dict is empty")
-        names = tuple(map(_segment_name, data))
+        names = tuple(map(group_text, data))
         cells = [_cells(sums) for sums in data.values()]
         code = np.repeat(np.arange(len(cells)), [one.shape[1] for one in cells])
         binned = any(isinstance(sums, Binned) for sums in data.values())
@@ -135,11 +136,6 @@ def _cells(sums: Any) -> Floats:
     if not part.whole:
         raise InputError("y_true", "must have weights that count rows", "got sums with fractional weights")
     return np.stack([part.score, part.weight, part.events], dtype=np.float64)[:, part.weight > 0]
-
-
-def _segment_name(key: Any) -> str:
-    """The text of a key; several values are joined, as in crossings of columns."""
-    return TIMES.join(MISSING if one is None else str(one) for one in (key if isinstance(key, tuple) else (key,)))
 
 
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
