@@ -283,7 +283,8 @@ class EqualMass(BinRule):
         if reached.dtype.kind == "i":
             units = self.ranks(int(reached[-1]))
         else:
-            units = np.arange(1, self.n) * reached[-1] / self.n  # multiplied first: exact where it can be
+            # Sums of the same weights in another unit may differ in the last digits.
+            units = np.arange(1, self.n) * reached[-1] / self.n * (1 - 1e-12)
         cuts = np.searchsorted(reached, units, side="left") + 1
         return np.unique(np.concatenate([[0], cuts[cuts < reached.size]]))
 

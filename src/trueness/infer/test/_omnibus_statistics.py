@@ -205,13 +205,15 @@ class Statistics:
 class _Error:
     """T = Σ (S² − Q) / (N − 1) of some cells; Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
 
-    With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not count.
+    With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not count; nor do those of
+    one row, where S² − Q is 0 but for rounding.
     """
 
     def __init__(self, statistics: Statistics, at: Ints) -> None:
         z, rows, w, _ = statistics.entries
         size = np.add.reduceat(statistics.total, at) * statistics.scale
-        self.share = np.where(size > 1, 1 / np.maximum(size - 1, 1), 0.0)
+        several = np.add.reduceat(rows, statistics.first[at]) > 1
+        self.share = np.where((size > 1) & several, 1 / np.maximum(size - 1, 1), 0.0)
         share = np.repeat(self.share, np.diff(np.append(statistics.first[at], z.size))) * w * w
         self.square, self.slope = float(share @ (rows * z * z)), share * (1 - 2 * z)
 
@@ -268,7 +270,8 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
     rounded, ordered = np.rint(values * scale), np.sort(np.rint(among * scale))
     below, upto = (np.searchsorted(ordered, rounded, side=side) for side in ("left", "right"))
     if alone:
-        return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)))
+        beyond = rounded - np.clip(rounded, ordered[0], ordered[-1])
+        return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)) + beyond / scale)
     scores = ndtri((below + upto) / 2 / ordered.size)
     scores[rounded == ordered[-1]] += (ordered[-1] - ordered[-2]) / scale
     scores[rounded == ordered[0]] -= (ordered[1] - ordered[0]) / scale
