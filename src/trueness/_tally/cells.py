@@ -84,6 +84,11 @@ class Cells:
     def size(self) -> int:
         return self.score.size
 
+    @property
+    def content(self) -> tuple[bytes, ...]:
+        """A key by which parts are ordered before draws, whatever the order of their classes."""
+        return tuple(column.tobytes() for column in (self.score, self.count, self.weight, self.events))
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns that are there, by name."""
         return {name: getattr(self, name) for name in _COLUMNS if getattr(self, name) is not None}

@@ -103,6 +103,32 @@ def mix_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return bits
 
 
+def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, Ints]:
+    """The rows and the columns of a matrix in an order that ignores theirs; rows or columns of equal content keep it.
+
+    Each is ordered by a sum of mixed bits: of the rows without regard to columns, of the columns with these, of the
+    rows with those of the columns. Of weights of the rows, the order counts, not the unit. Digits after the twelfth
+    decide between equals only: the same scores may have been computed in two ways.
+    """
+    heavy: Any = 0 if w is None else mix_bits(np.unique(w, return_inverse=True)[1].reshape(-1).astype(np.uint64))
+    step = max(1, (1 << 18) // P.shape[1])
+    blocks = [slice(i, i + step) for i in range(0, len(P), step)]
+
+    def keys(bits_left_out: int) -> tuple[NDArray[np.uint64], Any]:
+        half, shift = np.uint64((1 << bits_left_out) >> 1), np.uint64(bits_left_out)
+
+        def mixed(some: slice, by: Any) -> NDArray[np.uint64]:
+            bits = (np.asarray(P[some], dtype=np.float64) + 0.0).view(np.uint64)
+            return mix_bits(((bits + half) >> shift) + by)
+
+        row = np.concatenate([mixed(some, 0).sum(axis=1) for some in blocks]) + heavy
+        column = sum(mixed(some, row[some, np.newaxis]).sum(axis=0) for some in blocks)
+        return np.concatenate([mixed(some, column).sum(axis=1) for some in blocks]) + heavy, column
+
+    rows, columns = (np.lexsort(pair) for pair in zip(keys(0), keys(12), strict=True))
+    return rows, columns
+
+
 def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
     """The rank of each code by the sum of its values, which ignores their order."""
     sums = np.zeros(int(code.max()) + 1, dtype=np.uint64)

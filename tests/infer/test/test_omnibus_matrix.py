@@ -2,9 +2,11 @@
 
 import math
 
+import hypothesis.strategies as st
 import numpy as np
 import omnibus_transcription as slow
 import pytest
+from hypothesis import given, settings
 
 import trueness as tn
 from trueness.infer import calibration_test
@@ -116,6 +118,46 @@ def test_whole_weights_are_rows_repeated():
         assert weighted == calibration_test(np.repeat(y, w), np.repeat(P, w, axis=0), resamples=49, seed=0, **view)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("tenths", [True, False])
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 30), classes=st.integers(3, 5))
+@settings(max_examples=25)
+def test_rows_and_classes_in_another_order_have_the_same_pvalue(tenths, seed, n, classes):
+    """Ties, too, where the scores of all rows differ between classes; of equal top labels the first one counts."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(classes), n)
+    P = rng.multinomial(10, P) + 0.1 if tenths else P
+    P = P / P.sum(axis=1, keepdims=True)
+    y, rows, columns = classes_from(P, rng), rng.permutation(n), rng.permutation(classes)
+    told_apart = len({tuple(sorted(column)) for column in P.T}) == classes
+    options = {"resamples": 19, "seed": 1, "labels": range(classes)}
+    for view in [*VIEWS, {"k": 2, "method": "exact"}, {"kind": "multilabel"}]:
+        of_y = (y[:, None] == np.arange(classes)).astype(int) if view.get("kind") == "multilabel" else y
+        found = calibration_test(of_y, P, **options, **view)
+        assert calibration_test(of_y[rows], P[rows], **options, **view).pvalue == found.pvalue, view
+        if not tenths or (told_apart and view in (VIEWS[0], *VIEWS[2:])):
+            moved = of_y[:, columns] if of_y.ndim == 2 else np.argsort(columns)[y]
+            again = calibration_test(moved, P[:, columns], **options, **view)
+            assert (again.pvalue, again.too_good) == (found.pvalue, found.too_good), view
+            if view == VIEWS[0]:
+                assert again.alone["class 0"] == found.alone[f"class {columns[0]}"]
+
+
+@pytest.mark.slow
+def test_a_seed_moves_the_pvalue_by_the_monte_carlo_error_alone():
+    """The ranks of the statistics, which the seed decided too, moved it from 0.25 to 0.50."""
+    rng = np.random.default_rng(3)
+    P = rng.dirichlet(np.full(7, 0.5), 60)
+    y, sharp = classes_from(P, rng), P**1.35
+    sharp /= sharp.sum(axis=1, keepdims=True)
+    for scores in (P, sharp):
+        found = [calibration_test(y, scores, kind="classwise", seed=seed) for seed in range(8)]
+        p = np.mean([one.pvalue for one in found])
+        draws = 9_999 if p < 0.15 else 999
+        assert all(f"{draws:,} sets of labels" in one.assumptions for one in found) or abs(p - 0.2) < 0.1
+        assert np.ptp([one.pvalue for one in found]) <= 6 * math.sqrt(p * (1 - p) / draws) + 1e-4
+
+
 @pytest.mark.parametrize("view", [{"kind": "classwise"}, {"k": 2}])
 def test_a_class_of_score_zero_is_impossible_unless_scores_were_rounded(view):
     """By hand: class 0 occurs in 1 of 4 rows of score 0, class 1 in 1 of 25, class 2 in none."""
@@ -168,7 +210,7 @@ def test_very_many_rows_have_fewer_draws():
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize(("n", "alpha"), [(30, [0.1, 0.1, 2.0]), (300, [1, 1, 1])])
 def test_it_keeps_its_level(view, n, alpha):
-    rng, runs = np.random.default_rng([n, 3]), 500
+    rng, runs = np.random.default_rng([n, 3]), 300
     found = []
     for _ in range(runs):
         P = rng.dirichlet(alpha, n)
@@ -176,3 +218,16 @@ def test_it_keeps_its_level(view, n, alpha):
     most = 0.05 + 4 * math.sqrt(0.05 * 0.95 / runs)
     assert np.mean([f.pvalue <= 0.05 for f in found]) <= most
     assert np.mean([f.too_good <= 0.05 for f in found]) <= most
+
+
+@pytest.mark.slow
+def test_further_draws_keep_the_level():
+    """About a fifth of the runs have 9,999 draws."""
+    rng, runs, found = np.random.default_rng(8), 500, []
+    for _ in range(runs):
+        P = rng.dirichlet([0.3, 0.3, 1.0], 20)
+        found.append(calibration_test(classes_from(P, rng), P, kind="top-label", seed=rng))
+    for alpha in (0.01, 0.05, 0.1, 0.3):
+        rejected = np.mean([f.pvalue <= alpha for f in found])
+        assert abs(rejected - alpha) <= 4 * math.sqrt(alpha * (1 - alpha) / runs)
+    assert 0.1 < np.mean(["9,999 sets" in f.assumptions for f in found]) < 0.3

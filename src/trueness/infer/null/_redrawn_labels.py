@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from trueness._input.sample import Sample
 from trueness._numerics.binomial import MOST_OUTCOMES, binomial_outcomes, binomial_tables
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import order_by_content
 from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import View, parts_of
 from trueness._tally.row_sums import cells_of_rows
@@ -292,9 +293,15 @@ def _frequency_tally(tally: Tally) -> Tally:
 
 
 def _independent_parts(tally: Tally, draws: Iterable[_DrawCells]) -> Redraw:
-    """Parts that share no rows are drawn one after another."""
+    """Parts that share no rows are drawn one after another, in an order that ignores that of the classes."""
     each = list(draws)
-    return Redraw(tally.kind, tally.classes, tally.n, lambda rng: tuple(draw(rng) for draw in each))
+    order = sorted(range(len(each)), key=lambda j: tally.parts[j].content)
+
+    def draw(rng: _Generator) -> tuple[Cells, ...]:
+        found = {j: each[j](rng) for j in order}
+        return tuple(found[j] for j in range(len(each)))
+
+    return Redraw(tally.kind, tally.classes, tally.n, draw)
 
 
 def _draw_by_cell(cells: Cells) -> _DrawCells:
@@ -327,8 +334,9 @@ def _draw_by_row(sample: Sample) -> _DrawCells:
     """One label per row, whatever its weight."""
     cells, w = cells_of_rows(sample), sample.w
     assert w is not None
-    p = np.asarray(sample.p, dtype=np.float64)[w > 0]
-    w = w[w > 0]
+    order = np.lexsort((w, sample.p))  # so that draws do not depend on the order of the rows
+    order = order[w[order] > 0]
+    p, w = np.asarray(sample.p, dtype=np.float64)[order], w[order]
     at = np.searchsorted(cells.score, p)
 
     def draw(rng: _Generator) -> Cells:
@@ -353,21 +361,23 @@ def _draw_by_class(sample: Sample, tally: Tally, weight_type: WeightType) -> _Dr
     kept = slice(None) if sample.w is None else sample.w > 0
     P = np.asarray(sample.p, dtype=np.float64)[kept]
     w = None if sample.w is None else sample.w[kept]
-    rows: Ints = np.arange(P.shape[0])
+    rows, columns = order_by_content(P, w if weight_type == "importance" else None)
+    w = None if w is None else w[rows]
     if w is not None and weight_type == "frequency":
         rows, w = np.repeat(rows, w.astype(np.int64)), None
     bounds = np.cumsum([0] + [part.size for part in tally.parts])
     cell = np.stack([np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)], axis=1)
-    reached = np.cumsum(P, axis=1)[rows]
+    reached = np.cumsum(P[:, columns], axis=1)[rows]
     reached /= reached[:, -1:]
 
     def draw(rng: _Generator) -> tuple[Cells, ...]:
-        drawn = draw_classes(reached, 1, rng)[:, 0]
+        drawn = columns[draw_classes(reached, 1, rng)[:, 0]]
         if w is None:
             events = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
             halves = zip(tally.parts, np.split(events, bounds[1:-1]), strict=True)
             return tuple(Cells(part.score, part.count, part.weight, of_part) for part, of_part in halves)
-        return tuple(_with_events(part, cell[drawn == k, k], w[drawn == k]) for k, part in enumerate(tally.parts))
+        each = ((part, k, drawn == k) for k, part in enumerate(tally.parts))
+        return tuple(_with_events(part, cell[rows[at], k], w[at]) for part, k, at in each)
 
     return draw
 

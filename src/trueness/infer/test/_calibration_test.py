@@ -10,6 +10,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
 from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import order_by_content
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
@@ -158,7 +159,7 @@ def calibration_test(
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
         redraw labels only if this is given, or if their limiting distribution is not accurate: see Notes.
     seed : int or numpy.random.Generator, optional
-        For redrawn labels and random signs.
+        For redrawn labels and random signs: see Notes for what it fixes.
     fitted : bool, default False
         For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
         :math:`g - 2` degrees of freedom.
@@ -234,9 +235,19 @@ def calibration_test(
     against the rest, and the largest score), `kind='top-label'` (the largest score, for each predicted class) and `k`
     (the r-th largest score as the probability that its class is right, for r up to k). One class is drawn per row, all
     columns are ranked on the same draws, and the sum of their combinations and their largest deviance are ranked again:
-    the level is exact. `alone` then has the p-value of each column, and `strongest` names the decisive one. Time and
-    memory are bounded: 20,000 cells in all columns, and fewer than 999 draws, but at least 199, if more than 2·10⁸
-    classes or 4·10⁷ statistics would be drawn.
+    the level is exact. `alone` then has the p-value of each column, and `strongest` names the decisive one. The
+    p-values :math:`p_j` of the statistics are their ranks among other labels, which are drawn from the scores alone and
+    not by `seed`; R further sets are counted. Unless `resamples` is given, up to 10 R + 9 are if the p-value of the
+    first R = 999 lies above 1/(R + 1) and at most at 0.2; the reported p-value, with g of M sets at least as extreme,
+    is :math:`(g + 1 + (1 - R/M)^{g + 1} M/R) / (M + 1)`, so that the level stays exact. Time and memory are bounded:
+    20,000 cells in all columns; fewer than 999 draws, but at least 199, if more than 2·10⁸ classes or 4·10⁷ statistics
+    would be drawn; no further ones if these would be more than 2·10⁷.
+
+    **A seed** fixes the p-value of a set of rows: their order, the order of the classes and the unit of weights that
+    are not whole numbers do not change it. Where scores of a row are equal, classes are ordered by their scores in
+    all rows for 'omnibus' with `k` or `kind='classwise'`, and by their order if these are equal too; otherwise the
+    first of them counts as the largest, as for :func:`trueness.ece`. 'exact' and 't-cal' with k = K have cells in class
+    order.
 
     **Labels.** With `kind='multilabel'` every label is tested by itself, and so is every class of images with
     `kind='classwise'`. Labels of one row may depend on each other, which the scores do not tell; so the joint p-value
@@ -345,8 +356,10 @@ def _each_label(
     # Draws enough for the smallest p-value to survive the correction.
     few = 40 * len(problems) <= _RESAMPLES or not (evidence.dependent or method in ("omnibus", "exact", "t-cal"))
     enough = None if few else 40 * len(problems) - 1
-    settings: Any = {"method": method, "bins": bins, "resamples": resamples or enough, "fitted": fitted, "rng": rng}
-    found = {str(label): test_of(replace(one, notes=()), **settings) for label, one in problems.items()}
+    settings: Any = {"method": method, "bins": bins, "resamples": resamples or enough, "fitted": fitted}
+    # Every label has the same random numbers, whatever the order of labels: the correction holds under dependence.
+    seed = int(rng.integers(1 << 62))
+    found = {str(x): test_of(replace(one, notes=()), rng=generator(seed), **settings) for x, one in problems.items()}
     alone = {label: one.pvalue for label, one in found.items()}
     adjusted = dict(zip(alone, holm(np.array(list(alone.values()))).tolist(), strict=True))
     worst = min(alone, key=lambda label: alone[label])
@@ -379,18 +392,19 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
 
 def _parts_significance(tally: Tally, options: Options) -> Significance:
     """The top label of each predicted class: problems that share no row."""
-    draws = options.resamples or _RESAMPLES
     parts = [require_counts(part, "`kind='top-label'`") for part in tally.parts]
     if not any(part.size for part in parts):
         raise InputError("", "A test needs rows", "there are none")
-    outcome = parts_outcome(parts, tally.classes or (), draws, options.rng)
+    outcome = parts_outcome(parts, tally.classes or (), options.resamples, options.rng)
     return _joint_significance(outcome, int(tally.weight))
 
 
 def _matrix_significance(evidence: Evidence, method: str, k: int | None, options: Options) -> Significance:
     """Every class, or the k largest scores."""
     if method in _DIVISORS and k is not None and evidence.view in ("binary", "confidence"):
-        scores = of_matrix(evidence.matrix, k, None if options.rule is None else cells_per_axis(options.rule))
+        sample = evidence.matrix
+        sample = evidence.at(order_by_content(sample.p, sample.w)[0]).matrix
+        scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
         detail = f"The {scores.k} largest scores of each row; {scores.bins}."
         outcome = pair_test(scores, options, _DIVISORS[method], detail)
         return _joint_significance(outcome, int(scores.n), method)
@@ -406,12 +420,8 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
         raise InputError("sample_weight", demand)
     evidence.sample  # noqa: B018  # checks every value
     sample = evidence.expanded.matrix
-    p, y, names = (
-        np.asarray(sample.p, dtype=np.float64),
-        np.asarray(sample.y),
-        evidence.classes or tuple(range(classes)),
-    )
-    outcome = matrix_outcome(p, y, names, k, options.resamples, options.rng, options.rounded_to)
+    y, names = np.asarray(sample.y), evidence.classes or tuple(range(classes))
+    outcome = matrix_outcome(np.asarray(sample.p), y, names, k, options.resamples, options.rng, options.rounded_to)
     return _joint_significance(outcome, y.size)
 
 

@@ -187,8 +187,15 @@ def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values), weights))
 
 
-def extremeness(values: Floats) -> Floats:
-    """The negative logarithms of the p-values; that of the largest value is increased by its lead."""
+def extremeness(values: Floats, among: Floats | None = None) -> Floats:
+    """The negative logarithms of the p-values; that of the largest value is increased by its lead.
+
+    With `among`, the values are ranked one at a time among these, and whatever is larger than all of them has a lead.
+    """
+    if among is not None:
+        logs = -np.log([ranks(row, others) for row, others in zip(values, among, strict=True)])
+        most = among.max(axis=1, keepdims=True)
+        return np.asarray(logs + np.log(np.where(most > 0, np.maximum(values, most) / np.where(most > 0, most, 1), 1)))
     logs, (second, largest) = -np.log([ranks(row) for row in values]), np.sort(values, axis=1)[:, -2:].T
     lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
     logs[np.arange(lead.size), values.argmax(axis=1)] += lead

@@ -5,20 +5,21 @@ problem with its own cells and the statistics of :mod:`trueness.infer.test._omni
 events in its cells. :func:`trueness.calibration_test` says how they are combined, and how time and memory are bounded.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
+from trueness._tally.clusters import order_by_content
 from trueness._tally.row_sums import cells_of_rows
 from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words
 from trueness.infer.test._method import Outcome
 from trueness.infer.test._omnibus import (
     SOME,
     combination,
-    combined_pvalues,
     extremeness,
     ranks,
     sizes,
@@ -28,70 +29,129 @@ from trueness.infer.test._omnibus_statistics import FORMS, NAMES, WORDS, Statist
 from trueness.typing import Floats, Ints
 
 _CELLS, _FEWEST_CELLS = 20_000, 8
-_MOST_CLASSES, _MOST_VALUES, _FEWEST_DRAWS = 2 * 10**8, 4 * 10**7, 199
+_MOST_CLASSES, _MOST_VALUES, _FEWEST_DRAWS, _DRAWS = 2 * 10**8, 4 * 10**7, 199, 999
+# Classes and statistics of more draws, and up to which p-value there are more.
+_MORE, _OPEN = 2 * 10**7, 0.2
+_LARGEST = "the largest score"
 # Values of a set of labels in a column: four statistics and fourteen forms.
 _STATISTICS = 18
 _BLOCK = 1 << 21
 """Numbers of a batch."""
+Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Floats]]]
+"""Values of each problem for a number of drawn sets of labels, in batches."""
 
 
-class Problem(NamedTuple):
-    """One binary problem and the values of the observed and the drawn labels, in columns."""
+class Problem:
+    """One binary problem: what its statistics mean, by their values for labels drawn once and for all."""
 
-    name: str
-    values: Floats
-    rows: float
-    expected: float
-    """Expected events."""
-    deviation: float
-    """Null standard deviation of the events."""
+    def __init__(self, name: str, statistics: Statistics, reference: Floats) -> None:
+        self.name, self.reference, self.own = name, reference, evidence(reference, reference)
+        self.rows, self.expected = float(statistics.total.sum()), float(statistics.expected.sum())
+        self.deviation, self.sizes = float(statistics.deviation[0]), -sizes(reference)
 
-    @property
-    def deviance(self) -> Floats:
+    def strength(self, values: Floats) -> Floats:
+        """The negative logarithm of the p-value of each statistic, for sets of labels in columns."""
+        return extremeness(evidence(values, self.reference), self.own)
+
+    def combined(self, values: Floats) -> Floats:
+        """All statistics together."""
+        return combination(self.strength(values), weights_at(self.expected / self.rows))
+
+    def deviance(self, values: Floats) -> Floats:
         """Of the number of events. Unlike ranks it has no floor, so the largest of very many problems stands out."""
-        events = np.clip(self.expected + self.deviation * self.values[FORMS], 0, self.rows)
+        events = np.clip(self.expected + self.deviation * values[FORMS], 0, self.rows)
         both = log_ratio(events, self.expected) + log_ratio(self.rows - events, self.rows - self.expected)
         return np.asarray(2 * both)
 
+    def agreement(self, values: Floats) -> Floats:
+        """Large if the labels agree with the scores too well."""
+        each = zip(-sizes(values), self.sizes, strict=True)
+        return np.asarray(-np.log([ranks(row, among) for row, among in each]).sum(axis=0))
 
-def joint_outcome(problems: Sequence[Problem], draws: int, what: str) -> Outcome:
+
+def joint_outcome(
+    named: Sequence[tuple[str, Statistics]],
+    observed: Sequence[Floats],
+    drawn: Draw,
+    draws: int,
+    most: int,
+    rng: np.random.Generator,
+    what: str,
+) -> Outcome:
     """The p-value of all problems together, and that of each.
 
-    Two statistics are combined: the sum over problems of their own combinations, and their largest deviance.
+    Two statistics are combined: the sum over problems of their own combinations, and their largest deviance. What they
+    mean is found from labels that the scores alone decide, so that a seed decides nothing but the draws that are
+    counted: `draws` of them or, if these leave the decision open, `most`.
     """
-    total, lower, largest = np.zeros(draws + 1), np.zeros(draws + 1), np.zeros(draws + 1)
-    alone: dict[str, float] = {}
+    # A seed of its own: the labels that are counted must be others.
+    reference = _joined(drawn(draws, np.random.default_rng([draws, 0x7472])))
+    problems = [Problem(*one, values) for one, values in zip(named, reference, strict=True)]
+
+    def measured(values: Sequence[Floats]) -> Floats:
+        each = list(zip(problems, values, strict=True))
+        own = np.array([problem.combined(v) for problem, v in each])
+        largest = np.max([problem.deviance(v) for problem, v in each], axis=0)
+        return np.vstack([own.sum(axis=0), largest, sum(problem.agreement(v) for problem, v in each), own])
+
+    null, first = measured(reference)[:2], measured(observed)
+    found = np.hstack([first, *map(measured, drawn(draws, rng))])
+
+    def joint(values: Floats) -> Floats:
+        return combination(extremeness(values[:2], null), np.ones(2))
+
+    values = joint(found)
+    pvalue, own = float(ranks(values)[0]), [ranks(row)[0] for row in found[2:]]
+    if most > draws and 1.5 / (draws + 1) < pvalue <= _OPEN:
+        values = np.hstack([values, *(joint(measured(batch)) for batch in drawn(most - draws, rng))])
+        above = float(ranks(values)[0]) * (most + 1)
+        # Plus the probability to have stopped at the floor and be at most as extreme in the end: the level is exact.
+        pvalue = (above + (1 - draws / most) ** above * most / draws) / (most + 1)
+    alone = {problem.name: float(p) for problem, p in zip(problems, own[1:], strict=True)}
     leaders = []
-    for problem in problems:
-        strength, deviance = extremeness(evidence(problem.values)), problem.deviance
-        own = combination(strength, weights_at(problem.expected / problem.rows))
-        total, largest = total + own, np.maximum(largest, deviance)
-        lower += np.log([ranks(-row) for row in sizes(problem.values)]).sum(axis=0)
-        alone[problem.name] = float(ranks(own)[0])
-        statistic = NAMES[int(strength[:, 0].argmax())]
-        leaders.append((alone[problem.name], -float(deviance[0]), f"{problem.name}, {WORDS[statistic]}"))
-    pvalue = float(combined_pvalues(np.array([total, largest]), np.ones(2))[1][0])
+    for problem, v in zip(problems, observed, strict=True):
+        statistic = NAMES[int(problem.strength(v)[:, 0].argmax())]
+        words = f"{problem.name}, {WORDS[statistic]}"
+        leaders.append((alone[problem.name], -float(problem.deviance(v)[0]), words))
     smallest, _, strongest = min(leaders)
     words = (
-        f"Rows are independent; the level is exact at any n: {draws:,} sets of labels were drawn from the scores, for "
-        f"all {len(alone):,} {what} together.{strongest_in_words(strongest, smallest, 'for it alone')}"
+        f"Rows are independent; the level is exact at any n: {values.size - 1:,} sets of labels were drawn from the "
+        f"scores, for all {len(alone):,} {what} together.{strongest_in_words(strongest, smallest, 'for it alone')}"
     )
-    details = {
-        "alone": alone,
-        "strongest": strongest if smallest < SOME else "",
-        "too_good": float(ranks(-lower)[0]),
-    }
+    details = {"alone": alone, "strongest": strongest if smallest < SOME else "", "too_good": float(own[0])}
     return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
 
 
-def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], draws: int, rng: np.random.Generator) -> Outcome:
+def _joined(batches: Iterator[list[Floats]]) -> list[Floats]:
+    """The values of each problem, of all batches."""
+    return [np.concatenate(parts, axis=1) for parts in zip(*batches, strict=True)]
+
+
+def parts_outcome(
+    parts: Sequence[Cells], names: Sequence[Hashable], draws: int | None, rng: np.random.Generator
+) -> Outcome:
     """The test of several problems that share no row."""
-    problems = []
-    for cells, name in zip(parts, names, strict=True):
-        if cells.size:
-            statistics = Statistics(cells)
-            problems.append(_problem(_class_name(name), statistics, statistics.observed_and_drawn(draws, rng)))
-    return joint_outcome(problems, draws, "predicted classes")
+    pairs = [(cells, _class_name(name)) for cells, name in zip(parts, names, strict=True) if cells.size]
+    pairs.sort(key=lambda pair: pair[0].content)
+    named = [(name, Statistics(cells)) for cells, name in pairs]
+
+    def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
+        yield [statistics.drawn(count, rng) for _, statistics in named]
+
+    observed = [statistics(statistics.entries.hits[:, np.newaxis]) for _, statistics in named]
+    enough = _DRAWS if draws is None else draws
+    entries = sum(statistics.entries.rows.size for _, statistics in named)
+    most = more_draws(enough, entries, len(named)) if draws is None else enough
+    outcome = joint_outcome(named, observed, drawn, enough, most, rng, "predicted classes")
+    return _in_order(outcome, map(_class_name, names))
+
+
+def _in_order(outcome: Outcome, names: Iterable[str]) -> Outcome:
+    """The outcome with its problems in the order of the names."""
+    alone = outcome.details["alone"]
+    return outcome._replace(
+        details={**outcome.details, "alone": {name: alone[name] for name in names if name in alone}}
+    )
 
 
 def _class_name(name: Any) -> str:
@@ -99,37 +159,48 @@ def _class_name(name: Any) -> str:
     return f"class {plain!r}"
 
 
-def _problem(name: str, statistics: Statistics, values: Floats) -> Problem:
-    rows, expected = float(statistics.total.sum()), float(statistics.expected.sum())
-    return Problem(name, values, rows, expected, float(statistics.deviation[0]))
-
-
 class Matrix(NamedTuple):
     """Scores of disjoint outcomes and the outcome of each row, which is K if it is none of them."""
 
-    p: Floats
+    p: NDArray[Any]
     y: Ints
     names: tuple[str, ...]
+    rows: Ints
+    columns: Ints
+    """The order of rows and columns; `y` and `names` are in it."""
+
+    def block(self, some: slice) -> Floats:
+        """The scores of some rows, in order."""
+        return np.asarray(self.p[np.ix_(self.rows[some], self.columns)], dtype=np.float64)
 
 
-def moved_inside(p: Floats, y: Ints, unit: float) -> Floats:
+def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
     """The scores with zeros moved to the share of their class, by at most half a unit, and rows that sum to one."""
-    zero = p == 0
+    p, zero = np.asarray(p, dtype=np.float64), p == 0
     wrong = (zero & (y[:, np.newaxis] == np.arange(p.shape[1]))).sum(axis=0)
     moved = np.where(zero, np.minimum(unit / 2, wrong / np.maximum(zero.sum(axis=0), 1)), p)
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
-def largest_of(p: Floats, y: Ints, k: int) -> Matrix:
-    """The k largest scores of each row, the largest first; of equal ones the smallest class first."""
-    which = np.argsort(-p, axis=1, kind="stable")[:, :k]
-    hit = which == y[:, np.newaxis]
+def largest_of(matrix: Matrix, k: int) -> Matrix:
+    """The k largest scores of each row, the largest first; of equal ones the first class first."""
+    p, y, n = np.empty((matrix.y.size, k)), np.empty(matrix.y.size, dtype=np.int64), matrix.y.size
+    for some in _blocks(n, len(matrix.names)):
+        block = matrix.block(some)
+        which = np.argsort(-block, axis=1, kind="stable")[:, :k]
+        hit = which == matrix.y[some, np.newaxis]
+        p[some], y[some] = np.take_along_axis(block, which, axis=1), np.where(hit.any(axis=1), hit.argmax(axis=1), k)
     names = tuple(f"score {r + 1} of the {k} largest" for r in range(k))
-    return Matrix(np.take_along_axis(p, which, axis=1), np.where(hit.any(axis=1), hit.argmax(axis=1), k), names)
+    return Matrix(p, y, names, np.arange(n), np.arange(k))
+
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    step = max(1, _BLOCK // columns)
+    return (slice(i, min(rows, i + step)) for i in range(0, rows, step))
 
 
 def matrix_outcome(
-    p: Floats,
+    p: NDArray[Any],
     y: Ints,
     names: Sequence[Hashable],
     k: int | None,
@@ -145,8 +216,11 @@ def matrix_outcome(
         details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
         return Outcome(0.0, 0.0, impossible_in_words(impossible, None), details=details)
     p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
-    matrix = Matrix(p, y, tuple(map(_class_name, names))) if k is None else largest_of(p, y, k)
-    outcome = matrix_test(matrix, draws, rng, largest=k is None)
+    rows, columns = order_by_content(p)
+    of_class = tuple(map(_class_name, names))
+    matrix = Matrix(p, np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns), rows, columns)
+    outcome = matrix_test(matrix if k is None else largest_of(matrix, k), draws, rng, largest=k is None)
+    outcome = _in_order(outcome, (*of_class, _LARGEST)) if k is None else outcome
     if not contradicted:
         return outcome
     words = impossible_in_words(impossible, rounded_to)
@@ -156,30 +230,39 @@ def matrix_outcome(
 
 def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, largest: bool) -> Outcome:
     """The test of the columns of a matrix; with `largest`, of the largest score of each row too."""
-    columns = [_Column(matrix.p[:, j], matrix.y == j, len(matrix.names)) for j in range(len(matrix.names))]
-    names, top = list(matrix.names), matrix.p.argmax(axis=1)
+    n, classes, names = matrix.y.size, len(matrix.names), list(matrix.names)
+    each = ((matrix.p[matrix.rows, matrix.columns[j]].astype(np.float64), matrix.y == j) for j in range(classes))
+    columns, top = [_Column(p, event, classes) for p, event in each], None
     if largest:
-        columns.append(_Column(matrix.p.max(axis=1), matrix.y == top, len(matrix.names)))
-        names.append("the largest score")
+        blocks = (matrix.block(some) for some in _blocks(n, classes))
+        top, score = (np.concatenate(part) for part in zip(*((b.argmax(1), b.max(1)) for b in blocks), strict=True))
+        columns.append(_Column(score, matrix.y == top, classes))
+        names.append(_LARGEST)
+    enough = affordable_draws(n, len(columns)) if draws is None else draws
+    most = more_draws(enough, n, len(columns)) if draws is None else enough
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
-    draws = affordable_draws(len(matrix.p), len(columns)) if draws is None else draws
     cell = np.stack([column.cell for column in columns], axis=1)
-    batches: list[list[Floats]] = [[column.values(column.hits[:, np.newaxis])] for column in columns]
-    for hits in _drawn_hits(matrix.p, cell, offset, top if largest else None, draws, rng):
-        for j, column in enumerate(columns):
-            batches[j].append(column.values(hits[offset[j] : offset[j + 1]]))
-    problems = [
-        _problem(name, column.statistics, np.concatenate(values, axis=1))
-        for name, values, column in zip(names, batches, columns, strict=True)
-        if column.varies
-    ]
+    varying = [(j, column) for j, column in enumerate(columns) if column.varies]
+
+    def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
+        for hits in _drawn_hits(matrix, cell, offset, top, count, rng):
+            yield [column.values(hits[offset[j] : offset[j + 1]]) for j, column in varying]
+
+    observed = [column.values(column.hits[:, np.newaxis]) for _, column in varying]
+    named = [(names[j], column.statistics) for j, column in varying]
     what = "problems (each class, and the largest score)" if largest else "scores"
-    return joint_outcome(problems, draws, what)
+    return joint_outcome(named, observed, drawn, enough, most, rng, what)
 
 
 def affordable_draws(rows: int, columns: int) -> int:
     """999 draws, or as many as the limits on drawn classes and statistics allow, but at least 199."""
-    return min(999, max(_FEWEST_DRAWS, min(_MOST_CLASSES // rows, _MOST_VALUES // (_STATISTICS * columns))))
+    return min(_DRAWS, max(_FEWEST_DRAWS, min(_MOST_CLASSES // rows, _MOST_VALUES // (_STATISTICS * columns))))
+
+
+def more_draws(draws: int, rows: int, columns: int) -> int:
+    """Ten times as many draws, or as many as a second allows."""
+    times = min(10, _MORE // (draws * max(rows, _STATISTICS * columns)))
+    return max(draws, times * (draws + 1) - 1)
 
 
 class _Column:
@@ -209,20 +292,19 @@ class _Column:
 
 
 def _drawn_hits(
-    p: Floats, cell: Ints, offset: Ints, top: Ints | None, draws: int, rng: np.random.Generator
+    matrix: Matrix, cell: Ints, offset: Ints, top: Ints | None, draws: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time."""
-    rows, classes = p.shape
-    reached, size = np.cumsum(p, axis=1), int(offset[-1])
-    # Rows whose scores do not sum to one may have none of the classes; those that do must have one.
-    reached[np.abs(reached[:, -1] - 1) < 1e-6, -1] = 1.0
+    rows, classes, size = matrix.y.size, len(matrix.names), int(offset[-1])
     step = max(1, min(draws, 2 * _BLOCK // size))
     for begin in range(0, draws, step):
         batch = min(step, draws - begin)
         hits = np.zeros(size * batch, dtype=np.int64)
-        for start in range(0, rows, max(1, _BLOCK // batch)):
-            some = slice(start, min(rows, start + max(1, _BLOCK // batch)))
-            drawn = draw_classes(reached[some], batch, rng)
+        for some in _blocks(rows, max(batch, classes)):
+            reached = np.cumsum(matrix.block(some), axis=1)
+            # Rows whose scores do not sum to one may have none of the classes; those that do must have one.
+            reached[np.abs(reached[:, -1] - 1) < 1e-6, -1] = 1.0
+            drawn = draw_classes(reached, batch, rng)
             row, column = np.nonzero(drawn < classes)
             label = drawn[row, column]
             at = [(offset[label] + cell[some][row, label]) * batch + column]
