@@ -1,7 +1,6 @@
-"""Draws the README's picture, and every display for awkward data, on a light and on a dark background.
+"""Draws every display for awkward data, on a light and on a dark background.
 
-python docs/gallery/make.py                 # the picture of the README
-python docs/gallery/make.py --every every   # every display for every awkward case
+python docs/gallery/make.py --every every
 
 The gallery itself, docs/gallery/index.md, is drawn when the site is built.
 """
@@ -173,13 +172,6 @@ def save(display: Any, path: Path, dpi: int) -> None:
     sys.stdout.write(f"{path}\n")
 
 
-def draw_readme(out: Path) -> None:
-    """The picture of the README, twice as large as shown."""
-    for shade in GROUNDS:
-        with ground(shade):
-            save(_reliability(simulated(3000)), out / f"reliability-{shade}.png", dpi=168)
-
-
 def draw_every(out: Path, only: str | None) -> None:
     """Every display for every case."""
     for case_name, make in CASES.items():
@@ -196,14 +188,10 @@ def draw_every(out: Path, only: str | None) -> None:
 def main() -> None:
     """Read the arguments and draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the README's pictures")
-    parser.add_argument("--every", type=Path, help="draw every display for every awkward case into this folder instead")
-    parser.add_argument("--only", help="one case or one display, with --every")
+    parser.add_argument("--every", type=Path, required=True, help="draw every display for every case into this folder")
+    parser.add_argument("--only", help="one case or one display")
     asked = parser.parse_args()
-    if asked.every is None:
-        draw_readme(asked.out)
-    else:
-        draw_every(asked.every, asked.only)
+    draw_every(asked.every, asked.only)
 
 
 if __name__ == "__main__":
