@@ -129,6 +129,12 @@ def test_the_reference_has_every_everyday_name():
     assert not missing, f"add to a page of docs/reference: {sorted(missing)}"
 
 
+def test_every_file_of_code_that_a_page_names_is_there():
+    for page in PAGES:
+        for file in re.findall(r"`((?:src|tests)/[\w/]+(?:\.py|/))`", page.read_text(encoding="utf-8")):
+            assert (ROOT / file).exists(), f"{name(page)}: {file}"
+
+
 def test_every_figure_is_there():
     for page in PAGES:
         for file in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
