@@ -7,9 +7,9 @@ import pytest
 
 import trueness as tn
 from trueness._input.sample import read_sample
-from trueness._tally.binned_scores import bin_starts
+from trueness._tally.binned_scores import bin_numbers, bin_starts
 from trueness._tally.clusters import effective_number
-from trueness._tally.evidence import Evidence, bin_numbers
+from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BySize
 from trueness._tally.tally import Binned

@@ -12,7 +12,7 @@ from trueness._input.arguments import checked_whole
 from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
-from trueness._tally.row_sums import as_float
+from trueness._tally.row_sums import as_float, cells_of_rows
 from trueness._tally.rules import (
     MOST_BINS,
     MOST_MASS_BINS,
@@ -23,7 +23,7 @@ from trueness._tally.rules import (
     MassAndWidth,
     as_rule,
 )
-from trueness.errors import InputError, Remedy
+from trueness.errors import FewRowsWarning, InputError, Remedy, warn
 from trueness.typing import Bools, Floats, Ints
 
 _ENTRIES = 1 << 18
@@ -294,3 +294,15 @@ def _numbered(digits: list[Any]) -> Ints:
         key = key * size + digit
         span *= size
     return key
+
+
+def warn_few_rows(n: int, rule: BinRule) -> None:
+    if rule.n_requested > n:
+        warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
+
+
+def bin_numbers(top: Sample, rule: BinRule) -> Ints:
+    """The bin of each row, numbered from 0 over the non-empty bins."""
+    cells = cells_of_rows(top)
+    lowest = cells.score[bin_starts(cells, rule)]
+    return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

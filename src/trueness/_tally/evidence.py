@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
-from trueness._tally.binned_scores import bin_starts
+from trueness._tally.binned_scores import warn_few_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
@@ -34,7 +34,7 @@ from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, tally_
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
 from trueness._tally.sketch import Sketch, check_sketch_rule
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
-from trueness.errors import FewRowsWarning, InputError, TruenessWarning, collected_warnings, warn
+from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -158,21 +158,6 @@ class Evidence:
             )
             for name, one in samples.items()
         }
-
-    @classmethod
-    def models_for_decisions(
-        cls, y_true: Any, y_prob: Any, rows: RowOptions, what: str, cluster: ArrayLike | None
-    ) -> "dict[str, Evidence]":
-        """One score per row, and weights that count rows: of one model, whose name is empty, or of each of a dict."""
-        if not isinstance(y_prob, Mapping):
-            found = {"": cls.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
-        elif y_prob:
-            found = cls.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
-        else:
-            raise InputError("y_prob", "must hold at least one model", "the dict is empty")
-        for one in found.values():
-            one.require_one(what, counted=True)
-        return found
 
     # ---- what is known
 
@@ -505,15 +490,3 @@ class Evidence:
 def _at_means(part: Any) -> Cells:
     """The rows of each cell or bin at their mean score."""
     return part if isinstance(part, Cells) else part.at_means() if isinstance(part, Bins) else part.as_cells()
-
-
-def warn_few_rows(n: int, rule: BinRule) -> None:
-    if rule.n_requested > n:
-        warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
-
-
-def bin_numbers(top: Sample, rule: BinRule) -> Ints:
-    """The bin of each row, numbered from 0 over the non-empty bins."""
-    cells = cells_of_rows(top)
-    lowest = cells.score[bin_starts(cells, rule)]
-    return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

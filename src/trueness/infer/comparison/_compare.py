@@ -21,8 +21,8 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._progress import Progress, reporter
-from trueness._tally.binned_scores import default_rule
-from trueness._tally.evidence import Evidence, bin_numbers, warn_few_rows
+from trueness._tally.binned_scores import bin_numbers, default_rule, warn_few_rows
+from trueness._tally.evidence import Evidence
 from trueness._tally.models import model_context
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows

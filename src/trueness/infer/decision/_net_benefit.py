@@ -84,7 +84,22 @@ def net_benefit(
     level = checked_fraction(level, "level")
     rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
     t = _checked_thresholds(thresholds)
-    return benefit_of(Evidence.models_for_decisions(y_true, y_prob, rows, "net benefit", cluster), t, level, rate)
+    return benefit_of(models_for_decisions(y_true, y_prob, rows, "net benefit", cluster), t, level, rate)
+
+
+def models_for_decisions(
+    y_true: Any, y_prob: Any, rows: RowOptions, what: str, cluster: ArrayLike | None
+) -> dict[str, Evidence]:
+    """One score per row, and weights that count rows: of one model, whose name is empty, or of each of a dict."""
+    if not isinstance(y_prob, Mapping):
+        found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
+    elif y_prob:
+        found = Evidence.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
+    else:
+        raise InputError("y_prob", "must hold at least one model", "the dict is empty")
+    for one in found.values():
+        one.require_one(what, counted=True)
+    return found
 
 
 def benefit_of(models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None) -> NetBenefit:

@@ -12,6 +12,7 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
+from trueness.infer.decision._net_benefit import models_for_decisions
 from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits, paired_limits
 from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -79,7 +80,7 @@ def risk_coverage(
     pairs = options.get("kind") == "correct"
     if pairs:
         del options["kind"]
-    models = Evidence.models_for_decisions(y_true, y_prob, options, "risk and coverage", cluster)
+    models = models_for_decisions(y_true, y_prob, options, "risk and coverage", cluster)
     if "" in models:
         return risk_of(models[""], level, pairs)
     curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}

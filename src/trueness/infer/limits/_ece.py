@@ -25,10 +25,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import betainccinv, chdtr, ndtr, ndtri, stdtrit
 
-from trueness._tally.binned_scores import checked_smoothness, default_rule
+from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness._tally.evidence import Evidence, bin_numbers
+from trueness._tally.evidence import Evidence
 from trueness._tally.rules import (
     BinRule,
     BinsLike,

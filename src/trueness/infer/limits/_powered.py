@@ -13,7 +13,8 @@ from trueness._input.columns import column, refuse_bad
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
-from trueness._tally.evidence import Evidence, bin_numbers
+from trueness._tally.binned_scores import bin_numbers
+from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
