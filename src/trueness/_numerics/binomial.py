@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, gammaln, ndtr, ndtri, xlog1py, xlogy
+from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from trueness import _kernels
-from trueness._numerics.proportions import wilson_low
 from trueness.typing import Bools, Floats, Ints
 
 _TOLERANCE = math.log1p(1e-7)
@@ -203,28 +202,18 @@ class _Search:
         return np.cumsum(self.steps[:-1], dtype=np.int8).view(np.bool_)
 
     def _initial_ranges(self) -> tuple[_Points, _Ranges]:
-        """Each side of each bin, cut around the place where the decision is likely to change."""
+        """Each side of each bin, from its farthest score to that nearest to the rate."""
         rate_begin, rate_end = self._first_reaching(np.stack([self.k, np.nextafter(self.k, np.inf)]))
         outer = np.concatenate([self.begin, self.end - 1])
         inner = np.concatenate([rate_begin - 1, rate_end])
-        low, high = np.minimum(outer, inner), np.maximum(outer, inner)
         # Scores equal to the rate belong to no side: their p-value is 1.
         side = np.flatnonzero(np.concatenate([rate_begin > self.begin, rate_end < self.end]))
-        chain = np.vstack([outer, np.clip(self._guesses(), low, high), inner]).T[side]
+        chain = np.vstack([outer, inner]).T[side]
         new = np.diff(chain, axis=1, prepend=-1) != 0
         points = self._evaluate(chain[new], np.repeat(side, new.sum(axis=1)))
         row = np.cumsum(new).reshape(new.shape) - 1
         holds_scores = np.abs(np.diff(chain, axis=1)) > 1
         return points, _Ranges(row[:, :-1][holds_scores], row[:, 1:][holds_scores])
-
-    def _guesses(self) -> Ints:
-        """Cuts for both sides of all bins, from far to near. Bad ones cost time, not correctness."""
-        if self.scores.size < 50 * self.n.size:
-            return np.empty((0, 2 * self.n.size), np.int64)
-        z, trials = _useful_cuts(self.alpha)[:, None], np.maximum(self.n, 1)
-        below = self.n * wilson_low(np.maximum(self.k - 0.5, 0), trials, z)
-        above = self.n - self.n * wilson_low(np.maximum(self.n - self.k - 0.5, 0), trials, z)
-        return np.hstack(np.vsplit(self._first_reaching(np.vstack([below, above])), 2))
 
     def _first_reaching(self, target: Floats) -> Ints:
         """First score of each bin (a column of the targets) whose multiple by ``n`` is at least the target."""
@@ -305,20 +294,6 @@ class _Search:
         points = points.append(fresh)
         holds_scores = np.abs(points.score[outer] - points.score[inner]) > 1
         return points, _Ranges(outer, inner).take(holds_scores)
-
-
-def _useful_cuts(alpha: float) -> Floats:
-    """Distances of scores from the rate, in standard errors, between which the bounds decide, from far to near.
-
-    For normal tails, the bounds reject from ``a`` to ``b < a`` if ``ndtr(-b) + ndtr(a - 2 b) < alpha`` and
-    accept if ``ndtr(-a) + ndtr(b - 2 a) > alpha``. The middle, around ``ndtr(-z) = alpha / 2``, stays open.
-    """
-    rejecting, accepting = [-ndtri(0.45 * alpha)], [-ndtri(0.55 * alpha)]
-    while (b := rejecting[-1]) < 50:
-        rejecting.append(2 * b + ndtri(0.99 * alpha - ndtr(-b)))
-    while (a := accepting[-1]) > -ndtri(0.99 * alpha):
-        accepting.append(2 * a + ndtri(1.01 * alpha - ndtr(-a)))
-    return np.maximum([*rejecting[::-1], *accepting], 1e-3)
 
 
 def _at_most(x: Ints, n: Ints, q: Floats) -> Floats:
