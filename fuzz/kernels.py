@@ -151,12 +151,23 @@ def cases(rng: np.random.Generator, n: int | None = None) -> Iterator[tuple[str,
         0,
     )
     yield "few_rows", lambda k: stop_at_fault(k.few_rows(p, y, edges, uniform=uniform, moments=moments)), 0
-    group = rng.integers(0, 3, n).astype(np.uint16)
+    group = rng.integers(0, 3, n).astype(np.uint32)
     yield (
         "grouped_bin_sums",
         lambda k: filled(k.grouped_bin_sums, p, y, group, edges, out=table(3, size, 2, 5), uniform=uniform),
         0,
     )
+
+    words = [b"key-" + bytes(rng.choice(3, int(m))) for m in rng.choice([0, 1, 3, 4, 8, 12, 13, 30], n)]
+    starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
+    text = np.frombuffer(b"".join(words) + b"-", np.uint8)
+
+    def codes(k: Any) -> Any:
+        code, known = table(n, kind=np.uint32), (table(512, 4, kind=np.uint64), table(200), table(1500, kind=np.uint8))
+        number = table(1)
+        return k.encode_keys(starts, text, code, *known, number), code, number, *known[1:]
+
+    yield "encode_keys", codes, 0
 
     def weighted(k: Any) -> Any:
         out = table(size, 7, 2, kind=np.float64)

@@ -185,7 +185,7 @@ def test_the_rows_are_never_copied(kernels):
 @pytest.mark.parametrize("edges", [width(10), np.array([0, 0.1, 0.7, 1])], ids=["width", "edges"])
 def test_sums_of_groups_are_the_sums_of_each_group(kernels, edges):
     p, y = data(5_000)
-    group = np.random.default_rng(1).integers(0, 7, p.size).astype(np.uint16)
+    group = np.random.default_rng(1).integers(0, 7, p.size).astype(np.uint32)
     uniform = edges.size == 11
     table = np.zeros((8, edges.size - 1, 2, 5), np.int64)
     assert kernels.grouped_bin_sums(p, y, group, edges, table, uniform=uniform) == 0
@@ -194,7 +194,7 @@ def test_sums_of_groups_are_the_sums_of_each_group(kernels, edges):
 
 
 def test_sums_of_groups_refuse_what_sums_refuse(kernels):
-    edges, group = np.array([0.25, 0.5, 0.75]), np.zeros(1, np.uint16)
+    edges, group = np.array([0.25, 0.5, 0.75]), np.zeros(1, np.uint32)
     for p, y, status in ((0.3, 2.0, BAD_LABEL), (1.5, 1.0, BAD_SCORE), (0.1, 1.0, OUTSIDE_EDGES)):
         table = np.zeros((1, 2, 2, 5), np.int64)
         found = kernels.grouped_bin_sums(np.array([p]), np.array([y]), group, edges, table, uniform=False)

@@ -76,7 +76,11 @@ def test_rows_and_results_that_do_not_fit_are_refused():
             ((p.astype(">f8"), y, edges, table), 0, 4, 1, 0),
             ((p, y, edges[:1], table[:0]), 0, 4, 1, 0),
         ],
-        "grouped_bin_sums": [((p, y, bins[:4], edges, np.zeros((1, 2, 2, 5), np.int64)), -1, 4, 1)],
+        "grouped_bin_sums": [((p, y, bins[:4].astype(np.uint32), edges, np.zeros((1, 2, 2, 5), np.int64)), -1, 4, 1)],
+        "encode_keys": [
+            ((np.array([0, end]), hits, np.zeros(1, np.uint32), np.zeros((m, 4), np.uint64), y[:3], hits, whole[:1]),)
+            for m, end in ((4, 5), (3, 1), (2, 1), (4, -1))
+        ],
         "weighted_bin_sums": [((p, y, w, edges, np.zeros((2, 7, 2))), 3, 2, 1)],
         "float_sums": [((table[:, :1].copy(), np.zeros((2, 6))),)],
         "cell_sums": [((p, y, y, np.array([0, 2, 5]), table),), ((p, y[:3], y, np.array([0, 2, 4]), table),)],

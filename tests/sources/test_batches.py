@@ -2,6 +2,7 @@
 
 import math
 import sys
+from datetime import datetime
 from functools import cache
 
 import duckdb
@@ -141,6 +142,30 @@ def test_many_small_groups_add_up(engine):
     found = ask(ENGINES[engine](rows), by="k")
     assert len(found) == 1000
     assert sum(found.values()) == ask(rows)
+
+
+KEYS = {
+    "float": pl.when(pl.col("h") == 0).then(-0.0).when(pl.col("h") == 1).then(math.nan).otherwise("c"),
+    "boolean": pl.when(pl.col("h") > 0).then(pl.col("h") == 1),
+    "category": pl.col("g").cast(pl.Categorical),
+    "time": pl.lit(datetime(2024, 1, 2)) + pl.duration(seconds="c"),
+    "long text": pl.lit("a name of more than sixteen bytes, ") + pl.col("g") + pl.col("c").cast(pl.String),
+    "users": pl.int_range(pl.len()) // 7,
+}
+
+
+@pytest.mark.slow
+@engines
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("options", [{}, {"cluster": "c"}], ids=str)
+def test_keys_of_any_type_are_those_of_the_group_by(engine, name, options, monkeypatch):
+    rows = ROWS.head(150).with_columns(k=KEYS[name])
+    found = [ask(ENGINES[engine](rows), by=by, **options) for by in ("k", ["h", "k"])]
+    monkeypatch.setattr("trueness.sources._scan.sums_of_batches", lambda *_: None)
+    for by, mine in zip(("k", ["h", "k"]), found, strict=True):
+        wanted = ask(ENGINES[engine](rows), by=by, **options)
+        assert mine == wanted
+        assert list(mine) == list(wanted)
 
 
 def test_without_pyarrow_groups_are_the_same(monkeypatch):

@@ -1,6 +1,7 @@
 """What `scan` says and does apart from the contract: arguments, paths, groups, the ways it goes."""
 
 import math
+from datetime import timedelta
 from decimal import Decimal
 
 import duckdb
@@ -151,10 +152,11 @@ def test_a_whole_weight_is_the_row_so_often(rows):
 
 def test_equal_weights_lose_no_digit_in_long_runs():
     n = 1_000_000
-    rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1), "half": np.full(n, 0.5)})
-    # The pass for arrays adds short runs of rows plainly; the group-by, for groups of floats, adds whole numbers.
+    rows = pl.LazyFrame({"y": np.zeros(n), "p": np.full(n, 0.5), "w": np.full(n, 0.1)})
+    rows = rows.with_columns(hour=pl.duration(hours=1))
+    # The pass for arrays adds short runs of rows plainly; the group-by, for groups of durations, adds whole numbers.
     assert ask(rows, weight="w").weight == pytest.approx(0.1 * n, rel=1e-13)
-    assert ask(rows, weight="w", by="half")[0.5].weight == pytest.approx(0.1 * n, rel=1e-15)
+    assert ask(rows, weight="w", by="hour")[timedelta(hours=1)].weight == pytest.approx(0.1 * n, rel=1e-15)
 
 
 # DuckDB believes the least and greatest value that a Parquet file states, which leave nan out.

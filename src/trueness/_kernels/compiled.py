@@ -36,6 +36,7 @@ _count_events = bind("count_events", 2, c_int64, c_int64, POINTER(c_int64))
 _bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
 _few_rows = bind_quick("few_rows", 5, c_int, c_int, POINTER(c_int64))
 _grouped_bin_sums = bind("grouped_bin_sums", 5, c_int64, c_int64, c_int)
+_encode_keys = bind("encode_keys", 7, returns=c_int64)
 _weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
 _grid_counts = bind("grid_counts", 3, c_int64, c_int64)
 _grid_sums = bind("grid_sums", 5, c_int64, c_int64, c_int, POINTER(c_int64))
@@ -107,6 +108,10 @@ def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: boo
 
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
     return int(call(_grouped_bin_sums, (p, y, group, edges, table), 0, p.size, uniform))
+
+
+def encode_keys(start: Ints, text: Array, code: Codes, *known: Array) -> int:
+    return int(call(_encode_keys, (start, text, code, *known)))
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:

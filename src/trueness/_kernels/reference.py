@@ -6,6 +6,7 @@ for every kind of fault in the data, and the other outputs mean nothing.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ __all__ = [
     "cell_sums",
     "cells",
     "classwise_sums",
+    "encode_keys",
     "events",
     "few_rows",
     "float_sums",
@@ -64,7 +66,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Scores = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
-Codes = NDArray[np.uint16]
+Codes = NDArray[np.uint32]
+Bytes = NDArray[np.uint8]
 
 # Half a dozen temporary arrays of one chunk stay below 1 MB, inside a second-level cache.
 _CHUNK = 16_384
@@ -119,6 +122,34 @@ def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: I
             place = group[rows].astype(np.int64) * n_bins + _bin_of(p[rows], edges, uniform)
             _add_parts(flat, place, y[rows], p[rows], True)
     return status
+
+
+def encode_keys(
+    start: Ints,
+    text: Bytes,
+    code: Codes,
+    slots: Any,  # noqa: ARG001  # of the compiled kernel
+    known_start: Ints,
+    known_text: Bytes,
+    known: Ints,
+) -> int:
+    """Give every key, text[start[i]:start[i + 1]], the number of the first key equal to it; returns how many are done.
+
+    `known` is the number of different keys so far, which lie in `known_text` from `known_start` on; new ones are added
+    as long as there is room. `slots`, a power of two and more than the keys, find them in the compiled kernel.
+    """
+    raw, old = text.tobytes(), known_text.tobytes()
+    place = {old[a:b]: i for i, (a, b) in enumerate(pairwise(known_start[: known[0] + 1].tolist()))}
+    for i, (a, b) in enumerate(pairwise(start.tolist())):
+        if raw[a:b] not in place:
+            new, at = len(place), known_start[len(place)]
+            if new == known_start.size - 1 or at + b - a > known_text.size:
+                return i
+            known_start[new + 1], known[0] = at + b - a, new + 1
+            known_text[at : at + b - a] = text[a:b]
+            place[raw[a:b]] = new
+        code[i] = place[raw[a:b]]
+    return code.size
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:

@@ -53,17 +53,15 @@ def _fixed_few(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> B
     return Bins(edges, table, columns=columns, totals=Totals(p.size, p.size, events), moments=moments)
 
 
-def tables_of_groups(sample: Sample, group: NDArray[np.uint16], n_groups: int, rule: BinRule) -> Ints:
-    """Sum unweighted rows of each group and bin in one pass, of shape (n_groups, B, 2, 5)."""
+def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, table: Ints) -> None:
+    """Add unweighted rows to the sums of their groups and bins, of shape (G, B, 2, 5), in one pass."""
     edges = rule.fixed_edges
     assert edges is not None
-    table = np.zeros((n_groups, edges.size - 1, 2, 5), dtype=np.int64)
     status, uniform = 0, isinstance(rule, EqualWidth)
     for rows, p, y in ready_chunks(sample):
         status |= _kernels.grouped_bin_sums(p, y, np.ascontiguousarray(group[rows]), edges, table, uniform=uniform)
     if status:
         _refuse(sample, status, edges)
-    return table
 
 
 def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:

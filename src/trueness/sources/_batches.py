@@ -10,22 +10,23 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import is_missing
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
-from trueness._tally.row_sums import tables_of_groups
+from trueness._tally.row_sums import add_to_tables
 from trueness._tally.rows_or_sums import binned_of, sketch_of, tally_of
 from trueness._tally.rules import Distinct, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, warn
-from trueness.sources._gather import Group, group_order, refuse_overflow
+from trueness.sources._cluster_buckets import together
+from trueness.sources._gather import Group, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
 from trueness.sources._row_expressions import (
     FLOATS,
@@ -36,19 +37,15 @@ from trueness.sources._row_expressions import (
     raw_rows,
     select_plainly,
 )
+from trueness.sources._row_keys import RowKeys, uncollected
 
 _BATCH_ROWS = 1 << 20
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
-_KEYS = (*_INTEGERS, "UInt64", "String", "Boolean", "Date")
+_KEYS = ("Int", "UInt", "Float", "String", "Categorical", "Enum", "Boolean", "Date")
+_OTHER_KEYS = ("Int128", "UInt128", "Datetime(time_unit='ns")
 
-# Groups of fewer rows than this are summed faster by the engine.
+# Sums of weights, classes and sketches of groups of fewer rows than this are made faster by the engine.
 _FEW_ROWS = 1000
-
-# Integers within such a range serve as their own codes.
-_CLOSE = 1 << 9
-
-# The largest number of groups times bins that is summed in one pass, in tables of 80 bytes each.
-_MOST_CELLS = 1 << 16
 
 
 class _NeedsGroupByError(Exception):
@@ -59,9 +56,9 @@ class _Batch(NamedTuple):
     y: NDArray[Any]
     p: NDArray[Any]
     w: NDArray[Any] | None
-    keys: list[Group]
-    codes: NDArray[Any] | None
-    """The position of each row's group among the keys."""
+    places: NDArray[Any] | None
+    """The place of each row in the sums."""
+    n_places: int
     dropped: int
 
 
@@ -70,17 +67,19 @@ def sums_of_batches(frame: Any, question: Question, schema: Any, rule: Rule) -> 
     if not _can_serve(frame, question, schema, rule):
         return None
     selected, order = _select(frame, question, schema)
+    keys = RowKeys(question, schema)
     sums = _Sums(question, rule, None if question.binary else tuple(order))
     try:
         with ThreadPoolExecutor(1) as adder:  # while the engine makes the next batch
             waiting: deque[Future[None]] = deque()
             for batch in _batches(selected, rule):
-                waiting.append(adder.submit(copy_context().run, sums.add, _complete(batch, question)))
+                waiting.append(adder.submit(copy_context().run, sums.add, _complete(batch, question, keys)))
                 if len(waiting) > 1:  # no more than two batches at a time
                     waiting.popleft().result()
             for last in waiting:
                 last.result()
-        return sums.total()
+        with uncollected():
+            return sums.total(keys)
     except (InputError, _NeedsGroupByError):
         return None
 
@@ -91,13 +90,15 @@ def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
         return False
     if isinstance(rule, EqualMass) and question.weight is None:  # two group-bys without a sort are faster
         return False
-    if any(str(schema[name]) not in _KEYS for name in question.by):
+    names = (*question.by, *question.columns["cluster"])
+    dtypes = [str(schema[name]) for name in names]
+    if any(not one.startswith(_KEYS) or one.startswith(_OTHER_KEYS) or "zone='" in one for one in dtypes):
         return False
     if frame.implementation.is_polars():
         import polars as pl
 
         # Groups are encoded by pyarrow; older versions of Polars have no batches, or lose the errors of reading them.
-        return hasattr(pl, "scan_lines") and not (question.by and find_spec("pyarrow") is None)
+        return hasattr(pl, "scan_lines") and not (names and find_spec("pyarrow") is None)
     return bool(frame.implementation.is_duckdb()) and find_spec("pyarrow") is not None
 
 
@@ -116,7 +117,9 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
     columns = [(x if ready else x.cast(nw.Float64)).alias(f"x{i}") for i, (x, ready) in enumerate(scores)]
     if question.weight is not None:
         columns.append(nw.col(names[question.weight]).cast(nw.Float64).alias("w"))
-    columns += [nw.col(names[name]).alias(f"by{i}") for i, name in enumerate(question.by)]
+    for i, name in enumerate((*question.by, *question.columns["cluster"])):
+        words = str(schema[name]).startswith(("Categorical", "Enum"))
+        columns.append((nw.col(names[name]).cast(nw.String) if words else nw.col(names[name])).alias(f"by{i}"))
     t = nw.col(names[question.label])
     if not coded:
         return named.select(_as_label(t, label, question).alias("y"), *columns), order
@@ -149,12 +152,14 @@ def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
     yield from (nw.from_native(pa.Table.from_batches([batch])) for batch in reader(n_rows))
 
 
-def _complete(batch: Any, question: Question) -> _Batch:
+def _complete(batch: Any, question: Question, keys: RowKeys) -> _Batch:
     """The rows without missing values, which are nan in arrays of numbers."""
     scores = [f"x{i}" for i in range(len(question.scores))]
     names = ["y", *scores, *([] if question.weight is None else ["w"])]
     arrays = {name: batch.get_column(name).to_numpy() for name in names}
-    groups = [batch.get_column(f"by{i}").to_arrow() for i in range(len(question.by))]
+    groups = [batch.get_column(name).to_arrow() for name in batch.columns if name.startswith("by")]
+    if question.cluster is not None and groups[-1].null_count:
+        raise _NeedsGroupByError
     n = arrays["y"].size
     if question.missing == "drop":
         gaps = [np.isnan(values) for values in arrays.values() if values.dtype.kind == "f"]
@@ -162,51 +167,24 @@ def _complete(batch: Any, question: Question) -> _Batch:
         if not kept.all():
             arrays = {name: values[kept] for name, values in arrays.items()}
             groups = [column.filter(kept) for column in groups]
-    keys, codes = _encode_groups(groups)
+    places, n_places = keys.places(groups, arrays.get("w")) if groups else (None, 1)
     p = arrays["x0"]
     if not question.binary:
         columns = [arrays[x] for x in scores]
         order: Any = "F" if question.view == "classwise" else "C"  # as the passes read them
         room = np.empty((p.size, len(columns)), np.result_type(*columns), order=order)
         p = np.stack(columns, axis=1, out=room)
-    return _Batch(arrays["y"], p, arrays.get("w"), keys, codes, n - arrays["y"].size)
-
-
-def _encode_groups(columns: list[Any]) -> tuple[list[Group], NDArray[Any] | None]:
-    """The groups of a batch, and the position of each row's group among them."""
-    keys: list[Group] = [()]
-    codes: NDArray[Any] | None = None
-    for column in columns:
-        values, mine = _encode(column)
-        if len(keys) * len(values) * _FEW_ROWS > max(_BATCH_ROWS, mine.size):
-            raise _NeedsGroupByError
-        codes = mine if codes is None else codes.astype(np.int64) * len(values) + mine
-        keys = [(*key, value) for key in keys for value in values]
-    return keys, codes
-
-
-def _encode(column: Any) -> tuple[list[Any], NDArray[Any]]:
-    """The values of a column, and the position of each row's value among them."""
-    numbers = None if column.null_count else column.to_numpy(zero_copy_only=False)
-    if numbers is not None and numbers.size and numbers.dtype.kind in "iu":
-        numbers = numbers.astype(np.int16) if numbers.dtype == np.int8 else numbers  # differences would overflow
-        low, high = int(numbers.min()), int(numbers.max())
-        if high - low < _CLOSE:  # no hash table is needed; some values in between may have no rows
-            return list(range(low, high + 1)), (numbers - low).astype(np.uint16)
-    encoded = column.dictionary_encode(null_encoding="encode")
-    values = [None if is_missing(v) else v for v in encoded.dictionary.to_pylist()]
-    return values, encoded.indices.to_numpy(zero_copy_only=False)
+    return _Batch(arrays["y"], p, arrays.get("w"), places, n_places, n - arrays["y"].size)
 
 
 class _Sums:
     def __init__(self, question: Question, rule: Rule, classes: tuple[Any, ...] | None) -> None:
         self.question, self.rule, self.classes = question, rule, classes
         self.edges: Any = None if isinstance(rule, str) else rule.fixed_edges
-        self.by_group: dict[Group, list[Tally | Binned | Sketch]] = {}
-        self.tables: dict[Group, Any] = {}
-        self.seen: set[Group] = set()
+        self.at_place: dict[int, list[Tally | Binned | Sketch]] = {}
+        self.tables = np.zeros((0, 0 if self.edges is None else self.edges.size - 1, 2, 5), np.int64)
         self.rows = self.dropped = 0
-        self.heaviest: dict[Group, float] = {}
+        self.heaviest: dict[int, float] = {}
 
     def add(self, batch: _Batch) -> None:
         """Add a batch; a bad value raises."""
@@ -220,38 +198,37 @@ class _Sums:
             batch = batch._replace(y=batch.y.astype(np.int64, copy=False))
         if batch.w is not None and not (float(batch.w.max()) <= MOST_WEIGHT and batch.w.min() >= 0):
             raise _NeedsGroupByError
-        self.seen.update(batch.keys)
         one = self.classes is None or self.question.view == "confidence"
-        check_group_bins(self.rule, 1 if one else len(self.question.scores), len(self.seen))
+        check_group_bins(self.rule, 1 if one else len(self.question.scores), batch.n_places)
         # Without weights, sums are integers in small tables, and one pass can sum all groups.
-        fixed = self.edges is not None and batch.w is None and self.question.binary
-        if fixed and len(batch.keys) * self.edges.size <= _MOST_CELLS:
+        if self.edges is not None and batch.w is None and self.question.binary:
             self._add_tables(batch)
             return
-        for key, rows in _split_by_group(batch):
-            self._add_to(key, rows)
+        if batch.n_places > max(1, self.question.buckets) and batch.n_places * _FEW_ROWS > max(_BATCH_ROWS, self.rows):
+            raise _NeedsGroupByError
+        for place, rows in _split_by_place(batch):
+            self._add_to(place, rows)
 
     def _add_tables(self, batch: _Batch) -> None:
         assert not isinstance(self.rule, str)
+        if len(self.tables) < batch.n_places:
+            old, size = self.tables, 2 * batch.n_places if batch.places is not None else 1  # memory is taken when used
+            self.tables = np.zeros((size, *old.shape[1:]), np.int64)
+            self.tables[: len(old)] = old
         sample = Sample(batch.y, batch.p)
-        if batch.codes is None:
-            tables = binned_of(sample, "classwise", self.rule).parts[0].table
-            assert tables is not None
-            tables = tables[None]
+        if batch.places is None:
+            self.tables[0] += binned_of(sample, "classwise", self.rule).parts[0].table
         else:
-            tables = tables_of_groups(sample, batch.codes.astype(np.uint16, copy=False), len(batch.keys), self.rule)
-        for key, table in zip(batch.keys, tables, strict=True):
-            if table[:, :, 0].any():
-                self.tables[key] = self.tables[key] + table if key in self.tables else table
+            add_to_tables(sample, batch.places, self.rule, self.tables)
 
-    def _add_to(self, key: Group, rows: Sample) -> None:
+    def _add_to(self, place: int, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
         if sample.w is not None and not sample.w.any():
             self._sum(Sample(sample.y, sample.p, None, self.classes, sample.tolerance))  # only to check the values
             return
         if sample.w is not None:
-            self.heaviest[key] = max(self.heaviest.get(key, 0.0), float(sample.w.max()))
-        pile = self.by_group.setdefault(key, [])
+            self.heaviest[place] = max(self.heaviest.get(place, 0.0), float(sample.w.max()))
+        pile = self.at_place.setdefault(place, [])
         pile.append(self._sum(sample))
         # Sums of like size are added first: otherwise many distinct scores take quadratic time, and floats lose digits.
         while len(pile) > 1 and _size(pile[-2]) <= 2 * _size(pile[-1]):
@@ -264,43 +241,57 @@ class _Sums:
             return sketch_of(sample, kind, piece=True)
         return binned_of(sample, kind, self.rule) if self.edges is not None else tally_of(sample, kind, piece=True)
 
-    def total(self) -> dict[Group, Any]:
+    def total(self, keys: RowKeys) -> dict[Group, Any]:
         """The sums of each group, in the order of their keys."""
         if any(heaviest < 2.0 ** (LEAST_EXPONENT + 1) for heaviest in self.heaviest.values()):
             raise _NeedsGroupByError
-        for key, table in self.tables.items():
-            self.by_group.setdefault(key, []).append(Binned("binary", (Bins(self.edges, table, moments=True),)))
-        if not self.by_group:
-            raise _NeedsGroupByError
-        totals = {}
-        for key in sorted(self.by_group, key=group_order):
-            total: Any = sum(reversed(self.by_group[key]))
+        totals: dict[int, Any] = {place: sum(reversed(pile)) for place, pile in self.at_place.items()}
+        for place, total in totals.items():
             if isinstance(total, Binned):
                 for part in total.parts:
                     refuse_overflow(part.count)
             elif isinstance(total, Tally) and not isinstance(self.rule, str | Distinct):
-                total = total.coarsen(self.rule)
-            totals[key] = total
+                totals[place] = total.coarsen(self.rule)
+        rows = self.tables[:, :, 0, 0] + self.tables[:, :, 1, 0]
+        refuse_overflow(rows)
+        filled: list[bool] = rows.any(axis=1).tolist()  # type: ignore[assignment]
+        if not (totals or any(filled)):
+            raise _NeedsGroupByError
         if self.dropped:
             warn(f"{self.dropped:,} of {self.rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
-        return totals
+        groups = keys.groups()
+        if self.question.cluster is None:
+            found = {key: totals[group] for group, key in groups if group in totals}
+            return found or {key: self._binned(group) for group, key in groups if filled[group]}
+        number, largest = self.question.buckets, keys.largest().tolist()
+        totals |= {place: self._binned(place) for place, has_rows in enumerate(filled) if has_rows}
+        found = {}
+        for group, key in groups:
+            places = enumerate(range(group * number, (group + 1) * number))
+            of_bucket = {bucket: totals[place] for bucket, place in places if place in totals}
+            if of_bucket:
+                found[key] = together(of_bucket, largest[group], number)
+        return found
+
+    def _binned(self, place: int) -> Binned:
+        return Binned("binary", (Bins(self.edges, self.tables[place], moments=True),))
 
 
 def _size(sums: Any) -> int:
     return sums.n if isinstance(sums, Binned) else sum(part.size for part in sums.parts)
 
 
-def _split_by_group(batch: _Batch) -> Iterator[tuple[Group, Sample]]:
-    if batch.codes is None:
-        yield (), Sample(batch.y, batch.p, batch.w)
+def _split_by_place(batch: _Batch) -> Iterator[tuple[int, Sample]]:
+    if batch.places is None:
+        yield 0, Sample(batch.y, batch.p, batch.w)
         return
     # Sorting short integers is a count of digits, several times as fast as sorting long ones.
-    n_keys = len(batch.keys)
-    codes = batch.codes.astype(np.uint8 if n_keys <= 2**8 else np.uint16 if n_keys <= 2**16 else np.int64)
-    order = np.argsort(codes, kind="stable")
-    ends = np.cumsum(np.bincount(codes, minlength=n_keys))
+    n = batch.n_places
+    places = batch.places.astype(np.uint8 if n <= 2**8 else np.uint16 if n <= 2**16 else np.int64)
+    order = np.argsort(places, kind="stable")
+    ends = np.cumsum(np.bincount(places, minlength=n))
     p = batch.p[order] if batch.p.ndim == 1 else np.ascontiguousarray(batch.p.T[:, order]).T
     y, w = batch.y[order], None if batch.w is None else batch.w[order]
-    for key, start, end in zip(batch.keys, [0, *ends[:-1]], ends, strict=True):
+    for place, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
         if end > start:
-            yield key, Sample(y[start:end], p[start:end], None if w is None else w[start:end])
+            yield place, Sample(y[start:end], p[start:end], None if w is None else w[start:end])

@@ -106,10 +106,11 @@ def fold_buckets(sums: dict[Group, Any], largest: dict[Group, int], question: Qu
             found.setdefault(tuple(key), {})[int(bucket)] = one  # type: ignore[call-overload]  # a whole number
     if not found and not question.by:
         raise InputError("source", "must have at least one row with a cluster", "it has none")
-    return {key: _together(of_bucket, largest[key], question.buckets) for key, of_bucket in found.items()}
+    return {key: together(of_bucket, largest[key], question.buckets) for key, of_bucket in found.items()}
 
 
-def _together(of_bucket: dict[int, Any], largest: int, buckets: int) -> Any:
+def together(of_bucket: dict[int, Any], largest: int, buckets: int) -> Any:
+    """The sums of a group from those of its buckets."""
     known = next(iter(of_bucket.values()))
     (part,) = known.parts
     none = type(known)(

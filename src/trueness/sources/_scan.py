@@ -27,6 +27,7 @@ from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import FINE_GRID, Columns, Group
 from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
 from trueness.sources._row_expressions import LEAST_EXPONENT, Rows, check_columns, explain_bad_rows, rows_of
+from trueness.sources._row_keys import uncollected
 from trueness.typing import Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -212,9 +213,11 @@ def scan_groups(
     question = check_question(
         label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
     )
-    checked_whole(min_rows, "min_rows")  # before the rows are read
-    groups = without_small(_sums_by_group(source, question, bins, engine), min_rows)
-    return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
+    some = checked_whole(min_rows, "min_rows") > 1  # before the rows are read
+    groups = _sums_by_group(source, question, bins, engine)
+    groups = without_small(groups, min_rows) if some else groups  # every group has a row
+    with uncollected():
+        return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
 
 
 if scan.__doc__ and scan_groups.__doc__:  # help of either says what each argument is
@@ -242,16 +245,13 @@ def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngin
         in_memory = _in_memory(frame, question, rule)
         if in_memory is not None:
             return {(): in_memory}
+        sums = sums_of_batches(frame, question, schema, rule)
+        if sums is not None:
+            return sums
         if question.cluster is None:
-            return _sums(frame, question, schema, rule)
+            return _group_by(frame, question, rule)
         largest = largest_clusters(frame, question, schema)
-        frame, inner = with_buckets(frame, question)
-        return fold_buckets(_sums(frame, inner, check_columns(frame, inner), rule), largest, question)
-
-
-def _sums(frame: Any, question: Question, schema: Any, rule: Rule) -> dict[Group, Any]:
-    sums = sums_of_batches(frame, question, schema, rule)
-    return _group_by(frame, question, rule) if sums is None else sums
+        return fold_buckets(_group_by(*with_buckets(frame, question), rule), largest, question)
 
 
 @contextmanager

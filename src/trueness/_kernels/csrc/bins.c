@@ -52,7 +52,7 @@ EXPORT int grouped_bin_sums(const array *p, const array *y, const array *group, 
 {
     int64_t n_rows = length_of(p), n_edges = length_of(edges);
     if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !are_rows(start, stop, n_rows) ||
-        !is_array(group, 'u', 2, n_rows) || !is_array(edges, 'f', 8, n_edges) || n_edges < 2 ||
+        !is_array(group, 'u', 4, n_rows) || !is_array(edges, 'f', 8, n_edges) || n_edges < 2 ||
         n_edges > MOST_GROUPED_BINS || !is_output(table, 'i', 8, length_of(table) * (n_edges - 1) * 2 * COLUMNS))
         return WRONG_ARRAY;
     ruler r = make_ruler(edges, uniform);
@@ -64,7 +64,7 @@ EXPORT int grouped_bin_sums(const array *p, const array *y, const array *group, 
     if (!uniform && stop - start >= GUIDE_ROWS)
         make_guide(&r, guide);
     for (; start < stop; start += BLOCK) {
-        const uint16_t *g = (const uint16_t *)group->data + start;
+        const uint32_t *g = (const uint32_t *)group->data + start;
         int m = (int)smaller(BLOCK, stop - start);
         int found = load_rows(&block, p, y, start, m);
         found |= outside_edges(&r, block.score, m);

@@ -16,11 +16,13 @@
 #define INLINE static __forceinline
 #define RARE static __declspec(noinline)
 #define RESTRICT __restrict
+#define FETCH(address) ((void)(address))
 #else
 #define EXPORT __attribute__((visibility("default")))
 #define INLINE static inline __attribute__((always_inline))
 #define RARE static __attribute__((noinline))
 #define RESTRICT restrict
+#define FETCH(address) __builtin_prefetch(address)
 #endif
 
 /* The bits of a status; the same numbers as in library.py. */
