@@ -86,6 +86,11 @@ def test_several_classes_against_the_transcription(k, support):
             found = ece_interval(y, P, k=k, method="analytic", bins=m, level=level, squared=True, support=support)
             same_set(found, expected)
             zeros.add(found.includes_zero)
+            if support == "published":  # the test leaves zero out where the set does, at the same level
+                test = tn.calibration_test(y, P, k=k, method="analytic", bins=m)
+                z = 50 * math.sqrt(volume) * expected[0] / math.sqrt(null_variance(3, k))
+                assert (test.statistic, test.pvalue) == pytest.approx((z, stats.norm.sf(z)), rel=1e-9)
+                assert (test.pvalue <= 1 - level) == (not expected[3])
     assert zeros == {True, False}
 
 
@@ -123,3 +128,35 @@ def test_the_test_of_a_matrix_has_its_own_deviation():
     found = tn.calibration_test(d.y_true, d.y_prob, method="analytic", bins=6)
     ratio = math.sqrt(null_variance(None) / null_variance(3))
     assert found.statistic == pytest.approx(plain.statistic * ratio)
+
+
+def test_the_test_of_several_scores_by_hand():
+    """Two of three rows share a cell of the two largest scores; σ₀² is that of equation (10), computed by quadrature."""
+    P = np.array([[0.5, 0.3, 0.2], [0.3, 0.55, 0.15], [0.8, 0.1, 0.1]])
+    found = tn.calibration_test([0, 1, 2], P, method="analytic", k=2, bins=4)
+    T = (0.5 * 0.45 + 0.3 * 0.3) * 2 / 3  # U = (1 − 0.5, −0.3) and (1 − 0.55, −0.3): 2 U·U' / (2 − 1) / n
+    grid = (np.arange(2000) + 0.5) / 2000
+    a, b = np.meshgrid(grid, grid)
+    inside = (b <= a) & (a + b <= 1) & (a + b >= 2 / 3)
+    variance = 2 * np.mean(inside * (a**2 + b**2 - 2 * (a**3 + b**3) + (a**2 + b**2) ** 2))
+    assert found.statistic == pytest.approx(3 / 4 * T / math.sqrt(variance), rel=1e-3)
+    assert "The 2 largest scores" in found.assumptions
+    with pytest.raises(tn.InputError, match="`k` must be at most 3"):
+        tn.calibration_test([0, 1, 2], P, method="analytic", k=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("classes", "k", "bins", "n", "low", "high"),
+    [(3, 3, 6, 1000, 0.1, 0.125), (3, 2, 30, 2000, 0.1, 0.125), (10, 2, 20, 1000, 0.02, 0.03)],
+)
+def test_the_level_of_the_analytic_test(classes, k, bins, n, low, high):
+    """At 0.1, for uniform scores, it is a little above the level; with ten classes the two largest rarely reach the
+    domain of equation (10), and it is far below."""
+    rng, rejected, runs = np.random.default_rng(7), 0, 1000
+    for _ in range(runs):
+        P = rng.dirichlet(np.ones(classes), n)
+        y = np.minimum((rng.random(n)[:, None] > P.cumsum(axis=1)).sum(axis=1), classes - 1)
+        rejected += tn.calibration_test(y, P, method="analytic", k=k, bins=bins).pvalue <= 0.1
+    slack = 3 * math.sqrt(high * (1 - high) / runs)
+    assert low - slack < rejected / runs < high + slack

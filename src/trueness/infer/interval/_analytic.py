@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from trueness._numerics.pairs import PairSums, Support, log_null_variance, null_variance, pair_sums
-from trueness._tally.binned_scores import of_cells
+from trueness._numerics.pairs import PairSums, Support, log_null_variance, pair_sums
+from trueness._tally.binned_scores import BinnedScores, of_cells
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, EqualWidth
@@ -29,10 +29,8 @@ def upper_quantile(alpha: float) -> float:
     return float(-special.ndtri(alpha))
 
 
-def zero_threshold(
-    n: float, alpha: float, cells: int, classes: int | None, k: int = 1, support: Support = "published"
-) -> float:
-    r"""The value of T at which calibration is rejected, :math:`z_\alpha \sigma_0 / (n \sqrt w)`.
+def null_deviation(n: float, cells: int, classes: int | None, k: int = 1, support: Support = "published") -> float:
+    r"""The limiting deviation of T under calibration, :math:`\sigma_0 / (n \sqrt w)`.
 
     `cells` is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for simplices.
     """
@@ -41,7 +39,14 @@ def zero_threshold(
     else:
         log_volume = -k * math.log(cells)
     log_spread = (log_null_variance(classes, k, support) - log_volume) / 2 - math.log(n)
-    return upper_quantile(alpha) * math.exp(min(log_spread, 700.0))
+    return math.exp(min(log_spread, 700.0))
+
+
+def zero_threshold(
+    n: float, alpha: float, cells: int, classes: int | None, k: int = 1, support: Support = "published"
+) -> float:
+    """The value of T at which calibration is rejected; see :func:`null_deviation`."""
+    return upper_quantile(alpha) * null_deviation(n, cells, classes, k, support)
 
 
 def analytic_region(statistic: float, variance: float, n: float, threshold: float, alpha: float) -> Region:
@@ -88,11 +93,15 @@ def analytic(cells: Cells, options: Options) -> Outcome:
     """The test: z of T over its limiting null deviation, upper tail."""
     n = int(require_counts(cells, "`method='analytic'`").weight.sum())
     rule = equal_width(options.rule or EqualWidth(max(2, round(n**0.4))))
-    scores = of_cells(cells, rule, None)
+    return analytic_outcome(of_cells(cells, rule, options.classes), rule.n, f"Bins: {rule!r}.")
+
+
+def analytic_outcome(scores: BinnedScores, cells: int, detail: str) -> Outcome:
+    """The test of one or several scores of each row; `cells` as for :func:`null_deviation`."""
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
-    z = n * estimate / math.sqrt(rule.n * null_variance(options.classes))
+    z = estimate / null_deviation(scores.n, cells, scores.classes, scores.k)
     assumptions = (
         "Rows are independent; every cell over the whole range of scores has many rows: where scores concentrate, the "
-        f"level is not kept. Bins: {rule!r}. Upper tail of the normal distribution."
+        f"level is not kept. {detail} Upper tail of the normal distribution."
     )
     return Outcome(z, float(special.ndtr(-z)), assumptions)

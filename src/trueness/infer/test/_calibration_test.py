@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
-from trueness._tally.binned_scores import cells_per_axis, checked_k, of_matrix
+from trueness._tally.binned_scores import cells_per_axis, checked_k, default_cells, of_matrix
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
 from trueness._tally.evidence import Evidence
@@ -16,7 +16,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.interval._analytic import analytic
+from trueness.infer.interval._analytic import analytic, analytic_outcome
 from trueness.infer.test._classical_tests import cox, hosmer_lemeshow, spiegelhalter
 from trueness.infer.test._clustered_tests import CLUSTERED_TESTS
 from trueness.infer.test._cumulative import ks, kuiper
@@ -63,7 +63,7 @@ class _Method(NamedTuple):
 _METHODS: Mapping[str, _Method] = {
     "omnibus": _Method(omnibus, ("resamples", "k", "rounded_to")),
     "exact": _Method(exact, ("bins", "resamples", "k")),
-    "analytic": _Method(analytic, ("bins",)),
+    "analytic": _Method(analytic, ("bins", "k")),
     "t-cal": _Method(t_cal, ("bins", "resamples", "k")),
     "adaptive-t-cal": _Method(adaptive_t_cal, ("resamples",)),
     "ks": _Method(ks, ("resamples",)),
@@ -74,7 +74,7 @@ _METHODS: Mapping[str, _Method] = {
 }
 
 
-_DIVISORS: Mapping[str, Divisor] = {"exact": "pairs", "t-cal": "rows"}
+_DIVISORS: Mapping[str, Divisor] = {"exact": "pairs", "analytic": "pairs", "t-cal": "rows"}
 """Methods for several scores of a row together."""
 
 
@@ -124,7 +124,8 @@ def calibration_test(
             changes the level by less than 0.001.
         'analytic'
             The same :math:`T` as :math:`z = n \sqrt{w}\, T / \sigma_0`, cells of volume :math:`w`, upper tail of the
-            normal distribution (Sun et al. 2025). Equal width only; default max(2, round(n^0.4)) bins.
+            normal distribution (Sun et al. 2025, Theorem 3.3): p ≤ α where Algorithm 1 leaves zero out. Equal width
+            only; default max(2, round(n^{2/(4 + d)})) cells per axis with d = min(k, K − 1), or 1 for a vector.
         't-cal'
             :math:`\frac1n \sum_b [(\sum u)^2 - \sum u^2] / n_b`, u = y − p, compared with redrawn labels (Lee et al.
             2023). Default bins: max(2, round(n^0.4)) of equal width.
@@ -150,10 +151,10 @@ def calibration_test(
         A cluster name for each row; rows of one cluster may depend on each other. For 'omnibus', 'exact', 'ks',
         'kuiper' and 'spiegelhalter', from labels and scores; whole-number weights only. See Notes.
     k : int, optional
-        For 'omnibus', 'exact', 't-cal' and a matrix: how many of the largest scores of a row are tested. Default 1.
-        'omnibus' tests each of them by itself (see Notes). With 'exact' and 't-cal' they are tested jointly: u is a
-        vector, its products are inner products, and the cells are those of :func:`trueness.squared_ece`, an int `bins`
-        per axis; k = K is then full calibration, with all classes in class order.
+        For 'omnibus', 'exact', 'analytic', 't-cal' and a matrix: how many of the largest scores of a row are tested.
+        Default 1. 'omnibus' tests each of them by itself (see Notes). The others test them jointly: u is a vector, its
+        products are inner products, and the cells are those of :func:`trueness.squared_ece`, an int `bins` per axis
+        (the mK of Sun et al.); k = K is then full calibration, with all classes in class order.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
@@ -406,7 +407,11 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
         sample = evidence.at(order_by_content(sample.p, sample.w)[0]).matrix
         scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
         detail = f"The {scores.k} largest scores of each row; {scores.bins}."
-        outcome = pair_test(scores, options, _DIVISORS[method], detail)
+        if method == "analytic":
+            per_axis = default_cells(scores.n, k, scores.classes) if options.rule is None else options.rule.n_requested
+            outcome = analytic_outcome(scores, per_axis, detail)
+        else:
+            outcome = pair_test(scores, options, _DIVISORS[method], detail)
         return _joint_significance(outcome, int(scores.n), method)
     if method != "omnibus":
         raise _several_questions(evidence.view)
