@@ -129,7 +129,7 @@ def test_a_sketch_in_place_of_rows_takes_no_rows():
         tn.ece(tn.sketch([], []))
     with pytest.raises(tn.InputError, match=r"a Sketch has none\. Pass labels and scores"):
         tn.squared_ece(s, k=2)
-    with pytest.raises(tn.InputError, match='`ties="split"` needs the rows in order; a sketch has none'):
+    with pytest.raises(tn.InputError, match='`ties="printed"` need the rows in order; a sketch has none'):
         tn.tce(s, bins=tn.BlockIsotonic(ties="split"))
     with pytest.raises(TypeError, match="unsupported operand"):
         s + tn.tally([0, 1], [0.2, 0.7])

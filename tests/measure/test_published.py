@@ -1,11 +1,14 @@
 """Numbers that others have printed."""
 
+from fractions import Fraction
+
 import numpy as np
 import oracle
 import pandas as pd
 import polars as pl
 import pytest
 from r_random import r_example
+from scipy.stats import binomtest
 
 import trueness as tn
 
@@ -91,6 +94,66 @@ def test_tce_of_a_calibrated_model_grows_with_the_rows(n, runs, expected):
         found.append(tn.tce(rng.random(n) < p, p, bins=tn.EqualMass(10)))
     spread = np.std(found, ddof=1) / np.sqrt(runs)
     assert abs(np.mean(found) - expected) < 4 * spread + 0.6
+
+
+def printed_bins(y, p, n_min, n_max):
+    """Algorithms 2 and 3 and equation (2) as printed, line by line: (low, high, labels, scores) of every bin."""
+    N = len(y)
+    order = sorted(range(N), key=lambda i: p[i])  # "any algorithm that sorts": a stable one
+    y, p = [y[i] for i in order], [p[i] for i in order]
+    Y, W, B = [None], [None], 0
+    for i in range(1, N - n_min + 1):
+        B += 1
+        Y[B:], W[B:] = [y[i - 1]], [1]
+        while B > 1:
+            if W[B - 1] + W[B] > n_min:
+                if W[B - 1] + W[B] > n_max:
+                    break
+                if Fraction(Y[B - 1], W[B - 1]) < Fraction(Y[B], W[B]):
+                    break
+            Y[B - 1], W[B - 1] = Y[B - 1] + Y[B], W[B - 1] + W[B]
+            B -= 1
+    if B and W[B] + n_min <= n_max:
+        Y[B], W[B] = Y[B] + sum(y[N - n_min :]), W[B] + n_min
+    else:
+        B += 1
+        Y[B:], W[B:] = [sum(y[N - n_min :])], [n_min]
+    fitted = [Fraction(Y[j], W[j]) for j in range(1, B + 1) for _ in range(W[j])]
+    bins, L = [], 0.0
+    for i in range(1, N):
+        if fitted[i - 1] != fitted[i]:
+            R = (p[i - 1] + p[i]) / 2
+            bins.append((L, R, [j for j in range(N) if L <= p[j] < R]))
+            L = R
+    bins.append((L, 1.0, [j for j in range(N) if L <= p[j] <= 1]))
+    return [(L, R, [y[j] for j in rows], [p[j] for j in rows]) for L, R, rows in bins if L < R or rows]
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("sets", [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_printed_ties_follow_algorithms_2_and_3_and_equation_2(sets):
+    rule = tn.BlockIsotonic(1, 2, ties="printed")
+    table = tn.bin_table([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75], bins=rule)
+    assert (table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist()) == ([0, 0.5], [0.5, 1], [1, 3])
+    rng, differ = np.random.default_rng(11), 0
+    for case in range(sets):
+        n, steps = int(rng.integers(2, 25)), 2 ** int(rng.integers(0, 4))  # midpoints are floats
+        p = (rng.integers(0, steps + 1, n) / steps).tolist()
+        y = rng.integers(0, 2, n).tolist()
+        n_min = int(rng.integers(0, n))
+        n_max = int(rng.integers(max(n_min, 1), n + 1))
+        expected = printed_bins(y, p, n_min, n_max)
+        table = tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min, n_max, ties="printed"))
+        found = list(zip(table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist(), strict=True))
+        assert found == [(low, high, len(labels)) for low, high, labels, _ in expected]
+        assert table.rate[table.n > 0].tolist() == pytest.approx([np.mean(b[2]) for b in expected if b[2]], rel=1e-12)
+        split = tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min, n_max, fuse=True, ties="split"))
+        differ += split.n.tolist() != [size for *_, size in found]
+        if case % 10 == 0:  # Algorithm 1 on these bins
+            rejected = sum(binomtest(sum(b[2]), len(b[2]), s).pvalue <= 0.05 for b in expected for s in b[3])
+            found = tn.tce(y, p, bins=tn.BlockIsotonic(n_min, n_max, ties="printed"))
+            assert found == pytest.approx(100 * rejected / n)
+    assert differ > sets / 4
 
 
 def test_split_ties_follow_algorithm_2_row_by_row():

@@ -55,6 +55,11 @@ def test_a_function_tests_as_the_named_test_does(alpha):
         assert tn.tce(y, p, test=test, alpha=alpha, **options) == tn.tce(y, p, alpha=alpha, **options)
     assert tn.gce(y, p, loss="rejection", test=test, alpha=alpha) == tn.gce(y, p, loss="rejection", alpha=alpha)
 
+    def rejected(events, n, scores):
+        return np.array(test(events, n, scores)) <= alpha
+
+    assert tn.tce(y, p, bins=4, test=rejected, alpha=0.5) == tn.tce(y, p, bins=4, alpha=alpha)
+
 
 @pytest.mark.parametrize(
     ("test", "refuted"),

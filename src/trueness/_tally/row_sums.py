@@ -118,7 +118,7 @@ def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
 def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties: bool) -> Cells:
     assert sample.w is not None
     if split_ties:
-        raise InputError("sample_weight", 'cannot be combined with `ties="split"`, which takes rows one by one')
+        raise InputError("sample_weight", 'cannot be combined with `ties="split"` or "printed", which take single rows')
     status, score, count, *sums = _kernels.weighted_cells(p, y, sample.w)
     if status:
         _refuse(sample, status)

@@ -365,12 +365,16 @@ class BlockIsotonic(BinRule):
     fuse : bool, default False
         Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by drawing edges only where the
         fitted value changes. Fused bins may exceed `n_max`.
-    ties : {'pool', 'split'}, default 'pool'
+    ties : {'pool', 'split', 'printed'}, default 'pool'
         With 'pool', rows of equal score enter together, and the size limits hold up to one group of ties: the rows kept
         back are the groups that do not lie wholly within the first N − n_min rows; a group larger than `n_max` is a
         block of its own; and a block that would stay below `n_min`, because the next group is too large to join, joins
-        its left neighbour if `n_max` allows, else that group. With 'split', rows enter one by one in stable order, as
-        in the paper; the result depends on the order of rows with equal scores, which a :class:`Tally` does not have.
+        its left neighbour if `n_max` allows, else that group. With 'split', rows enter one by one in stable order, and
+        each block is a bin, as in the authors' code. With 'printed', Algorithms 2 and 3 and equation (2) are followed
+        to the letter: rows enter one by one, edges are drawn where the fitted value changes (so `fuse` is on), and
+        all rows of a score fall into the bin that contains it, whatever its size then; an edge inside a group of ties
+        is their score, which begins the next bin. Both depend on the order of rows with equal scores, which a
+        :class:`Tally` does not have. Without ties all three give the same blocks.
 
     References
     ----------
@@ -384,13 +388,20 @@ class BlockIsotonic(BinRule):
     >>> p = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     >>> tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min=2, n_max=5)).n.tolist()
     [2, 2, 3, 3]
+
+    A block that ends inside a group of ties, as the paper prints it:
+
+    >>> printed = tn.BlockIsotonic(1, 2, ties="printed")
+    >>> table = tn.bin_table([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75], bins=printed)
+    >>> table.low_edge.tolist(), table.n.tolist()
+    ([0.0, 0.5], [1, 3])
     """
 
     _options = ("n_min", "n_max", "fuse", "ties")
     n_min: int | None
     n_max: int | None
     fuse: bool
-    ties: Literal["pool", "split"]
+    ties: Literal["pool", "split", "printed"]
 
     def __init__(
         self,
@@ -398,17 +409,17 @@ class BlockIsotonic(BinRule):
         n_max: int | None = None,
         *,
         fuse: bool = False,
-        ties: Literal["pool", "split"] = "pool",
+        ties: Literal["pool", "split", "printed"] = "pool",
     ) -> None:
         if not isinstance(fuse, bool):
             raise InputError("fuse", "must be True or False", f"got {fuse!r}")
-        checked_word(ties, "ties", ("pool", "split"))
+        checked_word(ties, "ties", ("pool", "split", "printed"))
         self._keep(
             n_min=None if n_min is None else _whole(n_min, "`n_min`", 0),
             n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
-            fuse=fuse,
+            fuse=fuse or ties == "printed",
             ties=ties,
-            splits_ties=ties == "split",
+            splits_ties=ties != "pool",
         )
 
     def limits(self, n_rows: int) -> tuple[int, int]:
@@ -429,7 +440,11 @@ class BlockIsotonic(BinRule):
         n_min, n_max = self.limits(int(cells.weight.sum()))
         weight, events = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
         start = _kernels.block_pava(weight, events, n_min, n_max)
-        return _groups_from(cells, _fused(cells, start) if self.fuse else start)
+        groups = _groups_from(cells, _fused(cells, start) if self.fuse else start)
+        if self.ties != "printed":
+            return groups
+        edges = np.unique(np.append(groups.edges[:-1], 0.0))  # several blocks that end within one score leave one edge
+        return Groups(np.append(edges, 1.0), np.append(np.searchsorted(cells.score, edges), cells.size))
 
 
 def _fused(cells: Cells, start: Ints) -> Ints:

@@ -60,7 +60,8 @@ def tce(
         whole-number weights; the t test, which uses the effective number of rows, (Σw)²/Σw², for
         other weights; or the t test with the variance instead of the standard deviation, as in the
         published code, for comparison only. Or a function ``test(events, n, scores)``, called once
-        per bin, that returns the p-value of each score as the event rate.
+        per bin, that returns the p-value of each score as the event rate; or, for any other discrepancy between a score
+        and the labels of its bin, True where the score is rejected. `alpha` then has no effect.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
         How the percentages of bins are averaged: the weighted mean, the root mean square, the maximum, a power mean
         with any exponent ≥ 1, or a function of the percentages and weights of the non-empty bins.
@@ -105,6 +106,14 @@ def tce(
     >>> def score_test(events, n, p):
     ...     return 2 * norm.sf(abs(events - n * p) / np.sqrt(n * p * (1 - p)))
     >>> tn.tce(y + y, [0.3] * 10 + [0.9] * 10, bins=2, test=score_test)
+    50.0
+
+    A discrepancy without a p-value, the Bayes factor of a rate of which nothing is known against the score:
+
+    >>> from scipy.stats import binom
+    >>> def bayes_factor_above_3(events, n, p):
+    ...     return 1 / (n + 1) > 3 * binom.pmf(events, n, p)
+    >>> tn.tce(y + y, [0.3] * 10 + [0.9] * 10, bins=2, test=bayes_factor_above_3)
     50.0
     """
     rule = BlockIsotonic() if bins is None else as_rule(bins)
@@ -177,8 +186,8 @@ def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
         effective = n * n / segment_sums(cells.squares, first)
         k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
     if callable(test):
-        pvalues = map(partial(_own_pvalues, test), k.tolist(), n.tolist(), np.split(cells.score, first[1:]))
-        return np.concatenate(list(pvalues)) <= alpha
+        scores = np.split(cells.score, first[1:])
+        return np.concatenate(list(map(partial(_own_rejections, test, alpha), k.tolist(), n.tolist(), scores)))
     if alpha == 1:  # no p-value is larger
         return np.ones(cells.size, dtype=bool)
     if alpha == 0:
@@ -201,14 +210,15 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
     return np.asarray(equal & (n > 1) & (score != k / n) if test == "t" else equal)
 
 
-def _own_pvalues(test: Callable[..., Any], events: float, n: float, scores: Floats) -> Floats:
+def _own_rejections(test: Callable[..., Any], alpha: float, events: float, n: float, scores: Floats) -> Bools:
     found = np.asarray(test(events, n, scores))
-    good = found.shape == scores.shape and found.dtype.kind in "iuf"
+    good = found.shape == scores.shape and found.dtype.kind in "biuf"
     if not good or not ((found >= 0) & (found <= 1)).all():
         rows = f"{events:g} events in {n:g} rows and {scores.size:,} scores"
         got = f"it returned {reprlib.repr(found.tolist())} for {rows}"
-        raise InputError("test", "must return a p-value between 0 and 1 for each score", got)
-    return np.asarray(found, dtype=np.float64)
+        demand = "must return a p-value between 0 and 1 for each score, or whether it is rejected"
+        raise InputError("test", demand, got)
+    return np.asarray(found if found.dtype.kind == "b" else found <= alpha)
 
 
 def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
@@ -280,7 +290,8 @@ def gce(
         For ``loss="rejection"``: level of the tests. A score is rejected if its p-value is at most `alpha`.
     test : {'binomial', 't', 't-variance-for-deviation'} or callable, default 'binomial'
         For ``loss="rejection"``: the exact binomial test, the t test, the t test of the published code, or a function
-        ``test(events, n, scores)`` that returns the p-value of each score. :func:`tce` describes them.
+        ``test(events, n, scores)`` that returns the p-value of each score, or True where it is rejected. :func:`tce`
+        describes them.
     **rows
         As for :func:`ece`.
 
