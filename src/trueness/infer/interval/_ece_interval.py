@@ -109,11 +109,11 @@ def ece_interval(
         Number of largest probabilities of each row that are examined jointly; 1 by default. For k = K all of them, in
         class order: full calibration.
     bins : int, sequence of edges or bin rule, optional
-        An int is the number of cells per axis (for k = K the number of parts of an edge of the simplex). Rules that
-        depend on the labels are refused; ``method="analytic"`` needs cells of equal volume, so an int or
-        :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses cells cut by mass and by width
-        (see Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1), or 1 for a vector.
-        The result names the bins.
+        An int is the number of cells per axis, the mK of Sun et al. (for k = K the number of parts of an edge of the
+        simplex, their m). Rules that depend on the labels are refused; ``method="analytic"`` needs cells of equal
+        volume, so an int or :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses cells cut
+        by mass and by width (see Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1),
+        or 1 for a vector. The result names the bins.
     smoothness : float, optional
         Where the default is n^{2/(4 + d)}: the number of cells for an error of Hölder smoothness s, 0 < s ≤ 1, is
         max(2, round(n^{2/(4s + d)})); 1 by default.
@@ -122,10 +122,11 @@ def ece_interval(
     method : str, default 'score'
         'score': the set contains zero if a test of calibration with labels drawn from the scores does not reject
         (the omnibus test of :func:`calibration_test`; with `bins`, or k > 1, its 'exact' test in these cells); the ends
-        invert a test at the spread that each value would have. 'analytic': the published set.
-        For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of
-        the resampled estimates), 'subsampling' (⌊√n⌋ rows, as published), 'politis-romano' (without
-        replacement, and inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
+        invert a test at the spread that each value would have. 'analytic': the published set, Algorithm 1 of Sun et al.
+        For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of the
+        resampled estimates), 'politis-romano' (subsampling as their text cites it: ⌊√n⌋ rows without replacement,
+        quantiles inverted), 'subsampling' (the variant of their code: with replacement, not inverted), 'hulc' and
+        'adaptive-hulc' (the hull of estimates from parts of the rows).
     squared : bool, default False
         Whether to return the squared error, whose estimate may be negative.
     cluster : array-like of shape (n,), optional
@@ -217,6 +218,9 @@ def ece_interval(
     References
     ----------
     Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025.
+    Efron, "Bootstrap methods: another look at the jackknife", 1979. Politis, Romano, "Large sample confidence regions
+    based on subsamples under minimal assumptions", 1994. Kuchibhotla, Balakrishnan, Wasserman, "The HulC: confidence
+    regions from convex hulls", 2024.
 
     Examples
     --------
