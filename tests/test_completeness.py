@@ -9,9 +9,9 @@ import trueness
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "evidence" / "completeness"
 COLUMNS = ["item", "what it says", "call", "test", "verdict"]
-VERDICTS = {"exact", "agrees", "differs", "cannot be had", "text"}
-WITH_A_REASON = {"differs", "cannot be had"}
-MAY_LACK_A_TEST = {"text", "cannot be had"}
+VERDICTS = {"exact", "agrees", "differs", "cannot be had", "not run here", "text"}
+WITH_A_REASON = {"differs", "cannot be had", "not run here"}
+MAY_LACK_A_TEST = {"text", "cannot be had", "not run here"}
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
 
 

@@ -137,7 +137,7 @@ def test_two_runs_give_the_same_bytes_and_times_are_in_a_file_of_their_own(tmp_p
         text = (tmp_path / "one" / name).read_text()
         assert text == (tmp_path / "two" / name).read_text()
         assert "econds" not in text
-    timing = Timing.from_dict(json.loads((tmp_path / "one" / "timings" / "gupta-squares.json").read_text()))
+    (timing,) = map(Timing.from_dict, json.loads((tmp_path / "one" / "timings.json").read_text()))
     assert timing.tables == (times,)
     assert timing.seconds >= 0
 

@@ -148,7 +148,7 @@ def _run(names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None,
 def _select(names: tuple[str, ...]) -> list["Experiment"]:
     """The named experiments in the order of the list; 'all' and prefixes skip those whose data is missing."""
     from trueness_papers.catalogue import EXPERIMENTS
-    from trueness_papers.experiment import missing_files
+    from trueness_papers.experiment import contents, missing_files
 
     wanted = set()
     for name in names:
@@ -161,7 +161,8 @@ def _select(names: tuple[str, ...]) -> list["Experiment"]:
         for known in several:
             missing = missing_files(EXPERIMENTS[known].needs)
             if missing:
-                click.echo(f"Skipping {known}: TRUENESS_DATA has no {', '.join(missing)}.", err=True)
+                about = " ".join(f"TRUENESS_DATA has no {file}. {contents(file)}".rstrip() for file in missing)
+                click.echo(f"Skipping {known}: {about}", err=True)
             else:
                 wanted.add(known)
     return [experiment for known, experiment in EXPERIMENTS.items() if known in wanted]

@@ -20,6 +20,7 @@ __all__ = [
     "Picture",
     "Piece",
     "Size",
+    "contents",
     "data_file",
     "missing_files",
 ]
@@ -128,9 +129,13 @@ _BENCHMARK |= {21: "letter_img", 23: "webpage", 25: "mammography"}
 _CONTENTS = {
     "credit_default.csv.gz": "'default of credit card clients' (Yeh & Lien 2009), number 350 at the UCI machine "
     "learning repository, as gzipped text: id, 23 features, `default_payment_next_month`",
-    "imagenet_dogs.npz": "`y_true` (dog or not, ImageNet validation) and the P(dog) of `alexnet` and `resnet152`",
-    "top1_confidence.npz": "top-1 confidence and correctness of CIFAR-10 and ImageNet models",
-    "cifar10_resnet50_logits.npz": "logits and labels of CIFAR-10 by a ResNet-50, validation and test",
+    "imagenet_dogs.npz": "`y_true` (dog or not, 50,000 ImageNet validation images) and the P(dog) of any of `alexnet`, "
+    "`vgg19`, `resnet18`, `resnet50` and `resnet152`: Dataset/DL/labels.npy and preds_00.npy to preds_04.npy, in this "
+    "order, of https://github.com/facebookresearch/tce",
+    "top1_confidence.npz": "`NAME_confidence` and `NAME_correct` for `cifar10_resnet50` and `imagenet_resnet152`, the "
+    "pickled pairs in experiments/data of https://github.com/dh7401/T-Cal (Lee et al. 2023)",
+    "cifar10_resnet50_logits.npz": "`val_logits` (5,000 × 10), `val_labels`, `test_logits` (10,000 × 10) and "
+    "`test_labels` of a ResNet-50 for CIFAR-10; it is not published, and another network gives other numbers",
     "spambase.data": "spambase, number 94 at the UCI machine learning repository, unchanged",
     **{
         f"x{number}data.npz": f"{name} of imbalanced-learn's benchmark, a file of the archive that its "
@@ -157,10 +162,15 @@ def data_file(name: str) -> Path:
     Raises
     ------
     InputError
-        If it is missing; the message says what the file contains.
+        If it is missing; the message says what the file contains and where that can be had.
     """
     path = _find(name)
     if path is None:
-        about = f"The file has {_CONTENTS[name]}." if name in _CONTENTS else ""
+        about = contents(name)
         raise InputError("TRUENESS_DATA", f"must be set to the folder that contains {name}", remedy=about)
     return path
+
+
+def contents(name: str) -> str:
+    """What a data file contains, and where that can be had, in a sentence."""
+    return f"The file has {_CONTENTS[name]}." if name in _CONTENTS else ""

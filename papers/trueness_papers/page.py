@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from trueness.errors import InputError
 from trueness_papers.catalogue import EXPERIMENTS
-from trueness_papers.experiment import PAPERS, Experiment
+from trueness_papers.experiment import PAPERS, Experiment, contents
 from trueness_papers.record import Record, Table, Timing, duration
 
 __all__ = ["TIMINGS", "read_records", "read_timings", "results_page", "section", "timings_page"]
@@ -33,7 +33,8 @@ A number of ours *agrees* with a published one when the two differ by no more th
 or, for simulated numbers, when the published one lies within the 95 % confidence limits of ours. Where both the text
 and the code were followed, numbers that differ from the published one are bold, and the summary counts those by the
 code, which made the published numbers. Where nothing is published, the heading of the column says what ours is compared
-with, and such numbers are counted separately. This page is written by
+with, and such numbers are counted separately. Tables of more than 12 lines are left to the files: `NAME.json` has every
+number, and a run also writes `NAME.md` with every table. This page is written by
 `python -m trueness_papers all --page papers/results/README.md`; computing times, the only numbers that change from run
 to run, are in [timings.md](timings.md).
 """
@@ -46,28 +47,28 @@ compared with published ones digit by digit.
 """
 
 _T = TypeVar("_T")
+_LONGEST = 12  # lines of a table on the page of all results
 
 
 def read_records(folder: str | Path) -> dict[str, Record]:
     """The results in a folder, by name of the experiment."""
-    return _read(Path(folder), Record.from_dict)
+    paths = {name: Path(folder) / f"{name}.json" for name in EXPERIMENTS}
+    return {name: _read(path, Record.from_dict) for name, path in paths.items() if path.is_file()}
 
 
 def read_timings(folder: str | Path) -> dict[str, Timing]:
     """The computing times that belong to the results in a folder, by name of the experiment."""
-    return _read(Path(folder) / TIMINGS, Timing.from_dict)
+    path = Path(folder) / f"{TIMINGS}.json"
+    found = _read(path, lambda data: {one["name"]: Timing.from_dict(one) for one in data}) if path.is_file() else {}
+    known = {name: found.pop(name) for name in EXPERIMENTS if name in found}
+    return known | found
 
 
-def _read(folder: Path, parse: Callable[[dict[str, Any]], _T]) -> dict[str, _T]:
-    found = {}
-    for name in EXPERIMENTS:
-        path = folder / f"{name}.json"
-        if path.is_file():
-            try:
-                found[name] = parse(json.loads(path.read_text(encoding="utf-8")))
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError("", f"{str(path)!r} was not written by this package ({error})") from None
-    return found
+def _read(path: Path, parse: Callable[[Any], _T]) -> _T:
+    try:
+        return parse(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError("", f"{str(path)!r} was not written by this package ({error})") from None
 
 
 def results_page(folder: str | Path, *, link: str = "") -> str:
@@ -83,7 +84,7 @@ def results_page(folder: str | Path, *, link: str = "") -> str:
         for experiment in EXPERIMENTS.values():
             if experiment.paper == paper:
                 record = records.get(experiment.name)
-                parts.append(section(experiment, record, level=3, link=link) if record else _not_run(experiment))
+                parts.append(_short_section(experiment, record, link) if record else _not_run(experiment))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -102,25 +103,41 @@ def timings_page(folder: str | Path) -> str:
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
-def section(experiment: Experiment, record: Record, *, level: int = 1, link: str = "") -> str:
-    """One experiment: tables, figures and remarks; `link` is the path to the figures."""
+def section(experiment: Experiment, record: Record) -> str:
+    """One experiment: all tables, figures and remarks."""
     smaller = " (a smaller version)" if record.size == "quick" else ""
-    how = f"{experiment.paper.citation}. `{record.command}`{smaller}."
-    parts = [f"{'#' * level} {experiment.covers}: {experiment.title}", how, *map(_table, record.tables)]
-    for file, caption in record.pictures:
-        parts += [f"![{caption}]({link}{file})", f"*{caption}*"]
-    parts += ["\n".join(f"- {remark}" for remark in record.remarks)] if record.remarks else []
-    return "\n\n".join(parts)
+    opening = [
+        f"# {experiment.covers}: {experiment.title}",
+        f"{experiment.paper.citation}. `{record.command}`{smaller}.",
+    ]
+    return "\n\n".join([*opening, *map(_table, record.tables), *_figures(record, "")])
 
 
-def _table(table: Table) -> str:
+def _short_section(experiment: Experiment, record: Record, link: str) -> str:
+    """The same without long tables; `link` is the path to the files."""
+    opening = [f"### {experiment.covers}: {experiment.title}", f"`{record.command}`"]
+    where = f"[{record.name}.json]({link}{record.name}.json)"
+    return "\n\n".join([*opening, *(_table(table, where) for table in record.tables), *_figures(record, link)])
+
+
+def _figures(record: Record, link: str) -> list[str]:
+    """The figures of a run, and its remarks."""
+    figures = [part for file, text in record.pictures for part in (f"![{text}]({link}{file})", f"*{text}*")]
+    return figures + (["\n".join(f"- {remark}" for remark in record.remarks)] if record.remarks else [])
+
+
+def _table(table: Table, where: str = "") -> str:
+    """A table with its title; if it is long and `where` names a file that has it, the name of the file instead."""
     source = f" ({table.against}: {table.source})" if table.source else ""
-    parts = [f"**{table.title}**{source}", table.to_markdown(), table.agreement_text(), table.note]
+    numbers = table.to_markdown()
+    if where and (lines := numbers.count("\n") - 1) > _LONGEST:
+        numbers = f"{lines} lines, in {where}."
+    parts = [f"**{table.title}**{source}", numbers, table.agreement_text(), table.note]
     return "\n\n".join(part for part in parts if part)
 
 
 def _not_run(experiment: Experiment) -> str:
-    why = f" It needs {', '.join(experiment.needs)}." if experiment.needs else ""
+    why = "".join(f" It needs {file}. {contents(file)}" for file in experiment.needs)
     command = f"python -m trueness_papers {experiment.name}"
     return f"### {experiment.covers}: {experiment.title}\n\nNot run here (`{command}`).{why}"
 

@@ -17,7 +17,7 @@ from trueness._progress import Progress, reporter
 from trueness._tally.atomic import replace_file
 from trueness.errors import InputError
 from trueness_papers.experiment import Experiment, Picture, Piece, Size, data_file
-from trueness_papers.page import TIMINGS, section
+from trueness_papers.page import TIMINGS, read_timings, section
 from trueness_papers.record import Record, Timing
 
 __all__ = ["run_experiment"]
@@ -34,7 +34,7 @@ def run_experiment(
     pictures: bool = True,
     progress: Progress = True,
 ) -> Record:
-    """Run an experiment and write `<name>.json`, `<name>.md`, its figures and `timings/<name>.json`.
+    """Run an experiment and write `<name>.json`, `<name>.md`, its figures and its line of `timings.json`.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def run_experiment(
     Returns
     -------
     Record
-        The contents of `<name>.json`: the same in every run, since computing times are in `timings/<name>.json`.
+        The contents of `<name>.json`: the same in every run, since computing times are in `timings.json`.
     """
     for name in experiment.needs:
         data_file(name)
@@ -79,8 +79,8 @@ def run_experiment(
     )
     seconds = sum(piece.seconds for piece in pieces.values())
     timing = Timing(experiment.name, size, seconds, outcome.timings, outcome.timing_remarks)
-    (folder / TIMINGS).mkdir(exist_ok=True)
-    _write_json(folder / TIMINGS / f"{experiment.name}.json", timing.to_dict())
+    timings = read_timings(folder) | {experiment.name: timing}
+    _write_json(folder / f"{TIMINGS}.json", [one.to_dict() for one in timings.values()])
     _write_json(folder / f"{experiment.name}.json", record.to_dict())
     _write(folder / f"{experiment.name}.md", section(experiment, record))
     return record
@@ -100,7 +100,7 @@ def _write(path: Path, text: str) -> None:
     replace_file(path, lambda file: file.write(f"{text}\n".encode()))
 
 
-def _write_json(path: Path, data: dict[str, Any]) -> None:
+def _write_json(path: Path, data: dict[str, Any] | list[Any]) -> None:
     _write(path, json.dumps(data, indent=1, ensure_ascii=False))
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import trueness as tn
+from trueness_papers.matsubara.diagrams import rejection_diagram
 from trueness_papers.matsubara.published import SIX
 from trueness_papers.matsubara.uci import load_split, predict
 from trueness_papers.page import read_records
@@ -121,6 +122,38 @@ def test_ece_of_rare_events_is_as_small_as_that_of_the_calibrated_model(stored):
         assert max(rare) < found["50 %", "50 %", measure] + 1.5e-4
     assert found["1 %", "0 %", "ECE"] < found["50 %", "50 %", "ECE"]
     assert min(found["1 %", test, "TCE(P)"] for test in ("0 %", "2 %")) > 90 > 10 > found["1 %", "1 %", "TCE(P)"]
+
+
+def test_the_diagrams_have_the_parts_of_figure_1():
+    """Sizes and rejections of the bins below, predictions and event rate of each in the middle, a histogram beside."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
+    rng = np.random.default_rng(5)
+    p = rng.beta(2, 5, 400)
+    y = (rng.random(400) < p**1.5).astype(int)
+    bins = tn.bin_table(y, p, bins=tn.BlockIsotonic())
+    figure = rejection_diagram(y, p, "made up")
+    middle, beside, below = figure.axes
+    kept, rejected = ([bar.get_height() for bar in bars] for bars in below.containers)
+    assert np.add(kept, rejected).tolist() == bins.n.tolist()
+    assert 100 * sum(rejected) / 400 == pytest.approx(tn.tce(y, p))
+    (rates,) = (lines for lines in middle.collections if lines.get_label() == "event rate")
+    assert [segment[0, 1] for segment in rates.get_segments()] == pytest.approx(bins.rate)
+    assert sum(shape.get_label() != "event rate" for shape in middle.collections) >= bins.n.size
+    (histogram,) = beside.patches
+    assert histogram.get_data().values.sum() == 400
+    plt.close(figure)
+
+
+def test_figures_1_5_and_6_are_drawn_of_the_two_data_sets_at_hand(stored):
+    """Left, and middle with right, of LR (Figure 5) and GB (Figures 1 and 6): other trees than in the paper."""
+    for name, one in (("abalone", "Figures 1 and 6"), ("coil-2000", "Figure 6")):
+        captions = dict(stored[f"matsubara-uci-{name}"].pictures)
+        for model, figure in (("LR", "Figure 5"), ("GB", one)):
+            left = captions[f"matsubara-uci-{name}-{model}-tce.png"]
+            right = captions[f"matsubara-uci-{name}-{model}-ece-ace.png"]
+            assert f"as {figure} (left)" in left
+            assert f"as {figure} (middle and right)" in right
+            assert (RESULTS / f"matsubara-uci-{name}-{model}-tce.png").is_file()
 
 
 def test_the_best_models_for_abalone(stored):

@@ -1,5 +1,7 @@
 """Matsubara et al. 2023: every experiment at its small size, and the two procedures on data that fit in a head."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,9 @@ from trueness_papers.matsubara.published import SUPPLEMENT, UCI, read
 from trueness_papers.matsubara.scale import tce_for_many_rows
 from trueness_papers.matsubara.simulation import logistic_scores
 from trueness_papers.matsubara.uci import FILES, MODELS, load_split, predict
+from trueness_papers.page import read_records
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def numbers(table):
@@ -92,6 +97,24 @@ def test_table_5(recorded):
     ]
 
 
+def test_table_5_runs_over_the_networks_of_the_data_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    networks = {name: rng.random(200) for name in ("alexnet", "vgg19", "resnet18", "resnet50", "resnet152")}
+    networks["vgg19"][0] = 1 + 1e-9  # a sum of softmax entries
+    for names in (list(networks), ["resnet18"]):
+        chosen = {name: networks[name] for name in names}
+        np.savez(tmp_path / "imagenet_dogs.npz", y_true=rng.integers(0, 2, 200), **chosen)
+        experiment, options = EXPERIMENTS["matsubara-table-5"], {"size": "quick", "fresh": True, "progress": False}
+        table, fused = run_experiment(experiment, tmp_path / "out", pictures=False, **options).tables
+        ran = {row.labels[0] for row in table.rows if row.code is not None}
+        assert len(ran) == len(fused.rows) / 2 == len(names)
+        assert {row.note for row in table.rows if "ResNet50" in row.labels} == (
+            {""} if len(names) == 5 else {"not run here: no `resnet50` in imagenet_dogs.npz"}
+        )
+        assert ("facebookresearch/tce" in table.note) is (len(names) < 5)
+
+
 def test_the_plain_loop_rejects_the_same_predictions(data_folder):
     with np.load(data_folder / "imagenet_dogs.npz") as data:
         y, p = data["y_true"].astype(int), data["resnet152"].astype(float)
@@ -116,11 +139,19 @@ def test_bins_on_synthetic_data(recorded):
 
 @pytest.mark.slow
 def test_the_end_of_the_fit_decides_the_digits(recorded):
-    (table,) = recorded("matsubara-fit").tables
+    table, procedures = recorded("matsubara-fit").tables
     then, converged, now = (row.ours for row in table.rows)
     assert "of the 352 numbers" in table.title
     assert (then, converged) == (352, 348)
     assert now < 300
+    assert [row.ours for row in procedures.rows] == [352, 325, 322]
+
+
+def test_all_732_numbers_of_the_supplement_agree_by_the_code_and_675_by_the_text():
+    stored = read_records(RESULTS)
+    tables = [stored[f"matsubara-table-{number}"].tables[0] for number in AGREEMENT]
+    agreeing = [sum(t.agreement_with("published", column)[0] for t in tables) for column in ("code", "text")]
+    assert agreeing == [row.ours for row in stored["matsubara-fit"].tables[1].rows][:2] == [732, 675]
 
 
 @pytest.mark.parametrize("features", [1, 3])
@@ -281,6 +312,10 @@ def test_missing_data_files_are_named(tmp_path, monkeypatch):
         run_experiment(EXPERIMENTS["matsubara-table-1"], tmp_path / "out", progress=False)
     with pytest.raises(InputError, match=r"contains spambase\.data.*The file has spambase, number 94 at the UCI"):
         run_experiment(EXPERIMENTS["matsubara-uci-spambase"], tmp_path / "out", progress=False)
+    with pytest.raises(
+        InputError, match=r"preds_00\.npy to preds_04\.npy.* of https://github\.com/facebookresearch/tce"
+    ):
+        run_experiment(EXPERIMENTS["matsubara-table-5"], tmp_path / "out", progress=False)
 
 
 def test_a_file_of_another_form_is_refused(benchmark):

@@ -77,9 +77,9 @@ def _ignore_one_class() -> Iterator[None]:
         yield
 
 
-def _rules(options: Options) -> dict[str, Any]:
+def _rules(options: Options, ties: Literal["pool", "printed"] = "pool") -> dict[str, Any]:
     return {
-        "P": BlockIsotonic(options.n_min, options.n_max),
+        "P": BlockIsotonic(options.n_min, options.n_max, ties=ties),
         "Q": EqualMass(options.n_bins),
         "V": Isotonic(),
     }
@@ -102,12 +102,12 @@ def four_by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
         return {**tested, "ECE": ece(y, p, bins=options.n_bins), "ACE": ace(y, p, bins=options.n_bins)}
 
 
-def tests_by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
+def tests_by_text(y: Array, p: Array, options: Options, ties: Literal["pool", "printed"]) -> dict[str, float]:
     """TCE by the binomial test and by the t test."""
     with _ignore_one_class():
         return {
             f"TCE({name})-{test[0].upper()}": tce(y, p, bins=rule, test=test, alpha=options.alpha)
-            for name, rule in _rules(options).items()
+            for name, rule in _rules(options, ties).items()
             for test in ("binomial", "t")
         }
 
@@ -243,8 +243,11 @@ class Line(NamedTuple):
 
 
 def by_both(y: Array, p: Array, options: Options) -> dict[str, dict[str, float]]:
-    """The measures by both procedures."""
-    return {"code": by_code(y, p, options), "text": by_text(y, p, options)}
+    """The measures by both procedures, and by the text with the edges of Algorithm 3 as printed."""
+    text = by_text(y, p, options)
+    with _ignore_one_class():
+        printed = tce(y, p, bins=_rules(options, "printed")["P"], alpha=options.alpha)
+    return {"code": by_code(y, p, options), "text": text, "printed": {**text, "TCE(P)": printed}}
 
 
 def comparison(title: str, source: str, headings: Sequence[str], lines: Iterable[Line], *, note: str = "") -> Table:

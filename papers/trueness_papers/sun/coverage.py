@@ -30,6 +30,8 @@ _METHODS = {
     **dict.fromkeys(BY_THE_TEXT, "text"),
     **dict.fromkeys(IMPROVED, "improved"),
     **dict.fromkeys(CORRECTED, "corrected"),
+    "subsampling": "code",  # another one than the text cites
+    "Politis-Romano": "text",
 }
 """Methods, in the order of the tables, and what they are."""
 
@@ -309,9 +311,10 @@ def _remarks(points: Sequence[Point], n: int) -> tuple[str, ...]:
         f"Range of the coverage over all settings and β: {spans}.",
         "`bootstrap` (percentile, 200 resamples), `subsampling` (with replacement, tails not exchanged) and "
         "`adaptive HulC`, with 500 subsamples of ⌊√n⌋ rows, are as in the authors' code: open intervals whose ends "
-        "may be negative. `centred bootstrap`, `Politis-Romano` (without replacement, tails exchanged) and `HulC` "
-        "(assuming no median bias) are cut at zero. All use the paper's cells; `score` chooses its own, and is run "
-        "at every second β. T-Cal, a line of the paper's figure of power, is in `sun-t-cal`.",
+        "may be negative. `centred bootstrap`, `Politis-Romano` (the subsampling that the text cites: without "
+        "replacement, tails exchanged) and `HulC` (assuming no median bias) are cut at zero. All use the cells of the "
+        "paper; `score` chooses its own, and is run at every second β. T-Cal, a line of the paper's figure of power, is "
+        "in `sun-t-cal`.",
     ]
     if n == 1000:
         remarks.append(

@@ -263,8 +263,8 @@ def binary_of_two_classes(sums: AnySums) -> AnySums:
 
 def needs_row_order(what: str) -> InputError:
     """The error for bins that depend on the order of the rows, which sums do not keep."""
-    remedy = "Pass `y_true` and `y_prob`."
-    return InputError("", '`ties="split"` and `ties="printed"` need the rows in order', f"a {what} has none", remedy=remedy)
+    demand, remedy = '`ties="split"` and `ties="printed"` need the rows in order', "Pass `y_true` and `y_prob`."
+    return InputError("", demand, f"a {what} has none", remedy=remedy)
 
 
 def edges_of(rule: BinRule) -> Floats:

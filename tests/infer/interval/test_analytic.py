@@ -131,7 +131,7 @@ def test_the_test_of_a_matrix_has_its_own_deviation():
 
 
 def test_the_test_of_several_scores_by_hand():
-    """Two of three rows share a cell of the two largest scores; σ₀² is that of equation (10), computed by quadrature."""
+    """Two of three rows share a cell of the two largest scores; σ₀² is that of equation (10), by quadrature."""
     P = np.array([[0.5, 0.3, 0.2], [0.3, 0.55, 0.15], [0.8, 0.1, 0.1]])
     found = tn.calibration_test([0, 1, 2], P, method="analytic", k=2, bins=4)
     T = (0.5 * 0.45 + 0.3 * 0.3) * 2 / 3  # U = (1 − 0.5, −0.3) and (1 − 0.55, −0.3): 2 U·U' / (2 − 1) / n
