@@ -313,8 +313,8 @@ def _remarks(points: Sequence[Point], n: int) -> tuple[str, ...]:
         "`adaptive HulC`, with 500 subsamples of ⌊√n⌋ rows, are as in the authors' code: open intervals whose ends "
         "may be negative. `centred bootstrap`, `Politis-Romano` (the subsampling that the text cites: without "
         "replacement, tails exchanged) and `HulC` (assuming no median bias) are cut at zero. All use the cells of the "
-        "paper; `score` chooses its own, and is run at every second β. T-Cal, a line of the paper's figure of power, is "
-        "in `sun-t-cal`.",
+        "paper; `score` chooses its own, and is run at every second β. T-Cal, a line of the paper's figure of power, "
+        "is in `sun-t-cal`.",
     ]
     if n == 1000:
         remarks.append(
