@@ -45,7 +45,8 @@ def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
     outputs = {form: call("measure", *collapse, "--each", "--format", form).stdout for form in FORMS}
     after = len(collapse) - 9
     for form in ("table", "markdown", "json"):
-        assert "Calibration changed on day-10.tally" in " ".join(outputs[form].replace("\\", "").split()), form
+        said = " ".join(outputs[form].replace("\\", "").split())
+        assert "Calibration changed starting with day-10.tally" in said, form
     lines = list(csv.DictReader(io.StringIO(outputs["csv"])))
     assert [line["flagged"] for line in lines] == ["false"] * 9 + ["true"] * after + [""]
     assert [line["changed"] for line in lines] == ["false"] * 9 + ["true"] * after + [""]
@@ -103,16 +104,16 @@ def check_chart(page, days, marked):
 def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
     names = save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, NAMES[:12])
     text = call("report", *names, "--each", "--format", form, "-o", "-").stdout
-    assert "Calibration changed on day-10.tally" in text.replace("\\", "").replace("\n", " ")
+    assert "Calibration changed starting with day-10.tally" in text.replace("\\", "").replace("\n", " ")
     if form == "html":
         check_chart(text, days=12, marked=3)
-        assert text.index("Calibration changed on day-10.tally") < text.index('class="screen')
+        assert text.index("Calibration changed starting with day-10.tally") < text.index('class="screen')
         assert text.count(">miscalibrated<") == 3
 
 
 def test_the_report_prints_the_headline_of_the_series(call, tmp_path):
     names = save_days(tmp_path, lambda d: 0.1 if d == 2 else 1.0, NAMES[:3], bins=10)
-    assert "Calibration changed on day-03.tally (p " in call("report", *names, "--each").stdout
+    assert "Calibration changed starting with day-03.tally (p " in call("report", *names, "--each").stdout
     page = (tmp_path / "trueness-report.html").read_text(encoding="utf-8")
     check_chart(page, days=3, marked=1)
     assert "Calibration changed" not in call("report", *names, "--no-intervals").stdout

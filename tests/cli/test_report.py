@@ -150,9 +150,9 @@ def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
     write_columns(tmp_path / "all.csv", {name: np.concatenate([one[name] for one in months]) for name in months[0]})
     words = ["--label", "y", "--prob", "p", "--no-intervals", "-o", "x.json"]
     each = call("report", *(f"m{i}.csv" for i in range(1, 7)), "--each", *words)
-    assert "Calibration changed on m4.csv" in each.stdout
+    assert "Calibration changed starting with m4.csv" in each.stdout
     over = call("report", "all.csv", "--over", "day", "--every", "month", *words)
-    assert "Calibration changed on 2025-04" in over.stdout
+    assert "Calibration changed starting with 2025-04" in over.stdout
     found = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
     assert found["series"]["n"] == [200] * 6
     assert "2 files are read as one; `--each`" in call("report", "m1.csv", "m2.csv", *words).stderr

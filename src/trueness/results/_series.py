@@ -50,7 +50,8 @@ class Change(Record):
     def __str__(self) -> str:
         inside, others = ("since then", "before") if self.lasting else ("then", "otherwise")
         first, last = visible(self.first), visible(self.last)
-        when = f"on {first}" if self.lasting or self.days == 1 else f"from {first} to {last}"
+        span = f"for {first}" if self.days == 1 else f"between {first} and {last}"
+        when = f"starting with {first}" if self.lasting else span
         verb = "changed" if self.lasting else "differed"
         pairs = {
             "ECE": (self.ece_others, self.ece, 4),

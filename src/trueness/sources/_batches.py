@@ -24,7 +24,7 @@ from trueness._tally.rows_or_sums import binned_of, sketch_of, tally_of
 from trueness._tally.rules import Distinct, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.sources._cluster_buckets import together
 from trueness.sources._gather import Group, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
@@ -258,7 +258,7 @@ class _Sums:
         if not (totals or any(filled)):
             raise _NeedsGroupByError
         if self.dropped:
-            warn(f"{self.dropped:,} of {self.rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
+            warn(dropped_rows(self.dropped, self.rows), DroppedRowsWarning)
         groups = keys.groups()
         if self.question.cluster is None:
             found = {key: totals[group] for group, key in groups if group in totals}

@@ -11,7 +11,7 @@ import numpy as np
 
 from trueness._input.columns import is_missing, some
 from trueness._tally.buckets import MISSING, Hashed
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.sources._gather import Group
 from trueness.sources._question import Question, column_error
 from trueness.sources._row_expressions import plain_names, select_plainly
@@ -100,7 +100,7 @@ def fold_buckets(sums: dict[Group, Any], largest: dict[Group, int], question: Qu
         if question.missing == "raise":
             got, remedy = some(unnamed, total, "rows have one"), '`missing="drop"` leaves such rows out.'
             raise column_error("cluster", str(question.cluster), "must not have missing values", got, remedy)
-        warn(f"{unnamed:,} of {total:,} rows have no cluster and were dropped.", DroppedRowsWarning)
+        warn(dropped_rows(unnamed, total, "no cluster"), DroppedRowsWarning)
     for (*key, bucket), one in sums.items():
         if bucket not in (None, MISSING):
             found.setdefault(tuple(key), {})[int(bucket)] = one  # type: ignore[call-overload]  # a whole number

@@ -19,7 +19,7 @@ import narwhals.stable.v2 as nw
 from trueness._input.columns import Categories, categories_of, some
 from trueness._input.labels import list_labels, refuse_contradiction, refuse_permuted_codes
 from trueness._input.scores import format_value
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 
 # The squares of weights are summed, which must neither overflow nor vanish.
@@ -341,7 +341,7 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
         raise column_error("weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got)
     if found["incomplete"] == rows:
         raise InputError("source", "must have at least one complete row", f"all {rows:,} have a missing value")
-    warn(f"{found['incomplete']:,} of {rows:,} rows have a missing value and were dropped.", DroppedRowsWarning)
+    warn(dropped_rows(found["incomplete"], rows), DroppedRowsWarning)
 
 
 def ends_of(frame: Any, fault: str, low: str, high: str) -> tuple[float, float]:

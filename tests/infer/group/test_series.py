@@ -30,7 +30,7 @@ def series(form, slope, days=30, seed=4, n=400, **options):
 def test_thirty_days_that_collapse_on_the_tenth_name_it(form):
     found = series(form, lambda d: 0.3 if d >= 9 else 1.0)
     assert (found.change.first, found.change.lasting, found.change.days) == ("day-10", True, 21)
-    assert found.headline.startswith("Calibration changed on day-10 (p = 0.002): ECE ")
+    assert found.headline.startswith("Calibration changed starting with day-10 (p = 0.002): ECE ")
     assert found.flagged.tolist() == [False] * 9 + [True] * 21
     assert (found.ece[9:] > found.floor_high[9:]).all()
     assert "21 of 30 are miscalibrated: day-10 to day-30." in found.headline
