@@ -114,10 +114,10 @@ def section(experiment: Experiment, record: Record) -> str:
 
 
 def _short_section(experiment: Experiment, record: Record, link: str) -> str:
-    """The same without long tables; `link` is the path to the files."""
+    """The same without long tables; `link` is the path to the figures."""
     opening = [f"### {experiment.covers}: {experiment.title}", f"`{record.command}`"]
-    where = f"[{record.name}.json]({link}{record.name}.json)"
-    return "\n\n".join([*opening, *(_table(table, where) for table in record.tables), *_figures(record, link)])
+    tables = (_table(table, f"`{record.name}.json`") for table in record.tables)
+    return "\n\n".join([*opening, *tables, *_figures(record, link)])
 
 
 def _figures(record: Record, link: str) -> list[str]:
