@@ -124,8 +124,30 @@ def _plain_asterisks(_app: Sphinx, _command: object, lines: list[str]) -> None:
     lines[:] = [re.sub(r"(?<=\w)_(?!\w)|(?<!\*)\*(?!\*)", r"\\\g<0>", line) for line in lines]
 
 
+# Names whose method is our own, and the page that derives it.
+METHODS = {
+    "score-interval": ("ece_interval", "equivalence_test"),
+    "ece-limits": ("estimate",),
+    "omnibus-test": ("calibration_test",),
+    "verdict-and-gate": ("verdict", "gate"),
+    "auto-calibration": ("AutoCalibration", "CalibratedClassifier"),
+    "decisions": ("accept_threshold", "decision_certificate", "net_benefit"),
+    "watch": ("Watch",),
+    "worst-slices": ("worst_slices", "segments"),
+    "powered": ("powered",),
+    "cluster-buckets": ("tally", "sketch", "binned", "scan"),
+}
+
+
+def _with_methods(_app: Sphinx, _what: str, name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """The page of a name leads to that of its method."""
+    pages = [page for page, names in METHODS.items() if name in [f"trueness.{one}" for one in names]]
+    lines += [line for page in pages for line in ("", f".. seealso:: Derived in :doc:`/methods/{page}`.", "")]
+
+
 def setup(app: Sphinx) -> None:
     """Formulas become MathML, which browsers draw themselves: no script is loaded from elsewhere."""
+    app.connect("autodoc-process-docstring", _with_methods, priority=900)  # after numpydoc
     app.connect("sphinx-click-process-description", _examples_as_code)
     app.connect("sphinx-click-process-options", _plain_asterisks)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))
