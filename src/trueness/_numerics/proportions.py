@@ -63,16 +63,11 @@ def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     k, n = _counts(k, n)
     z = -float(ndtri((1 - level) / 2))
     with np.errstate(invalid="ignore"):
-        return wilson_low(k, n, z), 1 - wilson_low(n - k, n, z)
-
-
-def wilson_low(k: Floats, n: Floats, z: ArrayLike) -> Floats:
-    """Low end of Wilson's interval of half-width `z` standard errors; all three are broadcast."""
-    # The product of the roots over the larger one: centre minus half-width cancels for small k, and at
-    # k = 0 it would leave a rounding error where the end is 0.
-    z = np.asarray(z, np.float64)
-    larger = 2 * k + z**2 + z * np.sqrt(z**2 + 4 * k * (n - k) / n)
-    return np.asarray(2 * k**2 / n / larger)
+        # The product of the roots over the larger one: centre minus half-width cancels for small k, and at
+        # k = 0 it would leave a rounding error where the end is 0.
+        root = z * np.sqrt(z**2 + 4 * k * (n - k) / n)
+        low, other = (2 * x**2 / n / (2 * x + z**2 + root) for x in (k, n - k))
+        return low, 1 - other
 
 
 def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:

@@ -16,11 +16,10 @@ from trueness._text.numbers import bin_name, common_decimals, level_percent, rat
 from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, group_columns, model_column
-from trueness.cli._interval_texts import Texts, join_names, limits_notes
 from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Options, Quantity, group_name, measure_sums
 from trueness.cli._messages import note
 from trueness.cli._sums import SumsFile
-from trueness.cli._writing import Output
+from trueness.cli._writing import Output, Texts, join_names, limits_notes
 from trueness.infer._catalogue import MEASURES
 from trueness.results import Series
 

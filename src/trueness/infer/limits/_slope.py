@@ -326,8 +326,15 @@ def _intercept_profile(line: FittedLine, error: float, level: float) -> _Ends:
         eta = a + _best_slope(a, x, w, e, line.slope) * x
         return log_likelihood(eta, w, e)
 
-    target = profile(intercept) - ndtri((1 + level) / 2) ** 2 / 2
-    low, high = (likelihood_crossing(profile, target, intercept, way * error) for way in (-1, 1))
+    return _likelihood_limits(profile, intercept, error, level)
+
+
+def _likelihood_limits(
+    profile: Callable[[float], float], best: float, step: float, level: float, rtol: float = 1e-8
+) -> _Ends:
+    """Values whose likelihood is not too far below its maximum, sought in steps on both sides of it."""
+    target = profile(best) - float(ndtri((1 + level) / 2)) ** 2 / 2
+    low, high = (likelihood_crossing(profile, target, best, way, rtol) for way in (-step, step))
     return low, high
 
 
@@ -379,8 +386,10 @@ def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
     if cluster_rows is not None or not cells.whole or rarer > MANY:
         return Limits(*wald_limits(shift, error**2, freedom, level), method, error, value=shift)
     w, e = inside.weight, inside.events
-    pooled = _pool(x, w, e, shift) if x.size > _POOLS else (x, w.astype(np.float64), e.astype(np.float64))
-    return Limits(*_limits(*pooled, shift, error, level), method, error, value=shift)
+    x, w, e = _pool(x, w, e, shift) if x.size > _POOLS else (x, w.astype(np.float64), e.astype(np.float64))
+    step = min(1e6, error)  # in this order, which takes 1e6 instead of nan
+    limits = _likelihood_limits(lambda a: log_likelihood(x + a, w, e), shift, step, level, _PRECISION)
+    return Limits(*limits, method, error, value=shift)
 
 
 def intercept_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None, line: FittedLine) -> Limits:
@@ -417,18 +426,6 @@ def _exact_limits(x: Floats, cells: Cells, level: float) -> tuple[float, float]:
     inner = next(a for a in shifts if likelihood(a) > target)  # the probability increases towards 1
     limit = likelihood_crossing(likelihood, target, inner, -side, _PRECISION)
     return (limit, math.inf) if side > 0 else (-math.inf, limit)
-
-
-def _limits(x: Floats, w: Floats, e: Floats, shift: float, error: float, level: float) -> tuple[float, float]:
-    """Shifts whose likelihood is not too far below its maximum."""
-
-    def likelihood(a: float) -> float:
-        return log_likelihood(x + a, w, e)
-
-    target = likelihood(shift) - float(ndtri((1 + level) / 2)) ** 2 / 2
-    step = min(1e6, error)  # in this order, which takes 1e6 instead of nan
-    low, high = (likelihood_crossing(likelihood, target, shift, way, _PRECISION) for way in (-step, step))
-    return low, high
 
 
 def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:
