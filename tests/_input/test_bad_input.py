@@ -580,7 +580,7 @@ OPTIONS = [
     *(wrong(f"score={s!r}", partial(tn.corp, score=s), f"`score` must be 'brier' or 'log'; got {s!r}.") for s in ("crps", None)),
     *(wrong(f"loss={v!r}", partial(tn.gce, loss=v), f"`loss` must be 'absolute', 'squared', 'rejection' or a function of one bin; got {v!r}.") for v in ("l1", None, 3)),
     *(wrong(f"a loss of {v!r}", partial(tn.gce, loss=lambda _, v=v: v), f"`loss` must return a number for every bin; it returned {v!r} for bin ") for v in (None, nan, "x", [1, 2])),
-    *(wrong(f"a test that returns {v!r}", partial(tn.tce, test=lambda *_, v=v: v), "`test` must return a p-value between 0 and 1 for each score; it returned ") for v in (None, 0.5, [2.0], "x", [True])),
+    *(wrong(f"a test that returns {v!r}", partial(tn.tce, test=lambda *_, v=v: v), "`test` must return a p-value between 0 and 1 for each score, or whether it is rejected; it returned ") for v in (None, 0.5, [2.0], "x", ["x"])),
     *(wrong(f"a norm of {v!r}", partial(tn.gce, norm=lambda *_, v=v: v), f"`norm` must return a number; it returned {v!r}.") for v in (None, nan, "x")),
     wrong("rejection at alpha=7", partial(tn.gce, loss="rejection", alpha=7), "`alpha` must lie between 0 and 1; got 7."),
     *(wrong(f"k={k!r}", partial(tn.squared_ece, k=k), "`k` must be") for k in (0, 2, -1, 1.5, "1", True)),

@@ -96,6 +96,9 @@ def test_labels_from_1_without_the_last_class_are_warned_about():
         tn.ece(y + 1, p, bins=2)
     assert tn.ece(y + 1, p, bins=2, labels=range(1, 4)) == tn.ece(y, p, bins=2)
     assert tn.ece(y + 1, p[:, [2, 0, 1]], bins=2) == tn.ece(y, p, bins=2)  # which suits the scores
+    weak, many = np.tile([[0.4, 0.35, 0.25], [0.35, 0.4, 0.25]], (100, 1)), np.tile([0, 1], 100)
+    with pytest.warns(tn.TruenessWarning, match="0 does not occur"):
+        tn.ece(many + 1, weak)
 
 
 def test_a_dict_of_labels_of_models_is_not_told_to_become_a_list_of_lists():

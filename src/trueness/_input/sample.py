@@ -213,11 +213,16 @@ def read_sample(
 def _warn_shifted(codes: Ints, p: NDArray[Any]) -> None:
     """Warn of labels 1 to K of which the last does not occur, which look like codes 0 to K − 1 without the first."""
     k, every = p.shape[1], np.arange(codes.size)
-    if k == 2 or codes.min() == 0 or codes.max() != k - 1 or p[every, codes - 1].sum() < 2 * p[every, codes].sum():
+    if k == 2 or codes.min() == 0 or codes.max() != k - 1:
+        return
+    read, shifted = (np.asarray(p[every, column], dtype=np.float64) for column in (codes, codes - 1))
+    better = shifted - read
+    # Few rows must say so clearly; of many rows, also those of a weak model: three standard deviations.
+    if shifted.sum() < 2 * read.sum() and better.sum() < 3 * np.sqrt((better**2).sum()):
         return
     warn(
         f"Labels are read as codes 0 to {k - 1} of the columns of `y_prob`; 0 does not occur, and one less would suit "
-        f"the scores far better. If they are 1 to {k}, say so: `labels=range(1, {k + 1})`.",
+        f"the scores better. If they are 1 to {k}, say so: `labels=range(1, {k + 1})`.",
         TruenessWarning,
     )
 
