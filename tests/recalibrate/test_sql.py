@@ -16,10 +16,14 @@ pytest.importorskip("pyarrow", reason="PyArrow is not installed")
 AWKWARD = 'p "x` y'
 
 
-def in_duckdb(expressions, columns):
+def pyarrow_table(columns):
     import pyarrow
 
-    rows = pyarrow.table(columns)
+    return pyarrow.table(columns)
+
+
+def in_duckdb(expressions, columns):
+    rows = pyarrow_table(columns)
     texts = ", ".join(f"{text} AS q{k}" for k, text in enumerate(expressions))
     with duckdb.connect() as connection:
         connection.register("scores", rows)
@@ -68,6 +72,33 @@ def test_an_expression_equals_predict(calibrator, dialect):
 @pytest.mark.parametrize("calibrator", VECTORS + MATRICES, ids=name_of)
 def test_an_expression_equals_predict_on_many_scores(calibrator, dialect):
     assert_equals_predict(calibrator, dialect, 100_000)
+
+
+@pytest.mark.parametrize("calibrator", [tn.OneVsRest(tn.IsotonicCalibration()), tn.VectorScaling()], ids=name_of)
+def test_a_query_of_a_table_equals_predict(calibrator):
+    made = fitted(calibrator)
+    scores = scores_for(made, 200)
+    columns = {f"{AWKWARD}{k}": scores[:, k].copy() for k in range(scores.shape[1])}
+    wanted = made.predict(scores)
+    new = [f"{name}_calibrated" for name in columns]
+    with duckdb.connect() as connection:
+        connection.from_arrow(pyarrow_table(columns)).create("scores")
+        found = connection.sql(made.to_sql(column=list(columns), table=["main", "scores"])).fetchnumpy()
+        applied = tn.apply_calibrator(connection.table("scores"), made, prob=list(columns))
+        assert applied.columns == [*columns, *new]
+        for each in (found, applied.fetchnumpy()):
+            np.testing.assert_allclose(np.stack([each[name] for name in new], 1), wanted, rtol=0, atol=1e-12)
+    with pytest.raises(tn.InputError, match=r"`table` must be the name of a table, or its parts as a list; got ''"):
+        made.to_sql(column=list(columns), table="")
+
+
+def test_a_query_writes_the_map_of_each_class_once():
+    rng = np.random.default_rng(0)
+    p = softmax(2 * rng.normal(size=(2000, 5)), axis=1)
+    made = tn.OneVsRest(tn.IsotonicCalibration()).fit(p, (p.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1))
+    columns = [f"p{k}" for k in range(5)]
+    assert 5 * len(made.to_sql(column=columns, table="scores")) < sum(map(len, made.to_sql(column=columns).values()))
+    assert len(made.to_sql("postgresql", column=columns, table="scores")) < 40_000
 
 
 @every_engine

@@ -140,3 +140,16 @@ def test_the_sql_of_maps_gives_what_predict_gives(connection, name):
     with contextlib.closing(connection.raw_sql(f"SELECT {sql} FROM predictions ORDER BY i")) as cursor:
         found = np.array([float(row[0]) for row in cursor.fetchall()])
     np.testing.assert_allclose(found, fitted.predict(p), rtol=0, atol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_query_of_maps_of_classes_gives_what_predict_gives(connection):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 2, 3], 600)
+    fitted = tn.OneVsRest(tn.IsotonicCalibration()).fit(p, (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1))
+    of_postgres(connection, pa.table({f"p{k}": p[:, k] for k in range(3)} | {"i": np.arange(600)}))
+    sql = fitted.to_sql("postgresql", column=["p0", "p1", "p2"], table="predictions")
+    names = ", ".join(f"p{k}_calibrated" for k in range(3))
+    with contextlib.closing(connection.raw_sql(f"SELECT {names} FROM ({sql}) AS rows ORDER BY i")) as cursor:
+        found = np.array(cursor.fetchall(), dtype=float)
+    np.testing.assert_allclose(found, fitted.predict(p), rtol=0, atol=1e-14)

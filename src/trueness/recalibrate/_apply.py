@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._sql import Dialect, check_columns, quoted_name
+from trueness.recalibrate._sql import Dialect, check_columns, quoted_name, sql_in_steps
 from trueness.typing import Floats
 
 
@@ -62,9 +62,13 @@ def apply_calibrator(
     columns, new = _names(prob, name, calibrator, found.collect_schema().names())
     kind = found.implementation
     if kind.is_duckdb():
-        return frame.project(", ".join(["*", *_sql(calibrator, "duckdb", columns, new)]))
+        for step in _sql(calibrator, "duckdb", columns, new, frame.columns):
+            frame = frame.project(", ".join(step))
+        return frame
     if kind.is_spark_like():
-        return frame.selectExpr("*", *_sql(calibrator, "spark", columns, new))
+        for step in _sql(calibrator, "spark", columns, new, frame.columns):
+            frame = frame.selectExpr(*step)
+        return frame
     if kind.is_polars():
         return _with_polars(frame, calibrator, columns, new)
     if not isinstance(found, nw.DataFrame):
@@ -96,10 +100,14 @@ def _names(prob: Any, name: str | None, calibrator: Calibrator, present: Sequenc
     return columns, new
 
 
-def _sql(calibrator: Calibrator, dialect: Dialect, columns: list[str], new: list[str]) -> list[str]:
-    found = calibrator.to_sql(dialect, column=columns)
-    texts = [found] if isinstance(found, str) else found.values()
-    return [f"{text} AS {quoted_name(one, dialect)}" for text, one in zip(texts, new, strict=True)]
+def _sql(
+    calibrator: Calibrator, dialect: Dialect, columns: list[str], new: list[str], present: Sequence[str]
+) -> list[list[str]]:
+    """The columns to select, and of these the ones to select then."""
+    first, last = sql_in_steps(calibrator._formula(), columns, dialect)
+    kept = [quoted_name(name, dialect) for name in present] if first else ["*"]
+    steps = [["*", *(f"{text} AS {quoted_name(name, dialect)}" for name, text in first.items())]] if first else []
+    return [*steps, [*kept, *(f"{text} AS {quoted_name(one, dialect)}" for text, one in zip(last, new, strict=True))]]
 
 
 def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: list[str]) -> Any:

@@ -25,7 +25,7 @@ from trueness.recalibrate import _calibration_set as calibration
 from trueness.recalibrate._formula import Map
 from trueness.recalibrate._onnx import onnx_of
 from trueness.recalibrate._saving import Savable
-from trueness.recalibrate._sql import Dialect, check_columns, sql_of
+from trueness.recalibrate._sql import Dialect, check_columns, query_of, sql_of
 from trueness.typing import ArrayLike, Floats
 
 Class = TypeVar("Class", bound=type)
@@ -191,7 +191,13 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
             raise AttributeError("The scores had no names in `fit`.")
         return np.asarray(self.score_names_, dtype=object)
 
-    def to_sql(self, dialect: Dialect = "duckdb", *, column: str | Sequence[str] | None = None) -> str | dict[str, str]:
+    def to_sql(
+        self,
+        dialect: Dialect = "duckdb",
+        *,
+        column: str | Sequence[str] | None = None,
+        table: str | Sequence[str] | None = None,
+    ) -> str | dict[str, str]:
         """The fitted map as one SQL expression, or for a matrix as one for each class, by the name of the class.
 
         Parameters
@@ -201,12 +207,18 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         column : str or sequence of str, optional
             The column of the scores; for a matrix, its columns in the order of `fit`. They are quoted. Default: the
             names that the scores had in `fit`; for a vector without one, 'p'.
+        table : str or sequence of str, optional
+            The name of a table, or its parts, such as schema and table; they are quoted. The result is then a query of
+            its rows, in which every map of a class is written once: for maps of single classes
+            (:class:`OneVsRest`) expressions repeat all of them.
 
         Returns
         -------
         str, or dict of str
             An expression in double precision, which equals `predict` to 1e-12 (steep maps: to the rounding of the
-            score). Scores that `predict` refuses become NULL: NULL, NaN, and those outside [0, 1].
+            score). Scores that `predict` refuses become NULL: NULL, NaN, and those outside [0, 1]. With `table`, a
+            query that adds a column for each score column, with _calibrated at the end of its name; and, with _alone,
+            what the map of a class gives before it is divided by the sum over classes.
 
         Notes
         -----
@@ -221,7 +233,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         'CASE WHEN "score" >= 0.0e0 AND "score" <= 1.0e0 THEN CASE WHEN "score" < 0.4e0 THEN 0.0e0 ELSE 1.0e0 END END'
         """
         check_is_fitted(self)
-        found = sql_of(self._formula(), check_columns(column, self), dialect)
+        names = check_columns(column, self)
+        if table is not None:
+            return query_of(self._formula(), names, table, dialect)
+        found = sql_of(self._formula(), names, dialect)
         if self.classes_ is None:
             return found[0]
         return dict(zip(map(str, self.classes_), found, strict=True))

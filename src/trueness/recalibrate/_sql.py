@@ -33,6 +33,8 @@ class _Writer(NamedTuple):
     """The number in a column."""
     is_number: str = ""
     """Whether a column holds one, where the database does not know."""
+    fence: str = ""
+    """Keeps the columns of an inner query from being written out, and computed, wherever they are used."""
 
     def name(self, column: str) -> str:
         text = column.replace("\\", "\\\\") if self.escape == "\\" else column
@@ -56,7 +58,7 @@ _WRITERS: dict[str, _Writer] = {
     "duckdb": _Writer(),
     # A column of text would be compared as text; and text that is no number would be read as 0.
     "sqlite": _Writer(least="min", greatest="max", read="CAST({} AS REAL)", is_number="CAST({0} AS REAL) = {0} AND "),
-    "postgresql": _Writer(cast="CAST({} AS double precision)"),
+    "postgresql": _Writer(cast="CAST({} AS double precision)", fence=" OFFSET 0"),
     "spark": _Writer("`", "`", suffix="D"),
     "bigquery": _Writer("`", "\\"),
 }
@@ -80,6 +82,33 @@ def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> l
     else:
         texts = [_vector(writer, formula, names[0])]
     return [writer.cast.format(f"CASE WHEN {valid} THEN {text} END") for text in texts]
+
+
+def sql_in_steps(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> tuple[dict[str, str], list[str]]:
+    """Columns to compute first, by name, and the expressions of :func:`sql_of` in terms of them.
+
+    A formula for each class stands in the sum of all of them too: in steps it is written and computed once.
+    """
+    if not (isinstance(formula, formulas.PerClass) and formula.normalize):
+        return {}, sql_of(formula, columns, dialect)
+    first = sql_of(formula._replace(normalize=False), columns, dialect)
+    own, writer = [f"{column}_alone" for column in columns], _WRITERS[dialect]
+    return dict(zip(own, first, strict=True)), _shares(writer, [writer.name(name) for name in own])
+
+
+def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect: Dialect) -> str:
+    """A query of the rows of a table with new columns, whose names end in _calibrated."""
+    first, last = sql_in_steps(formula, columns, dialect)
+    parts = [table] if isinstance(table, str) else list(table)
+    if not parts or not all(isinstance(part, str) and part for part in parts):
+        raise InputError("table", "must be the name of a table, or its parts as a list", f"got {table!r}")
+    writer = _WRITERS[dialect]
+    source = ".".join(map(writer.name, parts))
+    if first:
+        inner = ", ".join(f"{text} AS {writer.name(name)}" for name, text in first.items())
+        source = f"(SELECT *, {inner} FROM {source}{writer.fence}) AS scored"
+    new = [writer.name(f"{column}_calibrated") for column in columns]
+    return f"SELECT *, {', '.join(f'{text} AS {name}' for text, name in zip(last, new, strict=True))} FROM {source}"
 
 
 def quoted_name(name: str, dialect: Dialect) -> str:
@@ -166,11 +195,13 @@ def _expit(writer: _Writer, text: str) -> str:
 
 def _per_class(writer: _Writer, formula: formulas.PerClass, names: list[str]) -> list[str]:
     texts = [_vector(writer, one, name) for one, name in zip(formula.columns, names, strict=True)]
-    if not formula.normalize:
-        return texts
-    total = " + ".join(f"({text})" for text in texts)
-    even = writer.number(1 / len(names))
-    return [f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE ({text}) / ({total}) END" for text in texts]
+    return _shares(writer, [f"({text})" for text in texts]) if formula.normalize else texts
+
+
+def _shares(writer: _Writer, texts: list[str]) -> list[str]:
+    """Each divided by the sum of all."""
+    total, even = " + ".join(texts), writer.number(1 / len(texts))
+    return [f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE {text} / ({total}) END" for text in texts]
 
 
 def _mixture(writer: _Writer, formula: formulas.Mixture, names: list[str], k: int) -> str:
