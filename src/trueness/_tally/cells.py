@@ -81,6 +81,18 @@ class Cells:
         return self._totals
 
     @property
+    def square_sums(self) -> tuple[Floats, Floats]:
+        """Σw² and Σw²y. A whole weight of 2 counts the row twice, and 1² + 1² is the weight itself."""
+        if self.whole or self.squares is None or self.event_squares is None:
+            return self.weight.astype(np.float64), self.events.astype(np.float64)
+        return self.squares, self.event_squares
+
+    def residual_squares(self, rate: Floats) -> Floats:
+        """Σw²(y − rate)² of each cell."""
+        every, of_events = self.square_sums
+        return np.asarray(of_events * (1 - rate) ** 2 + (every - of_events) * rate**2)
+
+    @property
     def size(self) -> int:
         return self.score.size
 

@@ -16,7 +16,6 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.test._method import squared_weights
 from trueness.measure._flexible_curve import (
     METHODS,
     FlexibleMethod,
@@ -205,8 +204,7 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Flo
     if rows is not None:
         freedom = effective_number(rows.cluster, rows.weight) - 1
     elif not fit.cells.whole:
-        assert fit.cells.squares is not None
-        freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / fit.cells.squares.sum()) - 1)
+        freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / fit.cells.square_sums[0].sum()) - 1)
     if freedom <= 0:
         return None
     covariance = _spline_covariance(fit, rows) if isinstance(fit, SplineCurve) else _loess_covariance(fit, rows)
@@ -228,12 +226,8 @@ def _spline_covariance(curve: SplineCurve, rows: ClusteredRows | None) -> Floats
     elif cells.whole:
         return bread
     else:
-        assert cells.squares is not None
-        assert cells.event_squares is not None
         columns = fit.columns(logits(cells.score))
-        q = expit(columns @ fit.coefficients)
-        squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
-        spread = columns.T @ (columns * squares[:, None])
+        spread = columns.T @ (columns * cells.residual_squares(expit(columns @ fit.coefficients))[:, None])
     return np.asarray(bread @ spread @ bread)
 
 
@@ -247,7 +241,7 @@ def _loess_covariance(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
         residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
         return _cluster_spread(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n))
     q = _inside(curve.at(cells.score), cells)
-    return np.asarray((smoother.operator * (squared_weights(cells) * q * (1 - q))) @ smoother.operator.T)
+    return np.asarray((smoother.operator * (cells.square_sums[0] * q * (1 - q))) @ smoother.operator.T)
 
 
 def _cluster_spread(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:

@@ -178,8 +178,7 @@ def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float,
         return few / total, many / total
     from scipy.special import ndtri
 
-    assert cells.squares is not None
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt((cells.squares[rows] * p * (1 - p)).sum())
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt((cells.square_sums[0][rows] * p * (1 - p)).sum())
     mean = (w * p).sum()
     return max(0.0, (mean - reach) / total), min(1.0, (mean + reach) / total)
 
@@ -262,8 +261,7 @@ def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[
         for (hits,) in label_batches(*count_entries(cells), resamples, rng):
             yield from hits.T.astype(np.int64, order="C")
         return
-    assert cells.squares is not None
-    spread = np.sqrt(cells.squares * p * (1 - p))
+    spread = np.sqrt(cells.square_sums[0] * p * (1 - p))
     for _ in range(resamples):
         yield np.clip(cells.weight * p + spread * rng.standard_normal(cells.size), 0, cells.weight)
 

@@ -25,7 +25,6 @@ import numpy as np
 from trueness._tally.cells import Cells
 from trueness._tally.rules import MassAndWidth
 from trueness.infer.null._redrawn_labels import monte_carlo_pvalue
-from trueness.infer.test._method import squared_weights
 from trueness.typing import Floats, Ints
 
 MANY_DAYS = 200
@@ -68,7 +67,7 @@ class _Strata:
         sums = []
         for cells in days:
             at = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, n - 1)
-            columns = (cells.weight, cells.events, squared_weights(cells), cells.weight * cells.score)
+            columns = (cells.weight, cells.events, cells.square_sums[0], cells.weight * cells.score)
             sums.append([np.bincount(at, column.astype(np.float64), n) for column in columns])
         self.count, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
         self.observed = events - self.expected

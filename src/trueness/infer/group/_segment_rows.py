@@ -222,5 +222,4 @@ def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
     if part.whole:
         ones = np.ones(rows.size)
         return score, weight.astype(np.int64), ones, rows, weight.astype(np.float64), events.astype(np.float64)
-    assert part.squares is not None
-    return score, rows, np.sqrt(part.squares[there] / rows), rows, weight, events
+    return score, rows, np.sqrt(part.square_sums[0][there] / rows), rows, weight, events

@@ -74,10 +74,8 @@ class _Spread(NamedTuple):
 
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
-    # Rows that count alike, or as often as a whole weight says, weigh 1 each.
-    event_squares, squares = (cells.events, cells.weight) if cells.whole else (cells.event_squares, cells.squares)
-    found = placements(cells)
-    assert event_squares is not None and squares is not None and found is not None
+    (squares, event_squares), found = cells.square_sums, placements(cells)
+    assert found is not None
     each = zip(found[:2], (event_squares, squares - event_squares), found[2:], strict=True)
     # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
     sums = [(w.sum(), square.sum(), (square * (placement - auc) ** 2).sum()) for w, square, placement in each]

@@ -13,7 +13,6 @@ from trueness._numerics.smooth import loess
 from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
 from trueness.infer.limits._limits import BIASED, Asked, Limits, LimitsOf
-from trueness.infer.test._method import squared_weights
 from trueness.measure._flexible_curve import (
     METHODS,
     FlexibleMethod,
@@ -117,7 +116,7 @@ def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.ra
     if columns.shape[1] > x.size or not np.linalg.cond(information) < _SINGULAR:
         return None
     bread = np.linalg.inv(information)
-    root = bread @ np.linalg.cholesky(columns.T @ (columns * (squared_weights(cells) * v)[:, None]))
+    root = bread @ np.linalg.cholesky(columns.T @ (columns * (cells.square_sums[0] * v)[:, None]))
     reach = 2 * np.sqrt(((columns @ root) ** 2).sum(axis=1))
     low, high = expit(x - reach), expit(x + reach)
     if np.abs(low + high - 2 * cells.score).max() > _SKEWED * (high - low).max():
@@ -130,7 +129,7 @@ def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
     p = cells.score
     if cells.whole:
         return rng.binomial(np.asarray(cells.weight, np.int64), p, (draws, cells.size)).astype(np.float64)
-    assert cells.squares is not None
     # Not normal: of a rare event, clipped normal noise has a mean far above zero.
-    noise = (rng.binomial(cells.count, p, (draws, cells.size)) - cells.count * p) * np.sqrt(cells.squares / cells.count)
+    unit = np.sqrt(cells.square_sums[0] / cells.count)
+    noise = (rng.binomial(cells.count, p, (draws, cells.size)) - cells.count * p) * unit
     return np.clip(cells.weight * p + noise, 0, cells.weight)

@@ -16,7 +16,6 @@ from trueness._tally.rules import Isotonic
 from trueness._tally.tally import Tally
 from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf
 from trueness.infer.limits._observed_expected import ratio_limits
-from trueness.infer.test._method import squared_weights
 from trueness.measure._flexible_curve import few_cells
 from trueness.measure._slope import inside_cells
 from trueness.typing import Floats, Ints
@@ -272,18 +271,12 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
         return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares)
     cells = sums if isinstance(sums, Cells) else sums.at_means()
     total = float(cells.weight.sum())
-    squares = total if cells.whole else float(squared_weights(cells).sum())
-    e = cells.events.astype(np.float64)
-    o = cells.weight - e
+    every, e = cells.square_sums
+    o, squares = every - e, float(every.sum())
     event, other = (each - mean for each in pair(cells.score))
-    event[e == 0] = 0  # a label that does not occur may have an infinite loss
-    other[o == 0] = 0
-    sizes: Floats | float = 1.0
-    if not cells.whole:
-        assert cells.squares is not None
-        assert cells.event_squares is not None
-        e, o = cells.event_squares, cells.squares - cells.event_squares
-        sizes = cells.squares / cells.weight  # Σw³ is not known: rows of one score weigh about the same
+    event[cells.events == 0] = 0  # a label that does not occur may have an infinite loss
+    other[cells.events == cells.weight] = 0
+    sizes = every / cells.weight  # Σw³ is not known: rows of one score weigh about the same
     second, third = float((e * event**2 + o * other**2).sum()), float((sizes * (e * event**3 + o * other**3)).sum())
     if isinstance(sums, Bins):
         second += _within_bins(sums)

@@ -254,17 +254,11 @@ def _covariance(
     elif cells.whole:
         return LineCovariance(bread @ from_centre.T, math.inf)
     else:
-        assert cells.squares is not None
-        assert cells.event_squares is not None
-        q = expit(intercept + slope * x)
         X = np.stack([np.ones(x.size), x - centre]).T
-        squares = cells.event_squares * (1 - q) ** 2 + (cells.squares - cells.event_squares) * q**2
-        spread = X.T @ (X * squares[:, None])
+        spread = X.T @ (X * cells.residual_squares(expit(intercept + slope * x))[:, None])
         # No more independent pieces of evidence than rows of the rarer class, of equal weight.
-        classes = (
-            (cells.events, cells.event_squares),
-            (cells.weight - cells.events, cells.squares - cells.event_squares),
-        )
+        every, of_events = cells.square_sums
+        classes = (cells.events, of_events), (cells.weight - cells.events, every - of_events)
         freedom = max(1.0, min(float(w.sum() ** 2 / w2.sum()) for w, w2 in classes) - 1)
     return LineCovariance(bread @ spread @ bread.T, freedom)
 
@@ -434,11 +428,8 @@ def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | Non
     if rows is None and inside.whole:
         return information, math.inf
     if rows is None:
-        assert inside.squares is not None
-        assert inside.event_squares is not None
-        q = expit(x + shift)
-        meat = float(inside.event_squares @ (1 - q) ** 2 + (inside.squares - inside.event_squares) @ q**2)
-        freedom = max(1.0, float(inside.weight.sum() ** 2 / inside.squares.sum()) - 1)
+        meat = float(inside.residual_squares(expit(x + shift)).sum())
+        freedom = max(1.0, float(inside.weight.sum() ** 2 / inside.square_sums[0].sum()) - 1)
     else:
         logit, y, w, codes = rows_inside(rows)
         sums = np.bincount(codes, w * (y - expit(logit + shift)))

@@ -15,7 +15,6 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.null._noise_floor import redrawn_values, values_of_tallies
 from trueness.infer.null._redrawn_labels import Redraw, WeightType, draw_hits, redraw_of, redraw_of_tally
-from trueness.infer.test._method import squared_weights
 from trueness.typing import Floats, Ints
 
 # Sets of labels drawn for a floor, by the number of distinct scores.
@@ -102,7 +101,7 @@ def _few_event_gaps(cells: Cells, first: Ints, chosen: Any, rng: np.random.Gener
         some, number = pool_runs(some, runs), number[runs]
     n = some.weight.astype(np.int64) if some.whole else some.count
     # Rows of other weights are drawn as rows of the weight that gives the sum its variance.
-    scale = np.sqrt(squared_weights(some) / n)
+    scale = np.sqrt(some.square_sums[0] / n)
     sums = np.empty((_GAP_DRAWS, start.size))
     begin = np.searchsorted(number, np.arange(start.size))
     for few in np.array_split(np.arange(_GAP_DRAWS), max(1, _GAP_DRAWS * some.size // 2**20)):

@@ -23,7 +23,7 @@ from trueness._tally.multiclass import View, parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.test._method import Options, Outcome, entries_of_equal_weights, require_counts, squared_weights
+from trueness.infer.test._method import Options, Outcome, entries_of_equal_weights, require_counts
 from trueness.typing import Floats, Ints, Numbers
 
 Hits: TypeAlias = list[NDArray[Any]]
@@ -103,7 +103,7 @@ def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
     simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then rejected at most 0.06
     and 0.015 of calibrated data sets.
     """
-    p, squares = cells.score, squared_weights(cells)
+    p, squares = cells.score, cells.square_sums[0]
     v = squares * p * (1 - p)
     # Σw³, if rows of one score have equal weights.
     third = v * (p * p + (1 - p) ** 2) * (1.0 if cells.whole else squares / cells.weight)

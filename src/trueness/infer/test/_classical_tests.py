@@ -17,7 +17,7 @@ from trueness.infer.null._redrawn_labels import (
     weighted_sums,
     with_draws,
 )
-from trueness.infer.test._method import Options, Outcome, observed_events, require_counts, squared_weights
+from trueness.infer.test._method import Options, Outcome, observed_events, require_counts
 from trueness.typing import Floats
 
 # Log-odds whose variance is a smaller share of their mean square are equal.
@@ -29,7 +29,7 @@ _ROUNDED = 1e-9
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     """The z of Σ (y − p)(1 − 2p), two-sided: whether the Brier score is what the scores expect."""
     slope, expected = 1 - 2 * cells.score, cells.weight * cells.score
-    spread = math.sqrt(float((squared_weights(cells) * slope**2 * cells.score * (1 - cells.score)).sum()))
+    spread = math.sqrt(float((cells.square_sums[0] * slope**2 * cells.score * (1 - cells.score)).sum()))
 
     def z_of(excess: Floats) -> Floats:
         if spread > 0:
@@ -85,7 +85,7 @@ class _Score:
         self.certain_events = np.where(p == 1, cells.weight, 0)[self.certain]
         self.inside = np.flatnonzero(~self.certain)
         p = p[self.inside]
-        v = squared_weights(cells)[self.inside] * p * (1 - p)
+        v = cells.square_sums[0][self.inside] * p * (1 - p)
         x = np.log(p) - np.log1p(-p)
         self.expected = cells.weight[self.inside] * p
         self.information = float(v.sum())
@@ -122,7 +122,7 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     """Σ (observed − expected)² / (n p̄ (1 − p̄)) over the groups."""
     rule = options.rule or EqualMass(10)
     first = bin_starts(cells, rule)
-    weight, squares = (segment_sums(w.astype(np.float64), first) for w in (cells.weight, squared_weights(cells)))
+    weight, squares = (segment_sums(w.astype(np.float64), first) for w in (cells.weight, cells.square_sums[0]))
     expected = segment_sums(cells.weight * cells.score, first)
     mean = np.clip(expected / weight, 0, 1)
     variance = squares * mean * (1 - mean)

@@ -22,7 +22,6 @@ from trueness.infer.test._method import (
     Outcome,
     observed_events,
     significance,
-    squared_weights,
 )
 from trueness.results import Walk
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -71,7 +70,7 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         # The path starts at 0.
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
 
-    accurate, v = is_nearly_normal(cells, np.ones(cells.size)), squared_weights(cells) * cells.score * (1 - cells.score)
+    accurate, v = is_nearly_normal(cells, np.ones(cells.size)), cells.square_sums[0] * cells.score * (1 - cells.score)
     # A path of few steps reaches less far than Brownian motion.
     smooth = float(v.sum()) ** 2 >= _STEPS * float(v @ v)
     options = with_draws(cells, options, accurate=accurate and smooth)
@@ -164,7 +163,7 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
         raise InputError("", "A walk needs rows", "there are none")
     total = float(cells.weight.sum())
     path = np.cumsum(cells.events - cells.weight * cells.score)
-    variances = squared_weights(cells) * cells.score
+    variances = cells.square_sums[0] * cells.score
     variances *= 1 - cells.score
     extremes = _Path(max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total)
     path /= total

@@ -94,16 +94,6 @@ def observed_events(cells: Cells) -> Floats:
     return cells.events.astype(np.float64)[np.newaxis, :]
 
 
-def squared_weights(cells: Cells) -> Floats:
-    """Σw² of each cell, the factor of p(1 − p) in the null variance of Σwy.
-
-    A whole-number weight of 2 counts the row twice, and 1² + 1² is the weight itself.
-    """
-    if cells.whole or cells.squares is None:
-        return cells.weight.astype(np.float64)
-    return cells.squares
-
-
 def require_counts(cells: Cells, what: str) -> Cells:
     """The cells, if their weights count rows; otherwise an error."""
     if not cells.whole:
