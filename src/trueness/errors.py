@@ -329,6 +329,9 @@ def collected_warnings(*kinds: type[TruenessWarning]) -> Iterator[Given]:
         _TAKERS.reset(token)
 
 
+_BETWEEN = {"trueness", "contextlib", "functools", "joblib", "sklearn"}  # whose lines stand between ours and the caller's
+
+
 def warn(message: str, category: type[TruenessWarning]) -> None:
     """Give a warning that points at the caller's line, not at one of ours; unless it is collected."""
     for kinds, given in reversed(_TAKERS.get()):
@@ -336,7 +339,7 @@ def warn(message: str, category: type[TruenessWarning]) -> None:
             given.append((category, visible(message)))
             return
     depth = 1
-    while sys._getframe(depth).f_globals.get("__name__", "").partition(".")[0] == "trueness":
+    while sys._getframe(depth).f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         if sys._getframe(depth).f_back is None:
             break
         depth += 1

@@ -455,3 +455,10 @@ def test_a_splitter_of_groups_needs_them(on):
 def test_two_folds_are_enough_and_none_means_five(cv):
     fitted = CalibratedClassifier(GaussianNB(), Shares(4), cv=cv, ensemble=True).fit(X, Y)
     assert len(fitted.estimators_) == (cv or 5)
+
+
+def test_a_warning_of_the_fit_points_at_the_callers_line():
+    X, y = np.random.default_rng(0).random((60, 1)), np.arange(60) % 2
+    with pytest.warns(tn.MovedScoresWarning) as said:
+        tn.CalibratedClassifier(KNeighborsClassifier(1), tn.PlattScaling(), cv=2).fit(X, y)
+    assert {one.filename for one in said} == {__file__}
