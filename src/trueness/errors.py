@@ -329,7 +329,7 @@ def collected_warnings(*kinds: type[TruenessWarning]) -> Iterator[Given]:
         _TAKERS.reset(token)
 
 
-_BETWEEN = {"trueness", "contextlib", "functools", "joblib", "sklearn"}  # whose lines stand between ours and the caller's
+_BETWEEN = {"trueness", "contextlib", "functools", "joblib", "sklearn"}  # whose lines stand before the caller's
 
 
 def warn(message: str, category: type[TruenessWarning]) -> None:

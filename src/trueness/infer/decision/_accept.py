@@ -65,9 +65,9 @@ def accept_threshold(
     The candidates are the distinct scores. One that accepts :math:`m` rows with :math:`k` errors has the p-value
     :math:`P(\mathrm{Bin}(m, 1 - g) \le k)` for the accuracy :math:`g`. Five sequences start at geometrically spaced
     numbers of accepted rows, each at a fifth of 1 − level, and go down until the first candidate that fails; the lowest
-    that passed in any of them is the answer. For independent rows from one population and thresholds fixed beforehand, the
-    chance that it accepts too many errors is at most 1 − level (fixed-sequence testing within Bonferroni's method);
-    that the candidates are scores of the same rows can raise it by a factor of at most 1/g, and did not in simulations.
+    that passed in any of them is the answer. For independent rows and thresholds fixed beforehand, the chance that it
+    accepts too many errors is at most 1 − level (fixed-sequence testing within Bonferroni's method); that the
+    candidates are scores of the same rows can raise it by a factor of at most 1/g, and did not in simulations.
 
     References
     ----------
