@@ -45,6 +45,43 @@ def planted(n: int, depth: int, share: float, seed: int) -> Rows:
     return Rows((rng.random(n) < expit(logit(p) + sign * SHIFT * wrong)).astype(int), p, columns, wrong)
 
 
+NULLS = ("uniform", "extreme", "rare", "rounded", "weights", "clusters")
+
+
+def calibrated(law: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Labels drawn from the scores, and options; in clusters of four, labels are alike."""
+    p = {
+        "extreme": lambda: rng.beta(0.2, 0.2, n).clip(1e-9, 1 - 1e-9),
+        "rare": lambda: rng.beta(0.5, 12, n),
+        "rounded": lambda: rng.integers(1, 10, n) / 10,
+    }.get(law, lambda: rng.uniform(0.05, 0.95, n))()
+    if law != "clusters":
+        return rng.random(n) < p, p, {"sample_weight": rng.exponential(size=n)} if law == "weights" else {}
+    cluster = np.arange(n) // 4
+    common = rng.random(n)[cluster]
+    return np.where(rng.random(n) < 0.5, common, rng.random(n)) < p, p, {"cluster": cluster}
+
+
+@case("slices-null", "how often a calibrated model is flagged, six laws, 10 and 50 columns", "40 min", one_thread=True)
+def slices_null(page: Page, quick: bool, *, runs: int = 0) -> None:
+    page.head("columns", "rows", "runs", *NULLS, title="Calibrated: share of data sets with any slice flagged at 0.05")
+    for width, n, least, most in ((10, 1_000, 50, 1_000), (50, 500, 25, 600)):
+        shares, times = list[float](), runs or (50 if quick else most)
+        for law in NULLS:
+            flags = 0
+            for run in range(times):
+                rng = np.random.default_rng((run, width, NULLS.index(law)))
+                columns = {f"x{j}": rng.integers(0, 4, n) if j % 2 else rng.normal(size=n) for j in range(width)}
+                y, p, options = calibrated(law, n, rng)
+                found = tn.worst_slices(y, p, columns, min_rows=least, resamples=39, seed=run, **options)
+                flags += found.joint_p <= 0.05
+            shares.append(flags / times)
+            print(width, law, shares[-1], flush=True)
+        page.row(str(width), f"{n:,}", f"{times:,}", *(f"{share:.3f}" for share in shares))
+        worst = max(shares)
+        page.bar(f"{width} columns: at most 0.065", f"{worst:.3f}", None if quick else worst <= 0.065)
+
+
 def mask(rows: Rows, conditions: list[tuple[str, str]]) -> np.ndarray:
     return np.all([rows.columns[name] == value for name, value in conditions], axis=0)
 
