@@ -104,6 +104,7 @@ from trueness.recalibrate import PlattScaling as PlattScaling
 from trueness.recalibrate import PriorCorrection as PriorCorrection
 from trueness.recalibrate import QuadraticScaling as QuadraticScaling
 from trueness.recalibrate import ScalingBinning as ScalingBinning
+from trueness.recalibrate import SegmentCalibration as SegmentCalibration
 from trueness.recalibrate import SplineCalibration as SplineCalibration
 from trueness.recalibrate import StructuredScaling as StructuredScaling
 from trueness.recalibrate import TemperatureScaling as TemperatureScaling

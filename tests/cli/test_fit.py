@@ -35,6 +35,19 @@ def test_the_map_is_the_librarys(call, grouped, tmp_path, name, typed):
     np.testing.assert_array_equal(found.predict(new), expected.predict(new))
 
 
+def test_a_map_by_segment_is_applied_by_the_same_columns(call, fails, grouped, tmp_path):
+    write_columns(tmp_path / "x.csv", grouped)
+    result = call("fit", "x.csv", "--prob", "p", "--calibrator", "platt", "--by", "region", "-o", "map.json")
+    assert "note: Map by region, " in result.stderr
+    fitted = tn.SegmentCalibration(tn.PlattScaling()).fit(grouped["p"], grouped["y"], by={"region": grouped["region"]})
+    write_columns(tmp_path / "new.csv", {name: grouped[name][:5] for name in ("p", "region")})
+    lines = call("apply", "new.csv", "--calibrator", "map.json").stdout.splitlines()[1:]
+    expected = fitted.predict(grouped["p"][:5], by={"region": grouped["region"][:5]})
+    assert [float(line.split(",")[-1]) for line in lines] == expected.tolist()
+    write_columns(tmp_path / "new.csv", {"p": grouped["p"][:5]})
+    assert "no column 'region', by which the map was fitted" in fails("apply", "new.csv", "--calibrator", "map.json")
+
+
 def test_the_prior_is_a_method_whose_weight_is_estimated_or_set(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     result = call("fit", "x.csv", "--prob", "p", "--method", "prior", "-o", "map.json")
@@ -89,7 +102,7 @@ def test_one_calibrator_may_stand_inside_another(call, multiclass, tmp_path):
         (["--set", "bins=3"], "auto-calibration has no parameter 'bins'; it has "),
         (["--method", "histogram", "--set", "n_bins=many"], "`--set n_bins` must"),
         (["--method", "isotonic", "--from-logits"], "`--from-logits` is not for isotonic, which takes probabilities."),
-        (["--method", "platt", "--cluster", "y"], "`--cluster` is only for auto-calibration, whose folds"),
+        (["--method", "platt", "--cluster", "y"], "`--cluster` is only for auto-calibration and --by, whose folds"),
         (["--prob", "overconfident", "--prob", "recalibrated"], "`--prob` must name one model"),
     ],
 )

@@ -38,6 +38,8 @@ def test_numbers_are_the_librarys_and_csv_has_every_slice(call, columns):
     assert shown.splitlines()[2] == ""
     assert expected.sentence in " ".join(shown.split())
     assert "'age' has many distinct numbers" in shown
+    assert "A map by region lowers the held-out log loss by 0.0" in shown
+    assert "trueness fit --by region" in " ".join(shown.split())
     lines = list(csv.DictReader(io.StringIO(call(*ASKED, "--format", "csv").stdout)))
     assert [one["rule"] for one in lines] == list(expected.rule)
     assert [float(one["gap_low"]) for one in lines] == expected.gap_low.tolist()

@@ -24,7 +24,7 @@ CLASSES = [
     if isinstance(found, type) and issubclass(found, Calibrator) and found is not Calibrator
 ]
 # What the ones that hold others hold when not told.
-HOLDS = {"OneVsRest": "PlattScaling", "TopLabel": "HistogramBinning"}
+HOLDS = {"OneVsRest": "PlattScaling", "SegmentCalibration": "PlattScaling", "TopLabel": "HistogramBinning"}
 
 
 # Where rows are dealt out by lot, which comes first matters, and a row of weight 2 stays in one part: laws of order and

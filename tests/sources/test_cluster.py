@@ -228,3 +228,16 @@ def test_a_watch_takes_the_days_of_ibis_and_dask_in_one_line():
     check_watch(watch_by_day(pytest.importorskip("ibis").memtable(table)))
     rows = table.to_pandas(types_mapper=pd.ArrowDtype)
     check_watch(watch_by_day(pytest.importorskip("dask.dataframe").from_pandas(rows, npartitions=3)))
+
+
+def test_spark_gives_the_slices_of_the_other_engines(spark):
+    duckdb = pytest.importorskip("duckdb")
+    rng = np.random.default_rng(0)
+    made = {"a": rng.choice(["x", "y", "z"], 900), "b": rng.integers(0, 3, 900), "p": rng.integers(1, 9, 900) / 9}
+    table = pa.table(made | {"y": (rng.random(900) < made["p"]).astype(np.int64)})
+    every = (pl.from_arrow(table).lazy(), duckdb.from_arrow(table), spark.createDataFrame(table).repartition(3))
+    sums = [tn.scan_groups(one, by=["a", "b"], label="y", prob="p", bins=None) for one in every]
+    assert sums[0] == sums[1] == sums[2]
+    first, *others = (tn.worst_slices(one, columns=one.names, seed=0) for one in sums)
+    assert first.tried > 30
+    assert all(one == first for one in others)

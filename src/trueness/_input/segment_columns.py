@@ -19,8 +19,8 @@ GROUPS = 5
 MOST_GRADES = 1000
 MISSING = "(missing)"
 WholeNumbers: TypeAlias = Literal["guess", "names", "measured"]
-Cuts: TypeAlias = tuple[WholeNumbers, int]
-"""What whole numbers are, and how many groups there are of measurements."""
+Cuts: TypeAlias = tuple[WholeNumbers, int, NDArray[Any] | None]
+"""What whole numbers are, how many groups there are of measurements, and the weights of the rows that are kept."""
 TIMES = " × "
 
 
@@ -63,15 +63,16 @@ def read_by(
     *,
     whole: WholeNumbers = "guess",
     groups: int = GROUPS,
+    weight: NDArray[Any] | None = None,
 ) -> tuple[SegmentColumn, ...]:
     """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped.
 
-    Measurements are cut into `groups`. Whole numbers of many values may be those, or names; without `whole`, they are
-    measurements if hardly any is repeated.
+    Measurements are cut into `groups` of about equal weight. Whole numbers of many values may be those, or names;
+    without `whole`, they are measurements if hardly any is repeated.
 
     With `crossed`, the crossings of up to that many columns follow the columns themselves.
     """
-    return () if by is None else with_crossings(_columns(by, y_true, kept, (whole, groups)), crossed)
+    return () if by is None else with_crossings(_columns(by, y_true, kept, (whole, groups, weight)), crossed)
 
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
@@ -132,7 +133,8 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
     if there.dtype.kind == "f" and (there == np.floor(there)).all() and (np.abs(there) < 2**53).all():
         there = there.astype(np.int64)  # whole numbers beside a missing value
     if there.dtype.kind in "iuf" and _continuous(there, cuts[0]):
-        inner, names, edges = number_groups(there.astype(np.float64), cuts[1])
+        weight = np.ones(there.size) if cuts[2] is None else cuts[2][~gone]
+        inner, names, edges = number_groups(there.astype(np.float64), weight, cuts[1])
         note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
         if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
@@ -161,11 +163,12 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
     return np.array([rank[key] for key in distinct], dtype=np.int64)[code.reshape(-1)], names
 
 
-def number_groups(values: Any, groups: int = GROUPS) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
-    """The group of each number, of about equal size, the names of the groups, and where each but the first begins."""
-    last = -(-np.arange(1, groups) * values.size // groups) - 1  # equal numbers stay in the lower group
-    highest = np.unique(np.partition(values, last)[last])
-    highest = np.unique(np.append(highest, values.max()))
+def number_groups(values: Any, weight: Any, groups: int = GROUPS) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
+    """The group of each number, of about equal weight, the names of the groups, and where each but the first begins."""
+    order = np.argsort(values)
+    total = np.cumsum(weight[order], dtype=np.float64)
+    last = np.searchsorted(total, np.arange(1, groups) * total[-1] / groups * (1 - 1e-12))
+    highest = np.unique(values[order][[*last, -1]])  # equal numbers stay in the lower group
     code = np.searchsorted(highest, values, side="left")
     low = np.full(highest.size, np.inf)
     np.minimum.at(low, code, values)

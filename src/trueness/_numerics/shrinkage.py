@@ -52,6 +52,8 @@ class Shrunk(NamedTuple):
     high: Floats
     tau: float
     """Scale of the shifts between segments, in log-odds."""
+    shift: Floats
+    """The shift of the log-odds of each segment."""
 
 
 def _sums(code: Ints, values: Floats) -> Floats:
@@ -82,7 +84,7 @@ def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective:
     reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance * nearer + share**2 / information.sum())
     scores = np.bincount(code, moving * score)
     gap, low, high = ((expected(shift + step)[0] - scores) / total for step in (0.0, -reach, reach))
-    return Shrunk(gap, low, high, tau)
+    return Shrunk(gap, low, high, tau, shift)
 
 
 def _common_shift(observed: float, movable: float, expected: _Expected, segments: int) -> float:

@@ -174,7 +174,8 @@ class Evidence:
             raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
         kept = np.zeros(self.position.size + self.dropped, dtype=bool)
         kept[self.position] = True
-        return read_by(by, y_true, kept, crossed, whole=whole, groups=groups)
+        weight = None if self.rows is None else self.rows.w
+        return read_by(by, y_true, kept, crossed, whole=whole, groups=groups, weight=weight)
 
     @cached_property
     def sums(self) -> Sums:

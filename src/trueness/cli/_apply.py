@@ -140,7 +140,10 @@ class _Application:
     def write(self, file: BinaryIO, names: list[str]) -> None:
         import numpy as np
 
-        read = self.source.read((), self.model.columns)
+        by = getattr(self.calibrator, "by_names_", ())
+        if absent := [name for name in by if name not in self.source.names]:
+            raise InputError("", f"{self.source.name} has no {_list_names(tuple(absent))}, by which the map was fitted")
+        read = self.source.read((), self.model.columns, by)
         values = [read.numbers[name] for name in self.model.columns]
         p = values[0] if len(values) == 1 else np.column_stack(values)
         require_rows(self.source.name, len(p))
@@ -151,12 +154,12 @@ class _Application:
             remedies=dict.fromkeys(("temperature", "input-logits"), logits),
         )
         with reword_messages(words, self.source.name) as warned:
-            scores = self._scores(p)
+            scores = self._scores(p, read.groups)
         warning(*warned)
         columns = [scores] if len(names) == 1 else scores.T
         self.source.write(file, dict(zip(names, columns, strict=True)))
 
-    def _scores(self, p: "NDArray[Any]") -> "NDArray[Any]":
+    def _scores(self, p: "NDArray[Any]", groups: "dict[str, NDArray[Any]]") -> "NDArray[Any]":
         import numpy as np
 
         gone = missing_rows(p)
@@ -167,7 +170,8 @@ class _Application:
         scores, kept = np.full(p.shape, np.nan), np.flatnonzero(~gone)
         try:
             if len(kept):
-                scores[kept] = self.calibrator.predict(as_fractions(p[kept], self.percent))
+                own = {"by": {name: values[kept] for name, values in groups.items()}} if groups else {}
+                scores[kept] = self.calibrator.predict(as_fractions(p[kept], self.percent), **own)
         except InputError as error:
             place = error.place
             raise error.but(place=place and place._replace(row=int(kept[place.row]))) from None

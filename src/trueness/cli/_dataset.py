@@ -347,7 +347,7 @@ def _of_answers(request: Request, answers: Any) -> Request:
 
     context = click.get_current_context(silent=True)
     by = [name for name in ("source", "model", "task") if name in answers.by]
-    if context is None or "by" not in context.params or request.by:
+    if context is None or "by" not in context.params or request.by or context.info_name == "fit":
         by = []
     if context is not None and context.info_name == "tally":  # which reads one file after the other
         by = [] if request.by else ["origin"]

@@ -14,9 +14,12 @@ from trueness.cli._messages import note, warning
 from trueness.cli._writing import check_suffix, check_writable, write
 from trueness.errors import InputError, did_you_mean
 
+_FOLDED = ("AutoCalibration", "SegmentCalibration")
+
 
 @opt.command("fit")
 @opt.data(by=False, scale=False)
+@opt.text("--by", "Column whose values get shifts of their own, as far as rows justify. Repeatable.", multiple=True)
 @opt.cluster
 @opt.missing
 @opt.multilabel
@@ -54,6 +57,7 @@ def command(
       trueness fit rows.csv --label churned --prob p -o map.json
       trueness fit rows.csv --label churned --prob p --calibrator platt -o m.json
       trueness fit rows.csv --label churned --prob x --from-logits -o map.json
+      trueness fit rows.csv --label churned --prob p --by region -o map.json
       trueness fit rows.npz --label y --prob P --calibrator top-label:histogram
       trueness fit x.csv --kind multilabel --label 'y_*' --prob-columns 'p_*'
 
@@ -70,13 +74,19 @@ def command(
 
         inner = unfitted.calibrator if isinstance(unfitted, OneVsRest) else unfitted
         unfitted = OneVsRest(inner, kind="multilabel")
-    if options["cluster"] is not None and type(unfitted).__name__ != "AutoCalibration":
-        demand = "is only for auto-calibration, whose folds keep clusters together"
+    if options["by"]:
+        from trueness import SegmentCalibration
+
+        if several:
+            raise InputError("--by", "is not for several labels: fit each of them alone")
+        unfitted = SegmentCalibration(unfitted)
+    if options["cluster"] is not None and type(unfitted).__name__ not in _FOLDED:
+        demand = "is only for auto-calibration and --by, whose folds keep clusters together"
         raise InputError("--cluster", demand, f"got {calibrator}")
     request = replace(Request.pop_from({**options, "files": files}), multilabel=several)
     if not files and not request.probs:
         request = replace(request, probs=("overconfident",))
-    rows = read_rows(request, alike=False)
+    rows = read_rows(request, alike=False, gaps=True)
     if len(rows.choice.models) > 1 and not several:
         names = ", ".join(model.name for model in rows.choice.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
@@ -102,8 +112,9 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
         arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
         known = ("labels", "pos_label", "sample_weight")
         own = {name: value for name, value in arguments.rows.items() if name in known}
-        # The questions of a log are clusters by themselves; only this map has folds that keep them together.
-        own |= {"cluster": rows.cluster} if type(calibrator).__name__ == "AutoCalibration" else {}
+        # The questions of a log are clusters by themselves; only these maps have folds that keep them together.
+        own |= {"cluster": rows.cluster} if type(calibrator).__name__ in _FOLDED else {}
+        own |= {"by": {name: rows.columns.groups[name] for name in rows.choice.by}} if rows.choice.by else {}
         calibrator.fit(arguments.y_prob, arguments.y_true, **own)
     calibrator.label_name_ = ", ".join(rows.choice.labels)
     calibrator.score_names_ = tuple(column for model in models for column in model.columns)

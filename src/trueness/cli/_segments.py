@@ -63,9 +63,13 @@ def of_models(
     rows: Rows, test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
 ) -> dict[str, Any]:
     """The segments or slices of each model, all rows at once."""
+    from trueness.recalibrate._segment import advice  # imports scikit-learn, which help does not need
 
     def ask(one: Arguments, part: Rows) -> Any:
-        return test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
+        found = test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
+        own: Any = {name: one.rows.get(name) for name in ("labels", "pos_label", "sample_weight")}  # type: ignore[misc]
+        said = advice(found, one.y_prob, one.y_true, columns, cluster=part.cluster, **own)
+        return replace(found, notes=(*found.notes, *said))
 
     whole = replace(rows, choice=replace(rows.choice, by=()))
     return {model.name: found for _, model, found in whole.each(doing, ask)}

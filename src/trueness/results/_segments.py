@@ -137,12 +137,14 @@ class Slices(Record):
     """
 
     _columns = (
-        *("rule", "n", "weight", "observed", "expected", "gap", "gap_low", "gap_high", "adjusted_p", "flagged"),
-        *("finding", "share", "overall_p", "differs", "distinct"),
+        *("rule", "column", "n", "weight", "observed", "expected", "gap", "gap_low", "gap_high", "adjusted_p"),
+        *("flagged", "finding", "share", "overall_p", "differs", "distinct"),
     )
 
     rule: tuple[str, ...]
     """The slice in words, such as 'age < 25 and region = north'."""
+    column: tuple[str, ...]
+    """The column, or the columns that are crossed."""
     n: Ints
     """Rows of positive weight; of the half that was tested, if slices were searched for in the other."""
     weight: Floats

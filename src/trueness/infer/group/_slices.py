@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betainc, ndtr, stdtr
 
 from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
-from trueness._input.segment_columns import GROUPS, SegmentColumn, number_groups
+from trueness._input.segment_columns import GROUPS, TIMES, SegmentColumn, number_groups
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
@@ -48,7 +48,7 @@ _BY_LABELS = "labels redrawn from the scores, step-down max-T; rows are independ
 _BY_SIGNS = "redrawn labels and random signs of clusters, the larger p-value, step-down max-T; needs many clusters"
 _BY_TAILS = "tails from sums, adjusted by Holm's method: too many rows and columns to redraw labels"
 _FEW = f"Slices that are worth fewer than {FEW_CLUSTERS} clusters of equal size were left out."
-_BY_WEIGHT = "Rows are counted, also where numeric columns are cut; observed, expected and gap are by weight."
+_BY_WEIGHT = "Rows are counted; observed, expected, gap and the cuts of numeric columns are by weight."
 _APART = "Limits and p-values are found in different ways: some limits exclude 0 where p is too large for a flag."
 
 
@@ -193,7 +193,7 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
     """The slices of rows or of sums, with the score as a further column."""
     columns, fewest = rows.columns, max(_LEAST_ROWS, -(-int(rows.rows.sum()) // _SHARE))
     name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
-    code, names, edges = number_groups(rows.score)
+    code, names, edges = number_groups(rows.score, rows.weight)
     rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
     rows = rows.at(_by_content(rows))
     plan = plan._replace(least=plan.least or fewest, depth=min(plan.depth, len(rows.columns)))
@@ -375,6 +375,7 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
     return Slices(
         rule=tuple(top.rule(i, rows.columns) for i in range(order.size)),
+        column=tuple(TIMES.join(rows.columns[a].name for a, _ in top.conditions(i)) for i in range(order.size)),
         n=top.n,
         weight=top.weight,
         observed=top.events,

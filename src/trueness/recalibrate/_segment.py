@@ -1,0 +1,208 @@
+"""One map for all rows, shifted in each segment as far as its rows justify."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.utils import metadata_routing
+
+from trueness._input.arguments import checked_fraction
+from trueness._input.columns import column
+from trueness._input.sample import row_weights
+from trueness._input.segment_columns import TIMES, crossing, read_by
+from trueness._numerics.shrinkage import shrink
+from trueness._tally.row_sums import are_whole
+from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
+from trueness.recalibrate import _calibrator as base
+from trueness.recalibrate._auto import AutoCalibration
+from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, deal_rows, design_effect, mean_gain
+from trueness.recalibrate._calibration_set import CalibrationSet, Scale, group_codes
+from trueness.recalibrate._formula import Map, PythonOnly
+from trueness.recalibrate._logistic import PlattScaling
+from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets
+from trueness.typing import ArrayLike, Floats, Ints
+
+_FOLDS = 5
+_names = meets("a tuple of names", lambda _, value: isinstance(value, tuple) and all(type(v) is str for v in value))
+_number = meets("a number", lambda _, value: isinstance(value, float))
+
+
+@base.with_parameters
+class SegmentCalibration(base.Calibrator):
+    r"""A map of all rows whose log-odds are shifted in each segment, such as a region, towards its event rate.
+
+    Parameters
+    ----------
+    calibrator : Calibrator, optional
+        The map of all rows. Default: ``PlattScaling()``.
+    level : float, default 0.95
+        Confidence level of the limits of the gain.
+
+    Notes
+    -----
+    The shifts are those of `shrunk_gap` of :func:`trueness.segments`: the fewer rows a segment has, and the more alike
+    all segments are, the nearer to 0. Rows of unknown segments get the map of all rows, and a warning says so.
+
+    `gain_` is what the shifts gain beyond the map of all rows: the reduction of the log loss in rows that neither has
+    seen, in five folds. If `leave_alone_`, the map of all rows is as good.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p, region = rng.uniform(0.1, 0.6, 4_000), rng.choice(["north", "south", "west"], 4_000)
+    >>> y = rng.random(4_000) < np.where(region == "north", 1.5 * p, p)
+    >>> fitted = tn.SegmentCalibration().fit(p, y, by={"region": region})
+    >>> fitted.leave_alone_
+    False
+    >>> fitted.predict([0.3, 0.3], by={"region": ["north", "south"]}).round(2).tolist()
+    [0.45, 0.3]
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = dict.fromkeys(("by", "cluster"), metadata_routing.UNUSED)
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"by": metadata_routing.UNUSED}
+    _state: ClassVar = {
+        "overall": Field("the map of all rows", fitted_calibrator),
+        "by_names": Field("columns of the segments", _names),
+        "segments": Field(f"values of these columns, joined by {TIMES!r}", _names),
+        "shifts": Field("what is added to the log-odds of each segment", array(lambda c: len(c.segments_))),
+        "gain": Field("reduction of the held-out log loss per row by the shifts", _number),
+        "gain_low": Field("lower confidence limit of it", _number),
+        "gain_high": Field("upper confidence limit of it", _number),
+    }
+
+    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
+    level: float = 0.95
+
+    @property
+    def _scale(self) -> Scale:
+        return "probabilities" if self.calibrator is None else self.calibrator._scale
+
+    def _check_parameters(self) -> None:
+        base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
+        checked_fraction(self.level, "level")
+
+    def fit(
+        self,
+        y_prob: ArrayLike,
+        y_true: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        by: Any = None,
+        labels: Sequence[Any] | None = None,
+        pos_label: Any = None,
+        cluster: ArrayLike | None = None,
+    ) -> Self:
+        n = column(y_true, "y_true").values.shape[0]
+        used = np.ones(n, bool) if sample_weight is None else row_weights(sample_weight, n).values > 0
+        self.by_names_, names = _segments(by, y_true, n)
+        self.segments_, self._code = (tuple(one.tolist()) for one in np.unique(names[used], return_inverse=True))
+        self._cluster = None if cluster is None else group_codes(cluster, "cluster", n)[used]
+        try:
+            return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
+        finally:
+            del self._code, self._cluster
+
+    fit.__doc__ = str(AutoCalibration.fit.__doc__).replace(
+        "        labels : ",
+        """        by : array-like of shape (n,), dict of such, or frame, optional
+            The column of the segments, or several, whose values are crossed: names or whole numbers. Missing values are
+            a segment.
+        labels : """,
+    )
+
+    def predict(self, y_prob: ArrayLike, by: Any = None) -> Floats:
+        """Calibrated probabilities; `by` has the segments, in columns of the same names as in `fit`."""
+        p = self._accept(y_prob)
+        columns, names = _segments(by, y_prob, p.shape[0])
+        if columns != self.by_names_:
+            known, got = (", ".join(map(repr, some)) or "none" for some in (self.by_names_, columns))
+            raise InputError("by", f"must have the columns of `fit`: {known}", f"got {got}")
+        shifts = dict(zip(self.segments_, self.shifts_.tolist(), strict=True))
+        if unknown := sum(name not in shifts for name in names.tolist()):
+            seen = f"{unknown:,} of {names.size:,} rows"
+            warn(f"Segments that `fit` has not seen get the map of all rows: {seen}.", FewRowsWarning)
+        shift = np.fromiter((shifts.get(name, 0.0) for name in names.tolist()), np.float64, names.size)
+        return _shifted(self.overall_._formula()(p), shift)
+
+    def _fit(self, rows: CalibrationSet) -> None:
+        code, cluster, w = np.array(self._code), self._cluster, rows.weights
+        self.overall_, self.shifts_ = self._parts(rows, code, cluster)
+        gain, units = np.zeros(rows.y.size), rows.y.size if cluster is None else np.unique(cluster).size
+        worth = float(w.sum() if are_whole(w) else w.sum() ** 2 / (w @ w))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)  # what they say of parts, they said of all rows
+            folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
+            (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
+            for out in (fold == f for f in range(folds) if folds > 1):
+                overall, shifts = self._parts(rows.take(~out), code[~out], None if cluster is None else cluster[~out])
+                plain = overall._formula()(rows.p[out])
+                before, after = (
+                    np.where(rows.y[out] == 1, q, 1 - q) for q in (plain, _shifted(plain, shifts[code[out]]))
+                )
+                gain[out] = np.log(np.maximum(after, 1e-300) / np.maximum(before, 1e-300))
+        self.gain_, self.gain_low_, self.gain_high_ = mean_gain(gain, w, cluster, float(self.level), worth)
+
+    def _parts(self, rows: CalibrationSet, code: Ints, cluster: Ints | None) -> tuple[base.Calibrator, Floats]:
+        """The map of all rows, and the shifts of the segments."""
+        overall: Any = clone(base.inner_calibrator(self.calibrator, PlattScaling))
+        overall.fit(rows.p, rows.y, rows.w, **({"cluster": cluster} if isinstance(overall, AutoCalibration) else {}))
+        shifts, (there, code), w = np.zeros(len(self.segments_)), np.unique(code, return_inverse=True), rows.weights
+        if shifts.size > 1:
+            q = overall._formula()(rows.p)
+            effective = np.ones(there.size) if are_whole(w) else np.bincount(code, w) / np.bincount(code, w * w)
+            effective /= 1.0 if cluster is None else design_effect(rows.y - q, w, cluster)
+            shifts[there] = shrink(q, w, w * rows.y, code, effective, float(self.level)).shift
+        return overall, shifts
+
+    def _formula(self) -> Map:
+        overall = self.overall_._formula()
+        return PythonOnly(overall, "the map of a row depends on its segment") if self.by_names_ else overall
+
+    @property
+    def leave_alone_(self) -> bool:
+        """Whether the map of all rows is as good: the shifts are better in fewer than 2 in 3 new samples."""
+        return not chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level) >= LEAST_CHANCE
+
+    def summary(self) -> str:
+        """What the shifts gain, in words."""
+        limits = f"{100 * self.level:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
+        fall = f"falls by {self.gain_:.3g} per row" if self.gain_ > 0 else "does not fall"
+        text = f"beyond one map for all rows, the held-out log loss {fall} ({limits})"
+        advice = " That is no more than noise: fit one map." if self.leave_alone_ else ""
+        return f"Map by {' and '.join(self.by_names_)}, {len(self.segments_):,} segments: {text}.{advice}"
+
+
+def advice(
+    found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
+) -> tuple[str, ...]:
+    """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains."""
+    own = ((found.column[i], found.column[i].split(TIMES)) for i in np.flatnonzero(found.flagged & found.differs))
+    title, names = next(((title, some) for title, some in own if set(some) <= set(columns)), ("", []))
+    try:
+        fitted = SegmentCalibration().fit(y_prob, y_true, by={name: columns[name] for name in names} or None, **rows)
+    except InputError:  # a matrix, or numbers that were cut
+        return ()
+    gains = f"lowers the held-out log loss by {fitted.gain_:.2g} per row: `trueness fit{' --by '.join(['', *names])}`."
+    return () if not names or fitted.leave_alone_ else (f"A map by {title} {gains}",)
+
+
+def _segments(by: Any, rows: ArrayLike, n: int) -> tuple[tuple[str, ...], Any]:
+    """The names of the columns, and the segment of each row in words."""
+    columns = read_by(by, rows, np.ones(n, bool), whole="names")
+    if cut := [one.name for one in columns if one.edges]:
+        got = f"{cut[0]!r} has many other numbers"
+        raise InputError("by", "must hold names or whole numbers", got, remedy="Cut them into groups first.")
+    one = crossing(columns) if columns else None
+    names = np.full(n, "", object) if one is None else np.array(one.values, object)[one.code]
+    return tuple(one.name for one in columns), names
+
+
+def _shifted(q: Floats, shift: Floats) -> Floats:
+    inside = (q > 0) & (q < 1)
+    return np.where(inside, expit(logit(np.where(inside, q, 0.5)) + shift), q)

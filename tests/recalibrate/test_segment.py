@@ -1,0 +1,81 @@
+"""A map by segment: shifts by hand, laws, unknown segments, and advice only where held-out rows gain."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import trueness as tn
+from trueness.errors import FewRowsWarning, InputError
+
+
+def rows(seed=0, n=2_000, shift=0.8):
+    rng = np.random.default_rng(seed)
+    p, region = rng.uniform(0.1, 0.7, n), rng.choice(["north", "south", "west"], n)
+    return p, rng.random(n) < expit(logit(p) + shift * (region == "north")), region
+
+
+def test_a_large_segment_gets_its_own_shift_and_a_small_one_next_to_none():
+    p, y, region = rows(n=8_000)
+    region[:8] = "tiny"
+    fitted = tn.SegmentCalibration(tn.PriorCorrection(weight=1.0)).fit(p, y, by={"region": region})
+    for name in ("north", "south"):
+        (own,) = fitted.predict([0.4], by={"region": [name]})
+        at = region == name
+        # The shift that makes expected events equal to observed ones, of thousands of rows.
+        shift = logit(own) - logit(0.4)
+        assert expit(logit(p[at]) + shift).sum() == pytest.approx(y[at].sum(), rel=0.01)
+    assert np.abs(logit(fitted.predict([0.4], by={"region": ["tiny"]})) - logit(0.4)) < 0.5
+    assert not fitted.leave_alone_
+    assert 0 < fitted.gain_low_ < fitted.gain_ < fitted.gain_high_
+
+
+def test_neither_order_nor_repetition_nor_json_change_the_map():
+    p, y, region = rows()
+    new, by = np.linspace(0, 1, 9), {"region": np.resize(["north", "south", "west"], 9), "x": np.resize([1, 2], 9)}
+    columns = {"region": region, "x": np.resize([1, 2], y.size)}
+    fitted = tn.SegmentCalibration().fit(p, y, by=columns)
+    known = fitted.predict(new, by=by)
+    order, twice = np.random.default_rng(1).permutation(y.size), np.repeat(np.arange(y.size), 2)
+    weight = np.full(y.size, 2)
+
+    def of(at, weight=None):
+        some = {name: values[at] for name, values in columns.items()}
+        return tn.SegmentCalibration().fit(p[at], y[at], weight, by=some).predict(new, by=by)
+
+    assert of(order) == pytest.approx(known, abs=1e-9)
+    assert of(order, weight) == pytest.approx(of(twice), abs=1e-9)
+    again = tn.recalibrate.calibrator_from_dict(json.loads(fitted.to_json()))
+    assert again.predict(new, by=by).tolist() == known.tolist()
+
+
+def test_unknown_segments_get_the_map_of_all_rows_and_a_warning():
+    p, y, region = rows()
+    fitted = tn.SegmentCalibration().fit(p, y, by=region)
+    with pytest.warns(FewRowsWarning, match="has not seen get the map of all rows: 2 of 3 rows"):
+        found = fitted.predict([0.2, 0.3, 0.4], by=["east", None, "north"])
+    assert found[:2] == pytest.approx(tn.PlattScaling().fit(p, y).predict([0.2, 0.3]))
+
+
+def test_what_cannot_be_used_is_refused_by_name():
+    p, y, region = rows()
+    fitted = tn.SegmentCalibration().fit(p, y, by={"region": region})
+    with pytest.raises(InputError, match="`by` must have the columns of `fit`: 'region'; got none"):
+        fitted.predict(p[:5])
+    with pytest.raises(InputError, match="`by` must hold names or whole numbers; 'age' has many"):
+        tn.SegmentCalibration().fit(p, y, by={"age": p + 1})
+    with pytest.raises(InputError, match="depends on its segment"):
+        fitted.to_sql()
+
+
+def test_calibrated_segments_and_clusters_are_left_alone():
+    p, y, region = rows(shift=0.0)
+    assert tn.SegmentCalibration().fit(p, y, by=region).leave_alone_
+    assert "does not fall" in tn.SegmentCalibration().fit(p, y, by=np.arange(y.size) % 40).summary()
+    p, y, region = rows(n=600)
+    four = [np.repeat(one, 4) for one in (p, y, region)]
+    alone = tn.SegmentCalibration().fit(four[0], four[1], by=four[2])
+    together = tn.SegmentCalibration().fit(four[0], four[1], by=four[2], cluster=np.repeat(np.arange(600), 4))
+    assert together.gain_high_ - together.gain_low_ > 1.8 * (alone.gain_high_ - alone.gain_low_)
+    assert abs(together.shifts_).max() < abs(alone.shifts_).max()
