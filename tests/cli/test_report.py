@@ -202,6 +202,18 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
     assert "Column 'grader' must be a finite number in every row; 7 of 76" in fails(*asked)
 
 
+def test_measure_prints_what_a_judge_and_few_humans_say(call, fails, tmp_path):
+    words = {"0": "no", "1": "yes", "": ""}
+    columns = judged(tmp_path)
+    known = tn.powered([float(v) if v else np.nan for v in columns["human"]], columns["grader"], columns["p"], seed=0)
+    judged(tmp_path, human=[words[v] for v in columns["human"]], grader=[words[str(v)] for v in columns["grader"]])
+    asked = ["measure", "a.csv", "--label", "human", "--prob", "p", "--judge", "grader", "--pos-label", "yes"]
+    assert known.sentence in " ".join(call(*asked).stdout.split())
+    (found,) = json.loads(call(*asked, "--format", "json").stdout)["models"]
+    assert found["event_rate"]["low"] == known.event_rate.low
+    assert "--bins does not go with --judge" in fails(*asked, "--bins", "5")
+
+
 @pytest.mark.slow
 def test_equal_human_labels_do_not_make_a_report_contradict_itself(call, tmp_path):
     rng = np.random.default_rng(0)

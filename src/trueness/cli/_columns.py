@@ -145,7 +145,7 @@ class Choice:
     @property
     def numbers(self) -> tuple[str, ...]:
         named = [column for model in self.models for column in model.columns]
-        return tuple(dict.fromkeys([*named, *filter(None, (self.weight, self.judge))]))
+        return tuple(dict.fromkeys([*named, *filter(None, [self.weight])]))
 
     def in_words(self, source: str) -> str:
         label: str | None = ", ".join(self.labels) if self.label in self.labels else self.label

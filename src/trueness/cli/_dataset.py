@@ -9,6 +9,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import trueness as tn
 from trueness._progress import progress_bar
 from trueness.cli._columns import Choice, Group, Model, Request, choose
 from trueness.cli._messages import note, reword_messages, warning, wording
@@ -182,6 +183,20 @@ class Rows:
         y, p = (np.column_stack([getattr(one, name) for one in every]) for name in ("y_true", "y_prob"))
         return Arguments(y, p, {**every[0].rows, **names})
 
+    def judged(self, *, level: float, seed: int) -> dict[str, tn.Powered]:
+        """What human labels and the judge's say together, of each model."""
+        require_rows(self.source, len(self))
+        found = {}
+        for model in self.choice.models:
+            with self.about(model, options={"pos_label": "--pos-label"}) as warned:
+                one, judge = self.arguments(model), self.columns.labels[str(self.choice.judge)]
+                answer = tn.powered(
+                    one.y_true, judge, one.y_prob, cluster=self.cluster, level=level, seed=seed, **one.rows
+                )
+            warning(*warned)
+            found[model.name] = answer
+        return found
+
     def each(self, doing: str, ask: Callable[[Arguments, Rows], Answer]) -> Iterator[tuple[Group, Model, Answer]]:
         """What a function answers about each model in each group; errors and warnings say which."""
         parts = [(group, part, model) for group, part in self.groups() for model in self.choice.models]
@@ -248,7 +263,8 @@ class Dataset:
 
     def rows(self) -> Rows:
         with progress_bar(f"Reading {self.source.name}"):
-            columns = self.source.read(self.choice.labels, self.choice.numbers, self.choice.groups)
+            labels = (*self.choice.labels, *filter(None, [self.choice.judge]))
+            columns = self.source.read(labels, self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
         return Rows(columns, self.choice, self.source, self.request)
 

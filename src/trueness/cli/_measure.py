@@ -19,15 +19,16 @@ from trueness.cli._writing import Output, Target
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements, Options
 
-_REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each")
-"""Options of `measure` that do not change a panel."""
+_REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each", "judge")
+"""Options of `measure` that do not change a panel; nor, with `by`, what is said with a judge."""
 _KINDS = "What to compare for several classes or labels; repeatable.  [default: classwise and confidence]"
 
 
 @opt.command("measure")
 @opt.data()
 @opt.cluster
-@opt.seed("Seed of the demo data.")
+@opt.judge
+@opt.seed("Seed of the demo data, and of the test of --judge.")
 @opt.choice("--kind", opt.LABEL_KINDS, None, _KINDS, "kinds", multiple=True)
 @opt.bins("10", "Bins of ECE and MCE (ACE uses the same number, of equal mass)")
 @click.option("--table", "tables", is_flag=True, help="Also print the bins, with intervals for the event rates.")
@@ -49,6 +50,7 @@ def command(**options: Any) -> None:
       trueness measure rows.csv --label churned --prob model_a --prob model_b
       trueness measure rows.parquet --label species --prob-columns 'p_*' --table
       trueness measure rows.npz --label y --prob P --format json -o errors.json
+      trueness measure answers.csv --label human --judge grader --prob p
       trueness measure monday.tally tuesday.tally --each
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
@@ -68,6 +70,8 @@ def command(**options: Any) -> None:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["panel"] or options["tripod"]:
         return _panel(options)
+    if options["judge"]:
+        return _judged(options)
     kinds = tuple(kind for kind in dict.fromkeys(options["kinds"]) if kind != "multilabel")
     several = "multilabel" in options["kinds"]
     if several and kinds:
@@ -103,6 +107,32 @@ def _panel(options: dict[str, Any]) -> None:
 
     found = [(group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)]
     _deliver(found, target, data, f"{rows.choice.in_words(rows.source)}.", tripod=tripod)
+
+
+def _judged(options: dict[str, Any]) -> None:
+    """What few human labels and a judge's labels of all rows say together."""
+    for ignored in [typed for name, typed in opt.typed_options() if name in {*_REFUSED, "by"} - {"judge"}]:
+        raise click.UsageError(f"{ignored} does not go with --judge; leave one of them out.")
+    target, level, seed = Target.pop_from(options), options["level"], options["seed"]
+    with open_dataset(Request.pop_from(options)) as data:
+        rows = data.rows()
+    found = rows.judged(level=level, seed=seed)
+    columns = [Column("model", "model", "name", "all" if len(found) > 1 else "data"), Column("measure", "measure")]
+    columns += [Column(key, key, "number") for key in ("value", "low", "high")]
+    lines = [
+        {"model": name, **{key: getattr(number, key) for key in ("measure", "value", "low", "high")}}
+        for name, one in found.items()
+        for number in (one.event_rate, one.observed_expected, one.brier)
+    ]
+    bins = [Column("rows_in_bin", "rows", "count"), Column("humans_in_bin", "human labels", "count")]
+    bins = [Column("score", "score", "number"), *bins, *(Column(key, key, "number") for key in ("gap", "low", "high"))]
+    details = [
+        (f"{name}: gaps, with limits for all bins together", Table(bins, one.rows())) for name, one in found.items()
+    ]
+    notes = [f"{rows.choice.in_words(rows.source)}.", *(f"{name}: {one.sentence}" for name, one in found.items())]
+    entries = [{"model": name, **one.to_dict()} for name, one in found.items()]
+    data_of = {"data": rows.choice.about(rows.source) | {"judge": rows.choice.judge}, "models": entries}
+    target.deliver(Output(Table(columns, lines, notes), data_of, details))
 
 
 @opt.command("measure")

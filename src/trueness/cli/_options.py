@@ -120,6 +120,7 @@ def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: An
 multilabel = choice(
     "--kind", ("multilabel",), None, "Columns of several labels: --label 'y_*' --prob-columns 'p_*'.", "kind"
 )
+judge = text("--judge", "Column of a judge's labels of all rows; --label is missing where no human looked.")
 _demo = combine(
     click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file."),
     count("--rows", "Rows of the demo data.", 10_000),

@@ -41,7 +41,7 @@ _page = opt.combine(
 @opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
 @opt.cluster
 @opt.multilabel
-@opt.text("--judge", "Column of a judge's labels of all rows; --label is missing where no human looked.")
+@opt.judge
 @opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
@@ -98,24 +98,15 @@ def command(**options: Any) -> None:
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
     if request.judge is not None:
-        rows, settings["notes"] = _judged(rows, request.judge, settings)
+        rows, settings["notes"] = _judged(rows, settings)
     _write(_report_of_rows(rows, settings), target)
 
 
-def _judged(rows: Rows, judge: str, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
+def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
     """The rows with a human label, and what they say of each model together with the judge."""
-    require_rows(rows.source, len(rows))
-    asked = {name: settings[name] for name in ("level", "seed")}
-    notes = []
-    for model in rows.choice.models:
-        with rows.about(model) as warned:
-            one = rows.arguments(model)
-            answer = tn.powered(
-                one.y_true, rows.columns.numbers[judge], one.y_prob, cluster=rows.cluster, **asked, **one.rows
-            )
-        warning(*warned)
-        name = f"{model.name}: " if len(rows.choice.models) > 1 else ""
-        notes.append(f"{name}{answer.sentence} All else, the verdict too, is of the rows with a human label alone.")
+    found = rows.judged(level=settings["level"], seed=settings["seed"])
+    alone = "All else, the verdict too, is of the rows with a human label alone."
+    notes = [f"{f'{name}: ' if len(found) > 1 else ''}{one.sentence} {alone}" for name, one in found.items()]
     note(*notes)
     request = replace(rows.request, missing="drop")  # as the command that fits a map must have it
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes

@@ -97,6 +97,13 @@ def test_neither_the_order_of_rows_nor_the_scale_of_the_judge_matters_and_a_cons
         assert numbers(same) == pytest.approx(known, abs=1e-9)
 
 
+def test_a_judge_may_use_the_words_of_the_humans():
+    human, judge, p = data(80, 400)
+    words = [["no", "yes"][int(one)] if one == one else None for one in human]
+    said = tn.powered(words, np.array(["no", "yes"])[judge.astype(int)], p, pos_label="yes", seed=0)
+    assert numbers(said) == pytest.approx(numbers(tn.powered(human, judge, p, seed=0)))
+
+
 def test_with_the_classes_swapped_everything_is_mirrored():
     human, judge, p = data(80, 640)
     one, other = tn.powered(human, judge, p, seed=0), tn.powered(1 - human, 1 - judge, 1 - p, seed=0)
@@ -165,7 +172,10 @@ def test_labels_needed_are_those_of_the_variances():
 HUMAN, JUDGE, P = data(40, 100)
 MISTAKES = {
     "a judgement is missing": ({"judge": np.where(np.arange(100) == 7, np.nan, JUDGE)}, "`judge` .*1 of 100 .* row 7"),
-    "a judge in words": ({"judge": ["yes"] * 100}, "`judge` must hold numbers; got"),
+    "a judge in words": (
+        {"judge": ["yes"] * 100},
+        "`judge` must hold numbers, or the two labels of `y_human` .* 'yes'",
+    ),
     "too few judgements": ({"judge": JUDGE[:50]}, r"`judge` must have one entry per row \(100\); got shape \(50,\)"),
     "no human": ({"y_human": np.full(100, np.nan)}, "`y_human` must have labels in at least 10 rows; got none"),
     "half labels": (

@@ -52,7 +52,7 @@ def powered(
     y_human : array-like of shape (n,)
         Labels by humans; nan or None where no human looked.
     judge : array-like of shape (n,)
-        Labels or scores of the judge, for every row.
+        Scores of the judge for every row, or labels: 0 and 1, or those of `y_human` if `pos_label` names the event.
     y_prob : array-like of shape (n,)
         As for :func:`trueness.ece`. Predicted probabilities, for every row.
     human_prob : array-like of shape (n,), optional
@@ -137,7 +137,7 @@ def powered(
         own = {one: getattr(error, one).replace("y_true", "y_human") for one in ("argument", "demand", "got")}
         raise error.but(**own) from None
     at: Any = evidence.position
-    verdict, weight = _numbers(judge, "judge", known.size, at), known[at] * 1.0
+    verdict, weight = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at), known[at] * 1.0
     if human_prob is not None:
         if isinstance(human_prob, Number):
             each, remedy = f"must have one entry per row ({known.size:,})", "Leave it out if it is the same for all."
@@ -162,6 +162,20 @@ def powered(
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
     pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
     return _record(found, alone, bin_numbers(evidence.sample, rule), level, pvalue=pvalue, selection_pvalue=selection)
+
+
+def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
+    """Labels in words as 1 for the event and 0 for the other label; nan where there is none."""
+    values = column(judge, "judge").values
+    if values.dtype.kind != "U" and not any(isinstance(one, str) for one in values.tolist()):
+        return judge
+    event = rows["pos_label"] if rows.get("pos_label") is not None else (rows.get("labels") or [None])[-1]
+    given = {one for one in values.tolist() if one is not None and one == one}
+    if event is None or event not in given | human or len(given | human) > 2:
+        names = ", ".join(map(repr, sorted(given, key=str)[:4]))
+        demand = "must hold numbers, or the two labels of `y_human` with `pos_label`"
+        raise InputError("judge", demand, f"got {names}", remedy="Write 1 for the event and 0 for the other label.")
+    return [math.nan if one not in given else float(one == event) for one in values.tolist()]
 
 
 def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
