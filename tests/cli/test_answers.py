@@ -192,6 +192,18 @@ def test_a_report_says_where_confidences_come_from(call, logs):
 
 
 @pytest.mark.slow
+def test_a_report_of_a_log_has_risk_against_coverage_and_the_certified_threshold(call, tmp_path):
+    sure = np.repeat([0.99, 0.6], 300)
+    right = np.random.default_rng(0).random(600) < sure
+    lines = [json.dumps({"ok": bool(a), "sure": b}) for a, b in zip(right, sure.tolist(), strict=True)]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    result = call("report", "log.jsonl", "--label-field", "ok", "--confidence-field", "sure", "--format", "json")
+    found = json.loads(result.stdout)["models"][0]["decisions"]
+    assert found["risk"]["aurc"]["value"] == tn.risk_coverage(right, sure, kind="correct").aurc.value
+    assert (found["benefit"], found["accept"]["threshold"]) == (None, 0.99)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "eval"])
 def test_a_log_of_100_megabytes_takes_little_more_memory_than_a_small_one(peak_of, tmp_path, form):
     write = write_inspect_json if form == "json" else write_eval

@@ -144,7 +144,7 @@ def _model(
         segments=parts,
         slices=_slices(data, by, options),
         remedies=fixes,
-        decisions=decisions(data, summary, options, top_label=top_label),
+        decisions=decisions(data, summary, options, top_label=top_label, answers=provenance.of_answers),
         classes=classes,
         top_k=largest,
         explorers=_explorers(data, classes, first, level, subject),

@@ -21,15 +21,20 @@ _SHARES = np.arange(1, 101) / 100
 _LEFT, _TOP, _WIDE, _HIGH = 68.0, 12.0, 380.0, 230.0
 
 
-def decisions(data: Evidence, summary: Summary, options: Options, *, top_label: bool) -> Decisions | None:
-    """None if the scores have no skill, or these rows do not tell; and for weights that do not count rows."""
+def decisions(
+    data: Evidence, summary: Summary, options: Options, *, top_label: bool, answers: bool = False
+) -> Decisions | None:
+    """None if the scores have no skill, or these rows do not tell; and for weights that do not count rows.
+
+    Confidences of `answers` in a log have their risk in any case.
+    """
     if data.tally is None or not data.whole or summary.rate in (0, 1) or not options.intervals:
         return None
     level = options.level
     with collect_warnings(Notes()):
-        if top_label:
+        if top_label or answers:
             risk: Any = risk_of(data, level, True)
-            if risk.aurc.high >= risk.risk[-1]:
+            if risk.aurc.high >= risk.risk[-1] and not answers:
                 return None
             shown = np.unique(np.searchsorted(risk.coverage, _SHARES - 1e-12))  # tied rows are accepted together
             fields: Any = {name: getattr(risk, name)[shown] for name in ("threshold", "coverage", "risk")}
@@ -95,6 +100,9 @@ def decision_chart(found: Decisions) -> str:
             inside.append(tag("polygon", points=path(outline), class_=f"confidence{kind}"))
         some = b.treat_all >= low
         inside.append(tag("polyline", points=path(places(x[some], b.treat_all[some])), class_="diagonal", fill="none"))
+    elif found.accept.certified:
+        at = places([found.accept.coverage] * 2, [low, high])
+        inside.append(tag("polyline", points=path(at), class_="diagonal", fill="none"))
     inside.append(tag("polyline", points=path(places(x, y)), class_="curve flexible"))
     return svg(inside, _TOP + _HIGH + 48, "decisions", "img", " against ".join(names[::-1]))
 
