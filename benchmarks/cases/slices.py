@@ -76,7 +76,6 @@ def slices_null(page: Page, quick: bool, *, runs: int = 0) -> None:
                 found = tn.worst_slices(y, p, columns, min_rows=least, resamples=39, seed=run, **options)
                 flags += found.joint_p <= 0.05
             shares.append(flags / times)
-            print(width, law, shares[-1], flush=True)
         page.row(str(width), f"{n:,}", f"{times:,}", *(f"{share:.3f}" for share in shares))
         worst = max(shares)
         page.bar(f"{width} columns: at most 0.065", f"{worst:.3f}", None if quick else worst <= 0.065)
