@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from trueness.results import Bands, Comparison, Estimate, Series, Slices
 from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
+_Found = TypeVar("_Found", Tested, Slices)
 _STEPS = 6
 _WORST = 3
 _MOST_VIEWS = 24
@@ -190,9 +191,9 @@ def _slices(data: Evidence, by: tuple[SegmentColumn, ...], options: Options) -> 
         return None
 
 
-def _advised(found: Any, data: Evidence, by: tuple[SegmentColumn, ...]) -> Any:
+def _advised(found: _Found, data: Evidence, by: tuple[SegmentColumn, ...]) -> _Found:
     """Segments or slices with a note if a map by their columns lowers the held-out loss."""
-    columns = {one.name: np.array(one.values, dtype=object)[one.code] for one in by if not one.edges}
+    columns: dict[str, Any] = {v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges}
     rows: Any = {"sample_weight": data.sample.w, "cluster": data.cluster}
     return replace(found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows)))
 

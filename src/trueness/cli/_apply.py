@@ -1,6 +1,7 @@
 """``trueness apply``."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -159,7 +160,7 @@ class _Application:
         columns = [scores] if len(names) == 1 else scores.T
         self.source.write(file, dict(zip(names, columns, strict=True)))
 
-    def _scores(self, p: "NDArray[Any]", groups: "dict[str, NDArray[Any]]") -> "NDArray[Any]":
+    def _scores(self, p: "NDArray[Any]", groups: "Mapping[str, NDArray[Any]]") -> "NDArray[Any]":
         import numpy as np
 
         gone = missing_rows(p)
