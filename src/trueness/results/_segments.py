@@ -15,7 +15,42 @@ _SHOWN, _SHOWN_SLICES, _NAMED = 20, 10, 6
 
 
 @dataclass(frozen=True)
-class Segments(Record):
+class _Gaps(Record):
+    """What segments and slices share; the columns are arrays of equal length."""
+
+    column: tuple[str, ...]
+    """The column, or the columns that are crossed."""
+    n: Ints
+    """Rows of positive weight; of the half that was tested, if slices were searched for in the other."""
+    weight: Floats
+    """Total weight of these rows."""
+    expected: Floats
+    """Sum of the scores, by weight."""
+    gap: Floats
+    """Event rate − mean score."""
+    gap_low: Floats
+    """Lower limit of the gap; the limits of all that were tested hold together."""
+    gap_high: Floats
+    """Upper limit."""
+    flagged: Bools
+    """Whether the adjusted p-value is at most 1 − level."""
+    finding: tuple[str, ...]
+    """If flagged, 'over-predicted' or 'under-predicted', of a slope 'too extreme' or 'too moderate'; otherwise ''."""
+    differs: Bools
+    """Whether it differs from the error of all rows: its adjusted p-value for that is at most 1 − level."""
+    level: float
+    """Level of the joint test, and of all limits together."""
+    draws: int
+    """Number of sets of labels or signs drawn; 0 if none were."""
+    notes: tuple[str, ...]
+    """How columns were cut, what was left out, and what needs caution."""
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+@dataclass(frozen=True)
+class Segments(_Gaps):
     """One row per segment, the costliest first.
 
     The columns are arrays of equal length; :meth:`rows` and :meth:`to_frame` give the same numbers in other forms.
@@ -27,28 +62,14 @@ class Segments(Record):
         *("pvalue", "slope_pvalue", "adjusted_pvalue", "flagged", "finding", "overall_pvalue", "differs"),
     )
 
-    column: tuple[str, ...]
-    """The column, or the columns that are crossed."""
     value: tuple[str, ...]
-    """Its value."""
-    n: Ints
-    """Rows of positive weight."""
-    weight: Floats
-    """Total weight of the rows."""
+    """The value of the column."""
     events: Floats
     """Observed events, by weight."""
-    expected: Floats
-    """Sum of the scores, by weight."""
     score: Floats
     """Mean score."""
     rate: Floats
     """Event rate."""
-    gap: Floats
-    """Event rate − mean score."""
-    gap_low: Floats
-    """Lower limit of the gap; the limits of all segments hold together."""
-    gap_high: Floats
-    """Upper limit."""
     ratio: Floats
     """Observed divided by expected events; nan if none is expected."""
     ratio_low: Floats
@@ -70,29 +91,14 @@ class Segments(Record):
     """P-value of the slope alone, an approximation; nan in segments too small to tell."""
     adjusted_pvalue: Floats
     """P-value adjusted for all segments and both statistics."""
-    flagged: Bools
-    """Whether the adjusted p-value is at most `alpha`."""
-    finding: tuple[str, ...]
-    """For a flagged segment 'over-predicted', 'under-predicted', 'too extreme' or 'too moderate'; otherwise ''."""
     overall_pvalue: Floats
     """P-value of "the error of this segment is that of all rows", adjusted for all segments; nan without an answer."""
-    differs: Bools
-    """Whether the overall p-value is at most `alpha`: the segment has an error of its own."""
     joint_pvalue: float
     """P-value of "all segments are calibrated": the smallest adjusted one."""
     alpha: float
     """Probability of any false flag, at most."""
-    level: float
-    """Level of the limits of all segments together."""
-    draws: int
-    """Number of sets of labels drawn."""
     assumptions: str
     """The assumptions behind the p-values."""
-    notes: tuple[str, ...]
-    """How columns were cut, and which segments need caution."""
-
-    def __len__(self) -> int:
-        return len(self.value)
 
     def __str__(self) -> str:
         more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
@@ -130,7 +136,7 @@ class Segments(Record):
 
 
 @dataclass(frozen=True)
-class Slices(Record):
+class Slices(_Gaps):
     """One row per slice, the most reliable finding first.
 
     The columns are arrays of equal length. :meth:`to_frame` gives the same table, with `n` called `rows`.
@@ -143,34 +149,14 @@ class Slices(Record):
 
     rule: tuple[str, ...]
     """The slice in words, such as 'age < 25 and region = north'."""
-    column: tuple[str, ...]
-    """The column, or the columns that are crossed."""
-    n: Ints
-    """Rows of positive weight; of the half that was tested, if slices were searched for in the other."""
-    weight: Floats
-    """Total weight of these rows."""
     observed: Floats
     """Observed events, by weight."""
-    expected: Floats
-    """Sum of the scores, by weight."""
-    gap: Floats
-    """Event rate − mean score."""
-    gap_low: Floats
-    """Lower limit of the gap; the limits of all slices that were tested hold together."""
-    gap_high: Floats
-    """Upper limit."""
     adjusted_p: Floats
     """P-value adjusted for all slices that were tested."""
-    flagged: Bools
-    """Whether the adjusted p-value is at most 1 − level."""
-    finding: tuple[str, ...]
-    """For a flagged slice 'over-predicted' or 'under-predicted'; otherwise ''."""
     share: Floats
     """Share of the Brier score that a correct mean in this slice would save, less what chance alone would seem to."""
     overall_p: Floats
     """P-value of "the error of this slice is that of all rows", adjusted for all slices; nan without an answer."""
-    differs: Bools
-    """Whether that p-value is at most 1 − level: the slice has an error of its own."""
     distinct: Bools
     """Whether a flagged slice is off beyond the rows that it shares with the slices before it."""
     overall_gap: float
@@ -187,17 +173,8 @@ class Slices(Record):
     """Upper limit of the largest gap times the share of the rows in its slice, by weight; nan as above."""
     min_rows: int
     """The least number of rows in a slice, or in each half of it."""
-    level: float
-    """Level of the joint test, and of the limits of all slices together."""
-    draws: int
-    """Number of sets of labels or signs drawn; 0 if none were."""
     method: str
     """How p-values were found, and what they assume."""
-    notes: tuple[str, ...]
-    """How columns were cut, and what was left out."""
-
-    def __len__(self) -> int:
-        return len(self.rule)
 
     def columns(self) -> dict[str, list[Any]]:
         """The columns of the table by name."""
