@@ -45,7 +45,7 @@ class Cells:
     Rows without weights have weight 1, however many they are, and then `squares` is None: Σw² = Σw.
     """
 
-    __slots__ = ("_pools", "_totals", "count", "event_squares", "events", "score", "squares", "weight")
+    __slots__ = ("_totals", "count", "event_squares", "events", "memory", "score", "squares", "weight")
 
     def __init__(
         self,
@@ -58,9 +58,9 @@ class Cells:
     ) -> None:
         self.score, self.count, self.weight, self.events = score, count, weight, events
         self.squares, self.event_squares = squares, event_squares
-        # Sums that many measures of the same cells ask for.
+        # What many questions about the same cells ask for.
         self._totals: Totals | None = None
-        self._pools: dict[tuple[int, int], Cells] = {}
+        self.memory: dict[Any, Any] = {}
 
     @classmethod
     def empty(cls) -> "Cells":
@@ -192,14 +192,14 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
     """
     if cells.size <= most:
         return cells
-    if starts is None and (most, ends) in cells._pools:
-        return cells._pools[most, ends]
+    if starts is None and (most, ends) in cells.memory:
+        return cells.memory[most, ends]
     outermost = np.r_[: ends + 1, cells.size - ends : cells.size]
     firsts = [_equal_mass_starts(cells, most), outermost, outermost if starts is None else starts]
     start = np.unique(np.concatenate(firsts))
     found = pool_runs(cells, start[(start >= 0) & (start < cells.size)].astype(np.int64))
     if starts is None:
-        cells._pools[most, ends] = found
+        cells.memory[most, ends] = found
     return found
 
 

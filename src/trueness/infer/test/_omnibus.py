@@ -111,8 +111,21 @@ def omnibus_test(
     """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores were rounded.
-    Then scores of 0 and 1 are moved by up to half the unit.
+    Then scores of 0 and 1 are moved by up to half the unit. The same test of the same cells is made once: an interval
+    and a p-value ask for it, with generators of the same seed.
     """
+    if entries is not None:
+        return _omnibus_test(cells, draws, rng, entries, rounded_to)
+    asked = draws, rounded_to, repr(rng.bit_generator.state)
+    if asked not in cells.memory:
+        cells.memory[asked] = _omnibus_test(cells, draws, rng, None, rounded_to), rng.bit_generator.state
+    found, rng.bit_generator.state = cells.memory[asked]
+    return found  # type: ignore[no-any-return]
+
+
+def _omnibus_test(
+    cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None, rounded_to: float | None
+) -> OmnibusTest:
     counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
     contradicted = contradictions(counted)
     if contradicted:
