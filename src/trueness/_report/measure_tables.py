@@ -159,7 +159,7 @@ def _proper_scores(model: Model) -> Iterator[_Line]:
     for line in _listed(s, "scores", view):
         calibrated = line.calibrated or ("above 0" if line.key == "miscalibration" else "")
         yield line._replace(meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated)
-        if line.key == "uncertainty" and gain is not None:
+        if line.key == "uncertainty" and gain is not None and s.rate not in (0, 1):  # equal outcomes show no gain
             limits = span(gain.gain_low, gain.gain_high, signed)
             yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
 
