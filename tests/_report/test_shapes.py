@@ -58,3 +58,11 @@ def test_a_report_of_images_takes_each_as_a_cluster():
     text = tn.report(y, p, intervals=False).to_text()
     assert "18 rows in 9 clusters" in text
     assert "Each of 9 images is a cluster of 2 pixels." in text
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_segments_of_several_labels_share_the_level():
+    found = tn.report(Y, P, by={"side": np.arange(19) % 2}, kind="multilabel", intervals=False)
+    assert [model["segments"]["alpha"] for model in found.to_dict()["models"]] == [0.025, 0.025]
+    assert "at most 5 % divided by the number of labels" in found.to_text()

@@ -115,7 +115,9 @@ def _model(
     step()
     summary = summarize(data, options, notes, top_label=top_label)
     step()
-    parts, found = _segments(data, by, groups, options, subject.by) if by or groups else (None, None)
+    labels = len(subject.models) if subject.view == "multilabel" else 1
+    shared = options._replace(level=1 - options.alpha / labels)  # all segments of all labels are asked together
+    parts, found = _segments(data, by, groups, shared, subject.by) if by or groups else (None, None)
     step()
     off = summary.test is not None and summary.test.pvalue <= options.alpha
     fixes = None if data.rows is None else remedies(data, options, summary.prior_shift, miscalibrated=off)
@@ -143,7 +145,7 @@ def _model(
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=parts,
-        slices=_slices(data, by, options),
+        slices=_slices(data, by, shared),
         remedies=fixes,
         decisions=decisions(data, summary, options, top_label=top_label, answers=provenance.of_answers),
         classes=classes,
@@ -268,9 +270,10 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subjec
     name = "All rows" if data.classwise is None else "Top label"
     views = [explorer(name, part, rule, level, top_label=subject.top_label)]
     if data.classwise is not None:
-        named = dict(zip(map(str, data.classwise.classes or ()), data.classwise.parts, strict=True))
+        places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
         most = max(0, _MOST_VIEWS // len(subject.models) - 1)
-        views += [explorer(f"Class {one.label}", named[one.label], rule, level) for one in classes[:most]]
+        shown = ((f"Class {one.label}", data.classwise.parts[places[one.label]]) for one in classes[:most])
+        views += [explorer(*one, rule, level) for one in shown]
     return tuple(views)
 
 
@@ -286,6 +289,7 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
     level = level_percent(settings.level)
     top_label, part = subject.top_label, level_percent(round(1 - settings.level, 12))
     rate = "accuracy" if top_label else "event rate"
+    share = " divided by the number of labels" if subject.view == "multilabel" else ""
     terms = {
         "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
         "last one on both sides. It is biased upwards: compare it with its noise floor.",
@@ -315,8 +319,8 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
         "scores are calibrated (exact, Poisson-binomial).",
         "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
-        f"the adjusted p-value is at most {part}. All rows and all segments are two questions: the probability that "
-        f"any segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
+        f"the adjusted p-value is at most {part}{share}. All rows and all segments are two questions: the probability "
+        f"that any segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
         "net benefit": "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the threshold t "
         "on. At t = 20 %, a false alarm costs a quarter of what an event found gains.",
         "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
