@@ -1,8 +1,12 @@
 """A matrix of scores: every class against the rest, the worst first, and the largest scores together."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from _report.conftest import entry
+from scipy.stats import binom
 
 import trueness as tn
 
@@ -71,3 +75,39 @@ def test_every_class_has_its_ratio_with_limits(multiclass, classes):
         assert (one["ratio"], one["ratio_low"], one["ratio_high"]) == pytest.approx(
             (alone.value, alone.low, alone.high)
         )
+
+
+@pytest.mark.slow
+def test_of_very_many_rare_classes_the_number_of_events_is_tested():
+    """Draws that survive the correction for 400 classes would cost too much; one class occurs in half of the rows."""
+    rng = np.random.default_rng(6)
+    P, y = rng.dirichlet(np.ones(400), 40), np.where(np.arange(40) % 2, 7, rng.integers(0, 400, 40))
+    rows = entry(tn.report(y, P, labels=range(400), intervals=False))["classes"]
+    for one in rows:
+        k = int(one["label"])
+        events, expected = (y == k).sum(), P[:, k].sum()
+        tail = binom.cdf(events, 40, P[:, k].mean()) if events < expected else binom.sf(events - 1, 40, P[:, k].mean())
+        assert one["pvalue"] == pytest.approx(min(1, 2 * tail) if abs(events - expected) >= 1 else 1)
+    assert [one["label"] for one in rows if one["flagged"]] == ["7"]
+
+
+MEMORY = """
+import resource
+import numpy as np
+import trueness as tn
+rng = np.random.default_rng(0)
+P = rng.random((100_000, 300), dtype=np.float32)
+P /= P.sum(axis=1, keepdims=True)
+y = rng.integers(0, 300, 100_000)
+tn.report(y[:60], P[:60], labels=range(300), intervals=False)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tn.report(y, P)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / P.nbytes)
+"""
+
+
+@pytest.mark.slow
+def test_a_report_takes_at_most_three_times_the_memory_of_its_matrix():
+    """The sums of all classes and of each calibrator, kept at once, took 22 times as much."""
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY], capture_output=True, text=True, check=True)
+    assert float(found.stdout) < 3

@@ -137,12 +137,27 @@ def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two
     )
 
 
+@pytest.mark.parametrize("options", [{}, {"sample_weight": [2, 0, 1, 3]}, {"from_logits": True}])
+def test_the_classes_of_a_large_matrix_are_made_when_they_are_needed(options, monkeypatch):
+    P = np.log(P3) if options.get("from_logits") else P3
+    usual = Evidence.of(C3, P, options, kind="confidence").every_class
+    monkeypatch.setattr("trueness._tally.evidence._LARGE", 0)
+    large = Evidence.of(C3, P, options, kind="confidence").every_class
+    assert not isinstance(large.sums.parts, tuple)
+    assert large.sums.parts[:] == usual.sums.parts
+    assert tn.corp(large.sums) == tn.corp(usual.sums)
+    assert large.binned(2) == usual.binned(2)
+    names, problems = zip(*large.each_class(), strict=True)
+    assert names == (0, 1, 2)
+    assert [one.cells for one in problems] == list(usual.sums.parts)
+
+
 def test_views_of_a_matrix():
     found = Evidence.of(C3, P3, {}, kind="confidence")
     assert (found.view, found.classes) == ("confidence", (0, 1, 2))
     assert (found.sample.p.tolist(), found.sample.y.tolist()) == ([0.5, 0.4, 0.7, 0.6], [1, 0, 1, 1])
     assert found.matrix.p.tolist() == P3.tolist()
-    assert [one.cells.events.sum() for one in found.by_class().values()] == [1, 2, 1]
+    assert [one.cells.events.sum() for _, one in found.each_class()] == [1, 2, 1]
     assert found.every_class.view == "classwise"
     assert Evidence.of(C3, P3, {"kind": "top-label"}).view == "top-label"
     with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for a walk; got 'classwise'"):

@@ -139,11 +139,6 @@ def score_pair_sums(p: Floats, count: Ints, hits: Ints, first: Ints) -> tuple[Pa
     return sums, _null_variance(n, v**2, squares), s**2 * v
 
 
-def event_sums(p: Floats, count: Ints, hits: Ints, first: Ints) -> Floats:
-    """Rows, events and expected events Σp of each bin, of shape (3, B), for one score per row."""
-    return _kernels.residual_sums(p, count, hits, first)[:3]
-
-
 def _bin_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> tuple[Numbers, Floats, Floats, Floats]:
     """N, ΣU, Σ‖U‖² and Σ (U·S)² of each bin."""
     n = np.add.reduceat(count, first)

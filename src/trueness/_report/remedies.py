@@ -28,6 +28,8 @@ from trueness.typing import Floats, Ints
 
 _FOLDS = 5
 _MOST_ROWS = 200_000
+_SCORES, _LEAST_DRAWN = 4 * 10**6, 1_000
+"""Scores of a matrix that calibrators are tried on, and the rows they are tried on at least."""
 _MOST_CLUSTERED = 50_000  # signs are drawn row by row
 _LEAST_ROWS = 20
 _FEW_ROWS = 1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
@@ -86,7 +88,7 @@ def remedies(
     if sample.p.ndim == 1 and np.ptp(sample.p) == 0:
         notes = Notes({MovedScoresWarning: moved, SeparableWarning: "All scores are equal: a map only shifts them."})
     place, cluster = _order_of_content(sample, data.cluster)
-    task = _task(replace(data.at(place), cluster=cluster), options, notes)
+    task = _task(data, place, cluster, options, notes)
     names = _map_names(sample)
     parts = _parts(task) if AUTOMATIC in names else ()
     mixed = [one["name"] for one in parts if one["share"] >= _LEAST_SHARE and one["name"] in _MAPS]
@@ -169,7 +171,10 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     """
     # A projection stands for a matrix. It is summed in the same order for every row, unlike a product of matrices.
     random = np.random.default_rng(0)
-    score = rows.p if rows.p.ndim == 1 else (rows.p * random.standard_normal(rows.p.shape[1])).sum(axis=1)
+    score = rows.p
+    if rows.p.ndim == 2:
+        by, step = random.standard_normal(rows.p.shape[1]), max(1, _SCORES // rows.p.shape[1])
+        score = np.concatenate([(rows.p[i : i + step] * by).sum(axis=1) for i in range(0, len(rows.p), step)])
     keys = [rows.y, score] if rows.w is None else [rows.w, rows.y, score]
     place = np.lexsort(keys)
     if cluster is None:
@@ -185,12 +190,15 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     return place, np.asarray(number[place])
 
 
-def _task(data: Evidence, options: Options, notes: Notes) -> _Task:
-    n = data.matrix.y.size
-    most = _MOST_CLUSTERED if data.dependent else _MOST_ROWS
+def _task(data: Evidence, place: Ints, cluster: Ints | None, options: Options, notes: Notes) -> _Task:
+    """The rows at `place`, whose clusters are given, or some of them."""
+    n, columns = place.size, 1 if data.matrix.p.ndim == 1 else data.matrix.p.shape[1]
+    most = min(_MOST_CLUSTERED if data.dependent else _MOST_ROWS, max(_LEAST_DRAWN, _SCORES // columns))
     if n > most:
         notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
-        data = data.at(np.sort(np.random.default_rng(options.seed).choice(n, most, replace=False)))
+        some = np.sort(np.random.default_rng(options.seed).choice(n, most, replace=False))
+        place, cluster = place[some], None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
+    data = replace(data.at(place), cluster=cluster)
     cluster, rng = data.cluster, np.random.default_rng(options.seed)
     units = min(n, most) if cluster is None else int(cluster.max()) + 1
     folds = [rng.permutation(np.arange(units) % _FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]

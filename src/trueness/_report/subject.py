@@ -214,7 +214,7 @@ def _read_labels(y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, round
     """Every label as a problem of its own, of the same rows."""
     with collected_warnings(DroppedRowsWarning):  # the report counts them
         whole = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    models, notes = _fewer({f"label {name}": one for name, one in whole.by_class().items()}, "labels")
+    models, notes = _fewer({f"label {name}": one for name, one in whole.each_class()}, "labels")
     assert whole.position is not None
     n, dropped = whole.position.size, whole.dropped
     kept = np.zeros(n + dropped, dtype=bool)

@@ -4,7 +4,7 @@ Every function above the sums reads its arguments here. What two columns mean, w
 belong together is decided in this file only; the notes say so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -23,6 +23,7 @@ from trueness._tally.models import INDEPENDENT, read_models
 from trueness._tally.multiclass import (
     EACH_ROW,
     TWO_COLUMNS,
+    ClassParts,
     View,
     binary_of_two_columns,
     parts_of,
@@ -42,6 +43,8 @@ WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
 TwoColumns: TypeAlias = Literal["binary", "keep"]
 SKETCHED = "From a sketch: all scores of a cell are at their mean."
 _MOST_ROWS = 1 << 28
+_LARGE = 4 * 10**6
+"""Scores of a matrix from which on the sums of its classes, six times its memory, are made when they are needed."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,11 @@ class Evidence:
         """The sums of every class against the rest, or of every label; None unless there is a matrix."""
         if self.view in EACH_ROW and self.tally is not None:
             return self.tally
-        return None if self.rows is None or self.rows.p.ndim == 1 else tally_of(self.rows, "classwise", piece=True)
+        if self.rows is None or self.rows.p.ndim == 1:
+            return None
+        if self.rows.p.size > _LARGE and not self.rows.pixels:
+            return Tally("classwise", ClassParts(self.rows, cells_of_rows), self.rows.classes)  # type: ignore[arg-type]
+        return tally_of(self.rows, "classwise", piece=True)
 
     @cached_property
     def every_class(self) -> "Evidence":
@@ -293,20 +300,23 @@ class Evidence:
         known = self.classwise
         return self if known is None else replace(self, view="classwise", given=known, memory=self._warned)
 
-    def by_class(self) -> "dict[Any, Evidence]":
+    def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
         """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
         if self.rows is None and self.view == "multilabel":
             sums: Any = self.given
             each = zip(sums.classes, sums.parts, strict=True)
-            return {name: replace(self, view="binary", given=type(sums)("binary", (part,))) for name, part in each}
+            yield from (
+                (name, replace(self, view="binary", given=type(sums)("binary", (part,)))) for name, part in each
+            )
+            return
         rows, tally = self.need_rows("This needs whole rows of scores"), self.classwise
         assert tally is not None
         self.warn_one_class()
-        found, samples = {}, parts_of(rows, tally.kind, lambda part: part, lambda: rows)  # type: ignore[arg-type]  # of a matrix
+        large = isinstance(tally.parts, ClassParts)
+        samples = ClassParts(rows, _same) if large else parts_of(rows, tally.kind, _same, lambda: rows)  # type: ignore[arg-type]  # of a matrix
         for label, part, one in zip(tally.classes or (), tally.parts, samples, strict=True):
             known = Tally("binary", (part,)) if self.cluster is None else None
-            found[label] = replace(self, view="binary", rows=one, given=known, memory=self._warned)
-        return found
+            yield label, replace(self, view="binary", rows=one, given=known, memory=self._warned)
 
     def need_rows(self, demand: str) -> Sample:
         """The rows; an error if there are only sums."""
@@ -486,6 +496,10 @@ class Evidence:
         if rule.n_requested > self.weight and not self.memory.get(rule.n_requested):
             self.memory[rule.n_requested] = True
             warn_few_rows(round(self.weight), rule)
+
+
+def _same(part: Sample) -> Sample:
+    return part
 
 
 def _at_means(part: Any) -> Cells:

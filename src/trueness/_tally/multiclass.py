@@ -36,8 +36,7 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
     if kind == "multilabel":
         return tuple(_label_part(sample, k, make) for k in range(sample.p.shape[1]))
     if kind == "classwise":
-        columns = enumerate(_columns(sample))
-        return tuple(make(Sample((sample.y == k).view(np.uint8), p, sample.w)) for k, p in columns)
+        return tuple(ClassParts(sample, make))
     top = _top(sample)
     if kind == "confidence":
         return (make(Sample(top.correct, top.confidence, sample.w)),)
@@ -49,6 +48,37 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
         w = None if sample.w is None else sample.w[rows]
         found.append(make(Sample(top.correct[rows], top.confidence[rows], w)) if rows.any() else empty())
     return tuple(found)
+
+
+class ClassParts(Sequence[Part]):
+    """Every class against the rest, made when it is asked for; all values are checked before the first."""
+
+    def __init__(self, sample: Sample, make: Callable[[Sample], Part]) -> None:
+        self.found = softmax_of(sample) if sample.logits else _top(sample)
+        self.sample, self.make, self.columns, self.last = sample, make, slice(0, 0), -1
+        self.step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, sample.p.shape[0]))
+
+    def __len__(self) -> int:
+        return int(self.sample.p.shape[1])
+
+    def __getitem__(self, at: Any) -> Any:
+        k = range(len(self))[at]
+        if not isinstance(k, int):
+            return tuple(self[one] for one in k)
+        if k != self.last:
+            part = Sample((self.sample.y == k).view(np.uint8), self._scores(k), self.sample.w)
+            self.last, self.part = k, self.make(part)
+        return self.part
+
+    def _scores(self, k: int) -> NDArray[Any]:
+        """The probabilities of a class, those of logits a few classes at a time."""
+        if not isinstance(self.found, Softmax):
+            return np.asarray(self.sample.p[:, k])
+        if not self.columns.start <= k < self.columns.stop:
+            self.columns = slice(k, k + self.step)
+            few = self.sample.p[:, self.columns]
+            self.filled = self.found.fill(few, slice(0, len(few)), np.empty(few.shape))
+        return self.filled[:, k - self.columns.start]
 
 
 def _label_part(sample: Sample, k: int, make: Callable[[Sample], Part]) -> Part:
@@ -77,19 +107,6 @@ TWO_COLUMNS = "The two columns of scores are one binary problem: the event is th
 def two_columns_in_words(classes: Sequence[Any]) -> str:
     """The sentence that goes with :func:`binary_of_two_columns`."""
     return f"{TWO_COLUMNS.removesuffix('.')}, {classes[1]!r}."
-
-
-def _columns(sample: Sample) -> Iterator[NDArray[Any]]:
-    """The probabilities of each class, those of logits a few classes at a time; all are checked before the first."""
-    if not sample.logits:
-        _top(sample)
-        yield from (sample.p[:, k] for k in range(sample.p.shape[1]))
-        return
-    softmax, (n, k) = softmax_of(sample), sample.p.shape
-    step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, n))
-    for j in range(0, k, step):
-        few = sample.p[:, j : j + step]
-        yield from softmax.fill(few, slice(0, n), np.empty(few.shape)).T
 
 
 class _Top(NamedTuple):

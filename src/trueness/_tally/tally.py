@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 Part = TypeVar("Part", bound=Any)  # rows of one binary problem, or their sums: they have a `size` and `totals`
+Value = TypeVar("Value", float, list[float])
 AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
 
@@ -87,14 +88,14 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             return total.rows > 0 and total.events in (0, total.weight)
         return self.kind == "classwise" and sum(part.totals.events > 0 for part in self.parts) == 1
 
-    def average(self, of: Callable[[Part], float]) -> float:
-        """The mean of a number over the parts: over classes or labels alike, or by how often each was predicted."""
+    def average(self, of: Callable[[Part], Value]) -> Value:
+        """The mean of one number or of several: over classes or labels alike, or by how often each was predicted."""
         if len(self.parts) == 1:
             return of(self.parts[0])
-        if self.kind in EACH_ROW:
-            return float(np.mean([of(part) for part in self.parts]))
-        filled = [part for part in self.parts if part.totals.rows > 0]
-        return float(np.average([of(part) for part in filled], weights=[part.totals.weight for part in filled]))
+        filled = self.parts if self.kind in EACH_ROW else [part for part in self.parts if part.totals.rows > 0]
+        weights = None if self.kind in EACH_ROW else [part.totals.weight for part in filled]
+        values = np.ascontiguousarray(np.transpose([of(part) for part in filled]))
+        return np.average(values, axis=-1, weights=weights).tolist()  # type: ignore[no-any-return]
 
     @property
     def class_factor(self) -> int:
@@ -212,14 +213,11 @@ class Tally(Parts[Cells]):
         rule = as_rule(bins)
         if rule.splits_ties:
             raise needs_row_order("tally")
-        groups = [rule.group(part) if part.size else None for part in self.parts]
-        filled = tuple(
-            Bins.empty(edges_of(rule)) if group is None else Bins.from_cells(part, group)
-            for part, group in zip(self.parts, groups, strict=True)
-        )
+        none = Bins.empty(edges_of(rule))
+        filled = tuple(Bins.from_cells(part, rule.group(part)) if part.size else none for part in self.parts)
         buckets: Buckets[Bins] | None = None
-        if self.buckets is not None and groups[0] is not None:
-            edges, start = groups[0]
+        if self.buckets is not None and self.parts[0].size:
+            edges, start = rule.group(self.parts[0])
             starts = starts_in(self.buckets, self.parts[0].score, start, "score")
             made = (
                 Bins.from_cells(*one)

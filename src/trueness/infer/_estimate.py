@@ -167,7 +167,7 @@ def _mean_over_labels(
     question: _Question, evidence: Evidence, level: float, rng: np.random.Generator, *, floor: bool
 ) -> Estimate:
     """Each label, or class, as a binary problem, and the mean over them; all limits hold together."""
-    problems = evidence.by_class()
+    problems = dict(evidence.each_class())
     each = 1 - (1 - level) / len(problems)
     found = [_answers({"": question}, one, each, rng, floor=floor)[""] for one in problems.values()]
     value, low, high, mean_floor, floor_high = np.mean(

@@ -327,21 +327,14 @@ def corp_of_blocks(
 ) -> Decomposition:
     """The decomposition of a tally; `blocks` returns the cells at which isotonic blocks begin."""
     loss = _brier if score == "brier" else _log
-    means = {id(cells): _means(cells, blocks(cells), loss) for cells in sums.parts if cells.size}
-
     factor = sums.class_factor if score == "brier" else 1
 
-    def average(part: Callable[[_Means], float]) -> float:
-        return factor * sums.average(lambda cells: part(means[id(cells)]))
+    def parts(cells: Cells) -> list[float]:
+        one = _means(cells, blocks(cells), loss)
+        return [one.scores, max(0.0, one.scores - one.isotonic), max(0.0, one.base - one.isotonic), one.base]
 
-    return Decomposition(
-        score=average(lambda m: m.scores),
-        miscalibration=average(lambda m: max(0.0, m.scores - m.isotonic)),
-        discrimination=average(lambda m: max(0.0, m.base - m.isotonic)),
-        uncertainty=average(lambda m: m.base),
-        rule=score,
-        n=sums.n,
-    )
+    total, miscalibration, discrimination, uncertainty = (factor * value for value in sums.average(parts))
+    return Decomposition(total, miscalibration, discrimination, uncertainty, score, sums.n)
 
 
 class _Means(NamedTuple):

@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
+from scipy.special import bdtr, bdtrc
 
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
+from trueness._tally.cells import Cells
 from trueness._tally.clusters import FEW_CLUSTERS
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -24,6 +26,7 @@ from trueness.infer.group._segment_tests import joint_tests
 from trueness.infer.group._slice_sums import segment_sums
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.infer.limits._observed_expected import ratio_limits
+from trueness.infer.null._redrawn_labels import is_nearly_normal
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._method import holm
 from trueness.measure import ece
@@ -301,31 +304,29 @@ def classes_of(
     evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, alpha: float, seed: Any = 0
 ) -> tuple[ClassRow, ...]:
     """One row per class, the largest ECE first; flags have joint level `alpha`."""
-    classes = evidence.by_class()
-    draws = _draws([one.tally for one in classes.values() if one.tally is not None], alpha)
-    errors = {label: float(ece(one.sums, bins=bins)) for label, one in classes.items()}
-    pvalues = [_pvalue(one, draws, seed) for one in classes.values()]
-    total, rows = sum(errors.values()), []
-    for label, p, q in zip(classes, pvalues, holm_adjusted(pvalues), strict=True):
-        one = classes[label]
-        score, share, gap = one.means
+    assert evidence.classwise is not None
+    draws, found = _draws(evidence.classwise.parts, alpha), []
+    for label, one in evidence.each_class():
         limits = ratio_limits(one.cells, level, one.clustered if one.dependent else None)
-        rows.append(
-            ClassRow(
-                label=str(label),
-                share=share,
-                score=score,
-                gap=gap,
-                ece=errors[label],
-                damage=errors[label] / total if total else 0.0,
-                pvalue=p,
-                adjusted_pvalue=q,
-                flagged=q is not None and q <= alpha,
-                ratio=share / score if score > 0 else math.nan,
-                ratio_low=limits.low,
-                ratio_high=limits.high,
-            )
+        found.append((str(label), one.means, float(ece(one.sums, bins=bins)), _pvalue(one, draws, seed), limits))
+    total, adjusted = sum(error for _, _, error, *_ in found), holm_adjusted([p for *_, p, _ in found])
+    rows = [
+        ClassRow(
+            label=label,
+            share=share,
+            score=score,
+            gap=gap,
+            ece=error,
+            damage=error / total if total else 0.0,
+            pvalue=p,
+            adjusted_pvalue=q,
+            flagged=q is not None and q <= alpha,
+            ratio=share / score if score > 0 else math.nan,
+            ratio_low=limits.low,
+            ratio_high=limits.high,
         )
+        for (label, (score, share, gap), error, p, limits), q in zip(found, adjusted, strict=True)
+    ]
     return tuple(sorted(rows, key=lambda row: -row.ece))
 
 
@@ -337,22 +338,41 @@ def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
 def _pvalue(one: Evidence, draws: int | None, seed: Any) -> float | None:
     """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
 
-    With clusters it is always the omnibus test: all methods then draw.
+    Where that would redraw labels for a rare class, the number of its events is tested: draws could not survive the
+    correction for all classes. With clusters it is always the omnibus test: all methods then draw.
     """
     try:
         if draws is None and not one.dependent:
+            if one.cells.whole and not is_nearly_normal(one.cells, np.ones(one.cells.size)):
+                return _events_pvalue(one.cells)
             return test_of(one, method="ks", rng=generator(seed)).pvalue
         return test_of(one, resamples=draws or _DRAWS, rng=generator(seed)).pvalue
     except InputError:
         return None
 
 
-def _draws(tallies: Sequence[Tally], alpha: float) -> int | None:
+def _events_pvalue(cells: Cells) -> float:
+    """Twice the smaller tail of the number of events, in the binomial distribution of their mean probability.
+
+    It bounds the tails of events of different probabilities from one event away from the mean on (W. Hoeffding, On the
+    distribution of the number of successes in independent trials, Annals of Mathematical Statistics 27, 1956).
+    """
+    n, events, expected = cells.totals.weight, cells.totals.events, float(cells.weight @ cells.score)
+    if abs(events - expected) < 1:
+        return 1.0
+    p = min(1.0, expected / n)
+    return min(1.0, 2 * float(bdtr(events, n, p) if events < expected else bdtrc(events - 1, n, p)))
+
+
+def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
     """Draws that let the smallest p-value survive a correction for all the tests; None if that costs too much."""
-    draws = max(_DRAWS, math.ceil(round(2 * len(tallies) / alpha, 6)) - 1)
-    cells = sum(part.size for tally in tallies for part in tally.parts)
-    exact = all(part.whole for tally in tallies for part in tally.parts)
-    return draws if exact and cells * draws <= _TEST_LABELS else None
+    draws = max(_DRAWS, math.ceil(round(2 * len(parts) / alpha, 6)) - 1)
+    most = _TEST_LABELS / draws
+    for part in parts:
+        most -= part.size
+        if most < 0 or not part.whole:
+            return None
+    return draws
 
 
 def holm_adjusted(pvalues: list[float | None]) -> list[float | None]:

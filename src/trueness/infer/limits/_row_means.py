@@ -29,6 +29,8 @@ _BY_ROW = "No interval from class-wise sums: they do not keep the scores of a ro
 _SYMMETRIC = 1e-4
 # Sets of labels that estimate how much an isotonic fit gains on its own rows.
 _DRAWS = 39
+# Scores of a matrix that are converted at a time.
+_BLOCK = 1 << 20
 _ASSUMED = "The event probability is assumed to rise with the score; the value is biased upwards."
 
 
@@ -142,18 +144,22 @@ def paired_limits(each: Floats, level: float, cluster: Ints | None = None, surpr
 
 def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
     """The loss of each row of a matrix of scores, and the mean loss of a label other than the top one."""
-    P = np.asarray(sample.p, np.float64)
-    rows = np.arange(P.shape[0])
-    if loss == "brier":
-        each = (P**2).sum(axis=1, keepdims=True) - 2 * P + 1
-    else:
-        with np.errstate(divide="ignore"):
-            each = -np.log(P)
-    share = P.copy() if sample.w is None else P * sample.w[:, np.newaxis]
-    share[rows, P.argmax(axis=1)] = 0
-    wrong = float(share.sum())
-    total = float((share * np.where(share > 0, each, 0)).sum())
-    return each[rows, np.asarray(sample.y, np.int64)], total / wrong if wrong > 0 else float(each.max())
+    losses, sums, most = [], np.zeros(2), -math.inf
+    step = max(1, _BLOCK // sample.p.shape[1])
+    for some in (slice(i, i + step) for i in range(0, sample.y.size, step)):
+        P = np.asarray(sample.p[some], np.float64)
+        rows = np.arange(len(P))
+        if loss == "brier":
+            each = (P**2).sum(axis=1, keepdims=True) - 2 * P + 1
+        else:
+            with np.errstate(divide="ignore"):
+                each = -np.log(P)
+        share = P.copy() if sample.w is None else P * sample.w[some, np.newaxis]
+        share[rows, P.argmax(axis=1)] = 0
+        sums += share.sum(), (share * np.where(share > 0, each, 0)).sum()
+        losses.append(each[rows, np.asarray(sample.y[some], np.int64)])
+        most = max(most, float(each.max()))
+    return np.concatenate(losses), float(sums[1] / sums[0]) if sums[0] > 0 else most
 
 
 def scaled_brier_limits(asked: Asked) -> Limits:

@@ -237,18 +237,15 @@ def calibration_test(
     (the r-th largest score as the probability that its class is right, for r up to k). One class is drawn per row, all
     columns are ranked on the same draws, and the sum of their combinations and their largest deviance are ranked again:
     the level is exact. `alone` then has the p-value of each column, and `strongest` names the decisive one. The
-    p-values :math:`p_j` of the statistics are their ranks among other labels, which are drawn from the scores alone and
-    not by `seed`; R further sets are counted. Unless `resamples` is given, up to 10 R + 9 are if the p-value of the
-    first R = 999 lies above 1/(R + 1) and at most at 0.2; the reported p-value, with g of M sets at least as extreme,
-    is :math:`(g + 1 + (1 - R/M)^{g + 1} M/R) / (M + 1)`, so that the level stays exact. Time and memory are bounded:
-    20,000 cells in all columns; fewer than 999 draws, but at least 199, if more than 2·10⁸ classes or 4·10⁷ statistics
-    would be drawn; no further ones if these would be more than 2·10⁷.
+    :math:`p_j` are ranks among other draws, which do not depend on `seed`. If the R = 999 draws that are counted give a
+    p-value above 1/(R + 1) and at most 0.2, up to M = 9,999 are, and with g of them at least as extreme it is
+    :math:`(g + 1 + (1 - R/M)^{g + 1} M/R) / (M + 1)`: the level stays exact. Time and memory are bounded: 20,000 cells
+    in all columns; fewer than 999 draws, but at least 199, if more than 2·10⁸ classes or 4·10⁷ statistics would be
+    drawn, and no further ones above a tenth of that.
 
-    **A seed** fixes the p-value of a set of rows: their order, the order of the classes and the unit of weights that
-    are not whole numbers do not change it. Where scores of a row are equal, classes are ordered by their scores in
-    all rows for 'omnibus' with `k` or `kind='classwise'`, and by their order if these are equal too; otherwise the
-    first of them counts as the largest, as for :func:`trueness.ece`. 'exact' and 't-cal' with k = K have cells in class
-    order.
+    **A seed** fixes the p-value of a set of rows: their order, that of the classes and the unit of fractional weights
+    do not change it. Of equal scores of a row, the first class counts as the larger, as for :func:`trueness.ece`; for
+    'omnibus' with `k` or 'classwise' only if the classes have equal scores in all rows. Cells of k = K are ordered too.
 
     **Labels.** With `kind='multilabel'` every label is tested by itself, and so is every class of images with
     `kind='classwise'`. Labels of one row may depend on each other, which the scores do not tell; so the joint p-value
@@ -353,7 +350,7 @@ def _each_label(
     evidence: Evidence, method: TestMethod, bins: BinsLike | None, resamples: int | None, fitted: bool, rng: Any
 ) -> Significance:
     """Every label, or class of images, by itself; the smallest p-value times their number is the joint one."""
-    problems = evidence.by_class()
+    problems = dict(evidence.each_class())
     # Draws enough for the smallest p-value to survive the correction.
     few = 40 * len(problems) <= _RESAMPLES or not (evidence.dependent or method in ("omnibus", "exact", "t-cal"))
     enough = None if few else 40 * len(problems) - 1

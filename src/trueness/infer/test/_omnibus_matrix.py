@@ -73,8 +73,7 @@ def joint_outcome(
     named: Sequence[tuple[str, Statistics]],
     observed: Sequence[Floats],
     drawn: Draw,
-    draws: int,
-    most: int,
+    counted: tuple[int, int],
     rng: np.random.Generator,
     what: str,
 ) -> Outcome:
@@ -82,10 +81,12 @@ def joint_outcome(
 
     Two statistics are combined: the sum over problems of their own combinations, and their largest deviance. What they
     mean is found from labels that the scores alone decide, so that a seed decides nothing but the draws that are
-    counted: `draws` of them or, if these leave the decision open, `most`.
+    counted: the first number of `counted` or, if these leave the decision open, the second.
     """
+    draws, most = counted
     # A seed of its own: the labels that are counted must be others.
-    reference = _joined(drawn(draws, np.random.default_rng([draws, 0x7472])))
+    batches = drawn(draws, np.random.default_rng([draws, 0x7472]))
+    reference = [np.concatenate(parts, axis=1) for parts in zip(*batches, strict=True)]
     problems = [Problem(*one, values) for one, values in zip(named, reference, strict=True)]
 
     def measured(values: Sequence[Floats]) -> Floats:
@@ -110,8 +111,7 @@ def joint_outcome(
     alone = {problem.name: float(p) for problem, p in zip(problems, own[1:], strict=True)}
     leaders = []
     for problem, v in zip(problems, observed, strict=True):
-        statistic = NAMES[int(problem.strength(v)[:, 0].argmax())]
-        words = f"{problem.name}, {WORDS[statistic]}"
+        words = f"{problem.name}, {WORDS[NAMES[int(problem.strength(v)[:, 0].argmax())]]}"
         leaders.append((alone[problem.name], -float(problem.deviance(v)[0]), words))
     smallest, _, strongest = min(leaders)
     words = (
@@ -120,11 +120,6 @@ def joint_outcome(
     )
     details = {"alone": alone, "strongest": strongest if smallest < SOME else "", "too_good": float(own[0])}
     return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
-
-
-def _joined(batches: Iterator[list[Floats]]) -> list[Floats]:
-    """The values of each problem, of all batches."""
-    return [np.concatenate(parts, axis=1) for parts in zip(*batches, strict=True)]
 
 
 def parts_outcome(
@@ -139,10 +134,9 @@ def parts_outcome(
         yield [statistics.drawn(count, rng) for _, statistics in named]
 
     observed = [statistics(statistics.entries.hits[:, np.newaxis]) for _, statistics in named]
-    enough = _DRAWS if draws is None else draws
     entries = sum(statistics.entries.rows.size for _, statistics in named)
-    most = more_draws(enough, entries, len(named)) if draws is None else enough
-    outcome = joint_outcome(named, observed, drawn, enough, most, rng, "predicted classes")
+    counted = (draws, draws) if draws else (_DRAWS, more_draws(_DRAWS, entries, len(named)))
+    outcome = joint_outcome(named, observed, drawn, counted, rng, "predicted classes")
     return _in_order(outcome, map(_class_name, names))
 
 
@@ -165,13 +159,6 @@ class Matrix(NamedTuple):
     p: NDArray[Any]
     y: Ints
     names: tuple[str, ...]
-    rows: Ints
-    columns: Ints
-    """The order of rows and columns; `y` and `names` are in it."""
-
-    def block(self, some: slice) -> Floats:
-        """The scores of some rows, in order."""
-        return np.asarray(self.p[np.ix_(self.rows[some], self.columns)], dtype=np.float64)
 
 
 def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
@@ -184,19 +171,10 @@ def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
 
 def largest_of(matrix: Matrix, k: int) -> Matrix:
     """The k largest scores of each row, the largest first; of equal ones the first class first."""
-    p, y, n = np.empty((matrix.y.size, k)), np.empty(matrix.y.size, dtype=np.int64), matrix.y.size
-    for some in _blocks(n, len(matrix.names)):
-        block = matrix.block(some)
-        which = np.argsort(-block, axis=1, kind="stable")[:, :k]
-        hit = which == matrix.y[some, np.newaxis]
-        p[some], y[some] = np.take_along_axis(block, which, axis=1), np.where(hit.any(axis=1), hit.argmax(axis=1), k)
+    which = np.argsort(-matrix.p, axis=1, kind="stable")[:, :k]
+    hit = which == matrix.y[:, np.newaxis]
     names = tuple(f"score {r + 1} of the {k} largest" for r in range(k))
-    return Matrix(p, y, names, np.arange(n), np.arange(k))
-
-
-def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // columns)
-    return (slice(i, min(rows, i + step)) for i in range(0, rows, step))
+    return Matrix(np.take_along_axis(matrix.p, which, axis=1), np.where(hit.any(axis=1), hit.argmax(axis=1), k), names)
 
 
 def matrix_outcome(
@@ -218,7 +196,7 @@ def matrix_outcome(
     p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
     rows, columns = order_by_content(p)
     of_class = tuple(map(_class_name, names))
-    matrix = Matrix(p, np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns), rows, columns)
+    matrix = Matrix(p[np.ix_(rows, columns)], np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns))
     outcome = matrix_test(matrix if k is None else largest_of(matrix, k), draws, rng, largest=k is None)
     outcome = _in_order(outcome, (*of_class, _LARGEST)) if k is None else outcome
     if not contradicted:
@@ -230,16 +208,14 @@ def matrix_outcome(
 
 def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, largest: bool) -> Outcome:
     """The test of the columns of a matrix; with `largest`, of the largest score of each row too."""
-    n, classes, names = matrix.y.size, len(matrix.names), list(matrix.names)
-    each = ((matrix.p[matrix.rows, matrix.columns[j]].astype(np.float64), matrix.y == j) for j in range(classes))
-    columns, top = [_Column(p, event, classes) for p, event in each], None
+    (n, classes), names, top = matrix.p.shape, list(matrix.names), None
+    columns = [_Column(matrix.p[:, j], matrix.y == j, classes) for j in range(classes)]
     if largest:
-        blocks = (matrix.block(some) for some in _blocks(n, classes))
-        top, score = (np.concatenate(part) for part in zip(*((b.argmax(1), b.max(1)) for b in blocks), strict=True))
-        columns.append(_Column(score, matrix.y == top, classes))
+        top = matrix.p.argmax(axis=1)
+        columns.append(_Column(matrix.p.max(axis=1), matrix.y == top, classes))
         names.append(_LARGEST)
-    enough = affordable_draws(n, len(columns)) if draws is None else draws
-    most = more_draws(enough, n, len(columns)) if draws is None else enough
+    enough = draws or affordable_draws(n, len(columns))
+    counted = enough, enough if draws else more_draws(enough, n, len(columns))
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     cell = np.stack([column.cell for column in columns], axis=1)
     varying = [(j, column) for j, column in enumerate(columns) if column.varies]
@@ -251,7 +227,7 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
     observed = [column.values(column.hits[:, np.newaxis]) for _, column in varying]
     named = [(names[j], column.statistics) for j, column in varying]
     what = "problems (each class, and the largest score)" if largest else "scores"
-    return joint_outcome(named, observed, drawn, enough, most, rng, what)
+    return joint_outcome(named, observed, drawn, counted, rng, what)
 
 
 def affordable_draws(rows: int, columns: int) -> int:
@@ -268,7 +244,8 @@ def more_draws(draws: int, rows: int, columns: int) -> int:
 class _Column:
     """One column: the cell of each row, and the statistics as functions of the events in the cells."""
 
-    def __init__(self, p: Floats, event: Any, columns: int) -> None:
+    def __init__(self, p: NDArray[Any], event: Any, columns: int) -> None:
+        p = p.astype(np.float64)
         cells = cells_of_rows(Sample(event.astype(np.uint8), p))
         self.statistics = s = Statistics(cells, most=max(_FEWEST_CELLS, _CELLS // columns))
         self.varies = float(s.variance.sum()) > 0
@@ -295,13 +272,14 @@ def _drawn_hits(
     matrix: Matrix, cell: Ints, offset: Ints, top: Ints | None, draws: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time."""
-    rows, classes, size = matrix.y.size, len(matrix.names), int(offset[-1])
+    (rows, classes), size = matrix.p.shape, int(offset[-1])
     step = max(1, min(draws, 2 * _BLOCK // size))
     for begin in range(0, draws, step):
         batch = min(step, draws - begin)
         hits = np.zeros(size * batch, dtype=np.int64)
-        for some in _blocks(rows, max(batch, classes)):
-            reached = np.cumsum(matrix.block(some), axis=1)
+        at_once = max(1, _BLOCK // max(batch, classes))
+        for some in (slice(i, min(rows, i + at_once)) for i in range(0, rows, at_once)):
+            reached = np.cumsum(matrix.p[some], axis=1, dtype=np.float64)
             # Rows whose scores do not sum to one may have none of the classes; those that do must have one.
             reached[np.abs(reached[:, -1] - 1) < 1e-6, -1] = 1.0
             drawn = draw_classes(reached, batch, rng)
