@@ -261,3 +261,11 @@ def test_fractional_weights_are_importance_in_gains_and_comparisons():
     gain = tn.compare(y, {"before": p, "after": after}, measure="brier", **kinds)["before", "after"]
     automatic = entry(found)["remedies"]["after"][0]
     assert (automatic["gain"], automatic["gain_low"]) == pytest.approx((gain.difference, gain.low))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_equal_outcomes_show_no_gain():
+    text = tn.report(np.ones(103, int), np.random.default_rng(0).beta(3, 2, 103)).to_text()
+    assert "they cannot show what a map" in text
+    assert "gain on held-out rows" not in text
