@@ -28,6 +28,7 @@ VERBS = [
     "plan",
     "fit",
     "apply",
+    "export",
     "reproduce",
 ]
 BARE = ("measure", "--no-intervals", "-")
@@ -220,7 +221,7 @@ def test_columns_have_the_same_words_everywhere(call):
         options = {line.split()[0] for line in shown.splitlines() if line.startswith("  --")}
         assert not options & {"--score", "--scores", "--target", "--weights", "--group", "--clusters", "--date"}
         assert "--prob" in options
-        assert ("--label" in options) is ("--weight" in options) is (verb != "apply")
+        assert ("--label" in options) is ("--weight" in options) is (verb not in ("apply", "export"))
 
 
 def test_an_error_that_nobody_foresaw_is_a_paragraph_too(call, fails, monkeypatch):

@@ -49,7 +49,7 @@ def command(
     if len(files) > 1:
         raise click.UsageError(f"apply takes one FILE; got {len(files)}. Run it once for each.")
     check_writable(output, path)  # not the rows: they are all written again
-    calibrator = _load(path)
+    calibrator = load_map(path, f"`--calibrator` {path!r}")
     request = Request.pop_from({**options, "files": files})
     with open_source(request) as source:
         if hasattr(source, "answers"):
@@ -83,12 +83,13 @@ def _check_name(source: "Table", output: str | None) -> None:
         check_suffix(output, f"{source.format}, as {source.name} is", own, inner_suffix(output))
 
 
-def _load(path: str) -> Any:
+def load_map(path: str, shown: str) -> Any:
+    """The map in a file, which messages call `shown`."""
     try:
-        with reword_messages(wording({"stored": "it", "path": "it"}), f"`--calibrator` {path!r} cannot be used"):
+        with reword_messages(wording({"stored": "it", "path": "it"}), f"{shown} cannot be used"):
             return tn.load_calibrator(path)
     except OSError as reason:
-        raise InputError("", f"`--calibrator` {path!r} cannot be read: {reason.strerror or reason}") from reason
+        raise InputError("", f"{shown} cannot be read: {reason.strerror or reason}") from reason
 
 
 def _model(source: "Table", request: Request, known: tuple[str, ...] | None) -> Model:

@@ -21,7 +21,7 @@ from trueness.errors import did_you_mean
 # In the order in which one meets them.
 _VERBS = (
     *("report", "measure", "test", "segments", "slices", "grades", "compare", "gate", "decide", "answers"),
-    *("watch", "tally", "plot", "plan", "fit", "apply", "reproduce"),
+    *("watch", "tally", "plot", "plan", "fit", "apply", "export", "reproduce"),
 )
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""

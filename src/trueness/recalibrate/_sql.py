@@ -54,7 +54,7 @@ class _Writer(NamedTuple):
         return f"{self.least}({self.greatest}({text}, -{top}), {top})"
 
 
-_WRITERS: dict[str, _Writer] = {
+WRITERS: dict[str, _Writer] = {
     "duckdb": _Writer(),
     # A column of text would be compared as text; and text that is no number would be read as 0.
     "sqlite": _Writer(least="min", greatest="max", read="CAST({} AS REAL)", is_number="CAST({0} AS REAL) = {0} AND "),
@@ -66,7 +66,7 @@ _WRITERS: dict[str, _Writer] = {
 
 def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
     """One expression for a formula of one score, else one for each class."""
-    writer = _WRITERS[checked_word(dialect, "dialect", tuple(_WRITERS))]
+    writer = WRITERS[checked_word(dialect, "dialect", tuple(WRITERS))]
     columns = [writer.name(column) for column in columns]
     names = [writer.read.format(column) for column in columns]
     low, high = map(writer.number, formulas.domain(formula))
@@ -112,7 +112,7 @@ def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect:
 
 
 def quoted_name(name: str, dialect: Dialect) -> str:
-    return _WRITERS[dialect].name(name)
+    return WRITERS[dialect].name(name)
 
 
 def check_columns(column: Any, calibrator: Any, argument: str = "column") -> list[str]:
