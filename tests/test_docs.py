@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -225,3 +226,42 @@ def test_the_page_about_credit_prints_what_it_shows(capsys):
         exec(code, names)  # the page itself
     shown = "".join(re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
     assert capsys.readouterr().out == shown
+
+
+def run_lines(workflow):
+    """The shell commands of a GitHub workflow, in order."""
+    found = re.findall(r"^( +)(?:- )?run: (?:\|\n((?:\1 {2,}.*\n)+)|(.*)\n)", workflow, re.MULTILINE)
+    return [block or line for _, block, line in found]
+
+
+@pytest.mark.slow
+def test_the_github_action_of_the_page_on_gates_runs_in_a_shell(tmp_path):
+    """Every `run:` line in order; pip is a stand-in that installs nothing."""
+    page = DOCS / "howto"
+    lines = run_lines((page / "calibration-gate.yml").read_text(encoding="utf-8"))
+    assert [line.split()[0] for line in lines] == ["pip", "python", "trueness", "trueness"]
+    programs = {
+        "pip": 'echo "$@" > installed',
+        "python": f'{sys.executable} "$@"',
+        "trueness": f'{sys.executable} -m trueness "$@"',
+    }
+    (tmp_path / "bin").mkdir()
+    for program, does in programs.items():
+        (tmp_path / "bin" / program).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / "bin" / program).chmod(0o755)
+    shutil.copy(page / "score_candidate.py", tmp_path)
+    path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    for line in lines:
+        done = subprocess.run(
+            ["bash", "-e", "-c", line], cwd=tmp_path, env=os.environ | path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    assert (tmp_path / "installed").read_text() == "install trueness[cli]\n"
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    # The same gate stops a candidate that is regularised ten times as much.
+    script = tmp_path / "score_candidate.py"
+    script.write_text(script.read_text().replace("C=1)", "C=0.1)"))
+    codes = [
+        subprocess.run(["bash", "-e", "-c", line], cwd=tmp_path, env=os.environ | path).returncode for line in lines
+    ]
+    assert codes == [0, 0, 1, 0]
