@@ -142,6 +142,14 @@ def test_every_figure_is_there():
             assert (page.parent / file).is_file(), f"{name(page)}: {file}"
 
 
+def test_the_benchmark_page_counts_the_promises_that_the_results_keep():
+    results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    bars = results[results.index("## Bars") : results.index("## How to read")]
+    kept, broken = bars.count("| pass |"), bars.count("| **FAIL** |")
+    page = (DOCS / "evidence" / "benchmarks.md").read_text(encoding="utf-8")
+    assert f"- {kept} of {kept + broken} promises below are kept." in page
+
+
 def section(title):
     return rf"^### {title}\n(?:(?!^###? ).*\n)*"
 
