@@ -1,6 +1,7 @@
 """The built site has every page, asks no other host for anything, and every picture has words. `make docs` first."""
 
 import re
+import shutil
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -58,3 +59,40 @@ def test_styles_load_nothing_from_elsewhere():
     for style in (SITE / "_static").rglob("*.css"):
         text = style.read_text(encoding="utf-8")
         assert not re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)\"']*", text), style.name
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("there is no Chromium with its chromedriver on this machine")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(flag)
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield found
+    found.quit()
+
+
+@pytest.mark.parametrize("width", [1200, 400])
+def test_no_page_is_wider_than_the_screen_and_no_code_than_its_block(browser, width):
+    """On a narrow screen blocks may scroll; the page may not."""
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    wide = {}
+    for page in (page for page in PAGES if "generated" not in page):
+        browser.get((SITE / page).as_uri())
+        seen, blocks = browser.execute_script(
+            "return [document.documentElement.scrollWidth,"
+            " [...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth).length]"
+        )
+        if seen > width or (blocks and width == 1200):
+            wide[page] = seen, blocks
+    assert not wide
