@@ -92,7 +92,7 @@ def sql_in_steps(formula: formulas.Map, columns: Sequence[str], dialect: Dialect
     if not (isinstance(formula, formulas.PerClass) and formula.normalize):
         return {}, sql_of(formula, columns, dialect)
     first = sql_of(formula._replace(normalize=False), columns, dialect)
-    own, writer = [f"{column}_alone" for column in columns], _WRITERS[dialect]
+    own, writer = [f"{column}_alone" for column in columns], WRITERS[dialect]
     return dict(zip(own, first, strict=True)), _shares(writer, [writer.name(name) for name in own])
 
 
@@ -102,7 +102,7 @@ def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect:
     parts = [table] if isinstance(table, str) else list(table)
     if not parts or not all(isinstance(part, str) and part for part in parts):
         raise InputError("table", "must be the name of a table, or its parts as a list", f"got {table!r}")
-    writer = _WRITERS[dialect]
+    writer = WRITERS[dialect]
     source = ".".join(map(writer.name, parts))
     if first:
         inner = ", ".join(f"{text} AS {writer.name(name)}" for name, text in first.items())
