@@ -37,7 +37,7 @@ __all__ = [
 
 _LONGEST = 2_000
 # Inside a text, an argument stands in backticks, with its value or without: `missing="drop"`.
-_REFERENCE = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+_REFERENCE = re.compile(r"`([a-z_][a-z_0-9]*)(?:=([^`]*))?`")
 
 
 def visible(text: str) -> str:

@@ -110,10 +110,19 @@ def test_options_stand_after_the_name_they_belong_to(call):
     assert "--prob names a column of a FILE; give one." in result.stderr
 
 
-def test_scores_on_another_scale_are_not_sent_to_an_option_that_there_is_not(fails, tmp_path):
-    for values, remedy in (("20\n40\n70", "divided by 100 first"), ("2.5\n-1.2\n0.3", "become probabilities first")):
-        (tmp_path / "x.csv").write_text(f"p\n{values}\n")
+def test_scores_on_another_scale_are_not_sent_to_an_option_that_there_is_not(call, fails, tmp_path):
+    for values, remedy in (
+        ("20\n40\n70", "say `--percent` if they are"),
+        ("2.5\n-1.2\n0.3", "become probabilities first"),
+        ("0.5\n\n0.3", "Leave such rows out first."),
+    ):
+        (tmp_path / "x.csv").write_text(f"p,q\n{values.replace(chr(10), ',1' + chr(10))},1\n")
         message = fails("plan", "validation", "x.csv", "--prob", "p")
         assert remedy in message
-        assert "--percent" not in message
+        assert "--missing" not in message
         assert "--from-logits" not in message
+    (tmp_path / "x.csv").write_text("p\n20\n40\n70\n")
+    found = json.loads(call("plan", "validation", "x.csv", "--prob", "p", "--percent", "--format", "json").stdout)
+    assert found["plan"]["n"] == tn.validation_size(scores=[0.2, 0.4, 0.7]).n
+    asked = ("plan", "validation", "--prevalence", "0.1", "--c-statistic", "0.8")
+    assert "`--accept-l2` must be at most 1; got 2.0" in fails(*asked, "--accept-l2", "2")

@@ -8,7 +8,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, choose_scores
-from trueness.cli._dataset import open_source, print_guesses, require_rows
+from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
 from trueness.cli._messages import reword_messages, wording
 from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
@@ -158,7 +158,7 @@ def validation(**how: Any) -> None:
 
 
 _NO_SCALE = {
-    "percent": "Percentages must be divided by 100 first.",
+    "drop-missing": "Leave such rows out first.",
     "from-logits": "Logits x must become probabilities first, 1 / (1 + exp(-x)).",
     "clip": "Scores outside must be set to 0 or 1 first.",
 }
@@ -172,7 +172,7 @@ def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
         if len(models) > 1 or len(models[0].columns) > 1:
             raise InputError("--prob", "must name one column of scores", f"got {', '.join(m.name for m in models)}")
         (name,) = models[0].columns
-        scores = source.read((), (name,)).numbers[name]
+        scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)
         require_rows(source.name, len(scores))
         words = wording(
             {"scores": f"scores {name!r} of {source.name}"},

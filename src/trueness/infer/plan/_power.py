@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from trueness._input.arguments import checked_fraction, is_number
+from trueness._input.columns import column
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
@@ -278,7 +279,7 @@ def score_law(prevalence: Any, c_statistic: Any, log_odds: Any, scores: ArrayLik
 
 
 def _of_scores(scores: ArrayLike) -> ScoreLaw:
-    values = np.asarray(scores)
+    values = column(scores, "scores").values
     if values.ndim != 1 or values.size == 0:
         raise InputError("scores", "must be a vector of probabilities", f"got shape {values.shape}")
     with collected_warnings():  # the labels are stand-ins
