@@ -50,8 +50,17 @@ def test_certain_answers_may_be_accepted_unseen():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("why", ["no skill", "inverted", "intervals", "bins", "weights"])
-def test_it_is_left_out(why):
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("no skill", "these rows do not show a threshold that is better than acting on all rows and on none"),
+        ("inverted", "these rows do not show a threshold that is better than acting on all rows and on none"),
+        ("intervals", "it needs intervals"),
+        ("bins", "bins do not keep every score"),
+        ("weights", "weights are not whole numbers"),
+    ],
+)
+def test_it_is_left_out_and_the_page_says_why(why, said):
     rng = np.random.default_rng(1)
     p = rng.uniform(size=300).round(2)
     y = rng.uniform(size=300) < p
@@ -60,6 +69,7 @@ def test_it_is_left_out(why):
     found = tn.report(tn.binned(y, p)) if why == "bins" else tn.report(y, p, **options)
     assert entry(found)["decisions"] is None
     assert HEAD not in found.page()
+    assert f"There is no section on decisions: {said}." in found.page()
 
 
 @pytest.mark.slow

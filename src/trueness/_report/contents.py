@@ -147,7 +147,7 @@ def _model(
         segments=parts,
         slices=_slices(data, by, shared),
         remedies=fixes,
-        decisions=decisions(data, summary, options, top_label=top_label, answers=provenance.of_answers),
+        decisions=decisions(data, summary, options, notes, top_label=top_label, answers=provenance.of_answers),
         classes=classes,
         top_k=largest,
         explorers=_explorers(data, classes, first, level, subject),

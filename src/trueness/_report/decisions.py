@@ -22,15 +22,26 @@ _LEFT, _TOP, _WIDE, _HIGH = 68.0, 12.0, 380.0, 230.0
 
 
 def decisions(
-    data: Evidence, summary: Summary, options: Options, *, top_label: bool, answers: bool = False
+    data: Evidence, summary: Summary, options: Options, notes: Notes, *, top_label: bool, answers: bool = False
 ) -> Decisions | None:
-    """None if the scores have no skill, or these rows do not tell; and for weights that do not count rows.
+    """None, and a note that says why, if the scores have no skill, these rows do not tell, or weights count no rows.
 
     Confidences of `answers` in a log have their risk in any case.
     """
-    if data.tally is None or not data.whole or summary.rate in (0, 1) or not options.intervals:
-        return None
-    level = options.level
+    lacking = {
+        "bins do not keep every score": data.tally is None,
+        "weights are not whole numbers": not data.whole,
+        "all labels are equal": summary.rate in (0, 1),
+        "it needs intervals": not options.intervals,
+    }
+    why = next((reason for reason, holds in lacking.items() if holds), "")
+    found = None if why else _found(data, summary, options.level, top_label=top_label, answers=answers)
+    if found is None:
+        notes.add(f"There is no section on decisions: {why or 'these rows do not show that scores help to decide'}.")
+    return found
+
+
+def _found(data: Evidence, summary: Summary, level: float, *, top_label: bool, answers: bool) -> Decisions | None:
     with collect_warnings(Notes()):
         if top_label or answers:
             risk: Any = risk_of(data, level, True)
