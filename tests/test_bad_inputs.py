@@ -19,6 +19,7 @@ Y = (RNG.random(30) < P).astype(int)
 LOGITS = np.log(RNG.dirichlet([1, 1, 1], 30))
 CLASS = np.arange(30) % 3
 BAND = tn.monotone_band(Y, P)
+FRAME = pd.DataFrame({"y": Y, "p": P, "q": 1 - P})
 
 WRONG = {
     "0-d labels of a report": (lambda: tn.report(np.array(1), P), "`y_true` must have one dimension; got 0"),
@@ -57,6 +58,19 @@ WRONG = {
         "`ridge` must be a finite number",
     ),
     "more rows than there can be": (lambda: tn.max_bins(10**400, 0.1), "`n` must be below 2⁶²"),
+    "an array as kind of a report": (lambda: tn.report(CLASS, np.exp(LOGITS), kind=np.array([1, 2])), "`kind` must be"),
+    "no kind of a risk": (lambda: tn.risk_coverage(Y, P, kind=pd.NA), "`kind` must be"),
+    "no kind of a scan": (lambda: tn.scan(FRAME, label="y", prob=["p", "q"], kind=pd.NA), "`kind` must be"),
+    "a dict as positive label": (
+        lambda: tn.scan(FRAME, label="y", prob="p", pos_label={"a": 1}),
+        "`pos_label` must be",
+    ),
+    "an array as positive label": (lambda: tn.Accumulator(pos_label=np.array([1, 2])), "`pos_label` must be one label"),
+    "an array as position": (lambda: tn.Accumulator().update([0], [0.5], position=P), "`position` must be ready"),
+    "an array as floor of a panel": (lambda: tn.panel(Y, P, floor=np.array([1, 2])), "`floor` must be True or False"),
+    "an array as buckets": (lambda: tn.tally(Y, P, cluster=Y, buckets=np.array([64, 32])), "`buckets` must be one of"),
+    "no scores at all": (lambda: tn.noise_floor(tn.ece, pd.NA), "`y_prob` must"),
+    "labels of other models": (lambda: tn.report({"a": Y}, {"b": P}), "by the names of `y_prob`, if it is a dict"),
     "an array as kind": (lambda: tn.ece(CLASS, np.exp(LOGITS), kind=np.array([1, 2])), "`kind` must be"),
     "pd.NA as kind": (lambda: tn.ece(CLASS, np.exp(LOGITS), kind=pd.NA), "`kind` must be"),
     "an array as floor": (lambda: tn.estimate("ece", Y, P, bins=1, floor=np.array([1, 2])), "`floor` must be True or"),

@@ -72,9 +72,14 @@ def two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     return order
 
 
-def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
+def check_pos_label(pos_label: Any) -> None:
+    """Raise for several labels, and for one that is missing."""
     if not isinstance(pos_label, Hashable) or is_missing(pos_label):
         raise InputError("pos_label", "must be one label", f"got {reprlib.repr(pos_label)}")
+
+
+def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
+    check_pos_label(pos_label)
     kind = _kind_of(values)
     if values.size == 0:  # of which no type is known
         return np.zeros(0, dtype=np.uint8)

@@ -12,7 +12,7 @@ import numpy as np
 
 from trueness._input.arguments import spelled_out
 from trueness._input.columns import column
-from trueness._input.labels import checked_order
+from trueness._input.labels import check_pos_label, checked_order
 from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import group_keys, store
@@ -121,6 +121,8 @@ class Accumulator:
         # No rows yet, but wrong options are an error now, not when the first rows arrive.
         checked = {k: v for k, v in self._options.items() if k not in ("kind", "labels", "pos_label")}
         read_sample(np.zeros(0), np.zeros(0), allow_empty=True, **checked)
+        if "pos_label" in self._options:
+            check_pos_label(self._options["pos_label"])
         for name in ("labels", "pos_label"):
             store.json_ready(self._options.get(name), name)
         self._sums: dict[Group, Sums] = {}

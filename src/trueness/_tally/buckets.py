@@ -73,7 +73,7 @@ def fullest(parts: Sequence[Any]) -> int:
 
 def check_buckets(buckets: Any) -> int:
     """The number of buckets, if it is one of those allowed."""
-    if isinstance(buckets, bool) or buckets not in CHOICES:
+    if isinstance(buckets, bool) or not isinstance(buckets, int | np.integer) or buckets not in CHOICES:
         raise InputError("buckets", f"must be one of {', '.join(map(str, CHOICES))}", f"got {buckets!r}")
     return int(buckets)
 

@@ -34,7 +34,7 @@ def read_models(
 ) -> Read:
     """Read the rows of all models; `argument` is the name of `models` in messages."""
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
-    labels = _labels_by_model(y_true, models)
+    labels = _labels_by_model(y_true, models, argument)
     samples, asked = {}, kind
     for name, scores in models.items():
         with model_context(name), collected_warnings(DroppedRowsWarning):
@@ -80,14 +80,14 @@ def model_context(model: str) -> Iterator[None]:
         raise error.within(f"Model {model!r}") from None
 
 
-def _labels_by_model(y_true: Any, models: Mapping[str, Any]) -> dict[str, Any]:
+def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> dict[str, Any]:
     """The labels of each model, all of the same length."""
     if not isinstance(y_true, Mapping):
         return dict.fromkeys(models, y_true)
     if set(y_true) != set(models):
         raise InputError(
             "y_true",
-            "must have the labels of every model, by the names of `models`, if it is a dict",
+            f"must have the labels of every model, by the names of `{argument}`, if it is a dict",
             f"got {list(y_true)} for {list(models)}",
         )
     sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}

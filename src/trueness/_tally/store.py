@@ -91,9 +91,10 @@ def json_ready(value: Any, name: str) -> Any:
     """The value as JSON brings it back, or an error that names the argument."""
     try:
         back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
+        same = back == value
     except (TypeError, ValueError, RecursionError):
-        back = None
-    if back != value:
+        same = False
+    if not same:
         demand = "must be ready for JSON: text, numbers, lists and dicts of these"
         raise InputError(name, demand, f"got {reprlib.repr(value)}")
     return back

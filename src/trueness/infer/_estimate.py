@@ -232,6 +232,8 @@ def _answers(
     lenient: bool = False,
 ) -> dict[str, Estimate]:
     """Each measure with its limits and floor; if `lenient`, a measure that refuses these sums is nan."""
+    if not isinstance(floor, bool | np.bool_):
+        raise InputError("floor", "must be True or False", f"got {floor!r}")
     values: dict[str, float] = {}
     found: dict[str, Limits] = {}
     asked = {key: Asked(evidence, one.value, one.options, level, rng, floor) for key, one in questions.items()}
@@ -245,8 +247,6 @@ def _answers(
             if not lenient:
                 raise
             values[key], found[key] = math.nan, Limits(note=str(reason))
-    if not isinstance(floor, bool | np.bool_):
-        raise InputError("floor", "must be True or False", f"got {floor!r}")
     known = {key: one for key, one in questions.items() if floor and not math.isnan(values[key])}
     floors = _floors(known, asked)
     return {

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._input.labels import checked_order, two_classes
+from trueness._input.labels import check_pos_label, checked_order, two_classes
 from trueness._input.scores import row_sum_tolerance
 from trueness._tally.buckets import check_buckets, refuse_several, refuse_unused
 from trueness._tally.multiclass import View, check_kind
@@ -72,6 +72,10 @@ def check_question(
     scores = (prob,) if binary else _names(prob, "prob")
     if not binary and len(scores) < 2:
         raise InputError("prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
+    if kind is not None:
+        check_kind(kind)
+    if pos_label is not None:
+        check_pos_label(pos_label)
     if kind == "multilabel":
         remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
         raise InputError("kind", "must not be 'multilabel' here, where there is one column of labels", remedy=remedy)

@@ -77,7 +77,7 @@ def risk_coverage(
     """
     level = checked_fraction(level, "level")
     options: Any = dict(rows)
-    pairs = options.get("kind") == "correct"
+    pairs = isinstance(options.get("kind"), str) and options["kind"] == "correct"
     if pairs:
         del options["kind"]
     models = models_for_decisions(y_true, y_prob, options, "risk and coverage", cluster)

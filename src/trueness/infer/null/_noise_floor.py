@@ -216,7 +216,7 @@ def floor_of_draws(
 def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
     """Labels that pass every check, where there are none."""
     shape = column(y_prob, "y_prob").values.shape
-    n = shape[0]
+    n = next(iter(shape), 1)
     if rows.get("kind") == "multilabel" or len(shape) > 2:
         return np.zeros(shape if len(shape) == 2 else (n, *shape[2:]), dtype=np.uint8)
     named, positive = rows.get("labels"), rows.get("pos_label")
