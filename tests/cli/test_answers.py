@@ -74,7 +74,7 @@ def test_models_with_several_sources_each_are_crossed(call, logs):
 def test_models_are_compared_on_the_questions_and_epochs_that_both_answered(call, logs):
     result = call("compare", "a.eval", "b.eval", "--format", "csv", "--measure", "brier")
     (line,) = table(result)
-    assert "3 answers have no partner with the same question and epoch" in result.stderr
+    assert "3 rows have no partner with the same question and epoch" in result.stderr
     a, b = (tn.sources.eval_log(logs / f"{name}.eval") for name in "ab")
     at = {(q, e): i for i, (q, e) in enumerate(zip(a.question, a.epoch, strict=True))}
     rows = [at[q, e] for q, e in zip(b.question, b.epoch, strict=True)]

@@ -83,6 +83,81 @@ def test_what_does_not_go_together_is_refused(fails):
     )
 
 
+@pytest.fixture
+def answers(grouped, tmp_path):
+    """Two models with labels of their own: side by side, and as a long table in which 4 rows have no partner."""
+    y, p, q, region = (grouped[name] for name in ("y", "p", "q", "region"))
+    wide = {"a": y, "b": np.where(np.arange(y.size) % 5 == 0, 1 - y, y), "p": p, "q": q, "region": region}
+    write_columns(tmp_path / "wide.csv", wide)
+    n = y.size
+    long = {"model": ["p"] * n + ["q"] * n, "right": np.r_[y, wide["b"]], "conf": np.r_[p, q]}
+    long |= {"question": np.r_[0:n, 0:n], "region": np.r_[region, region]}
+    order = np.r_[0 : n - 4, n : 2 * n][::-1]
+    write_columns(tmp_path / "long.csv", {name: np.array(values)[order] for name, values in long.items()})
+    return wide
+
+
+OWN = ("wide.csv", "--label", "a", "--prob", "p", "--label", "b", "--prob", "q")
+LONG = ("long.csv", "--model-column", "model", "--pair", "question", "--label", "right", "--prob", "conf")
+
+
+def test_each_model_may_have_its_own_labels(call, answers):
+    def data(*typed):
+        result = call(*typed, "--format", "json")
+        assert result.exit_code in (0, 1), result.stderr
+        return json.loads(result.stdout)
+
+    y, p, q = ({"p": answers["a"], "q": answers["b"]}, answers["p"], answers["q"])
+    (pair,) = data("compare", *OWN, "--measure", "brier", "--no-intervals")["comparisons"][0]["pairs"]
+    assert pair["difference"] == tn.compare(y, {"p": p, "q": q}, measure="brier")["p", "q"].difference
+    assert tn.brier(y["p"], p) - tn.brier(y["q"], q) == pytest.approx(pair["difference"], rel=1e-9)
+    for typed in (("--no-stream",), ("--stream",), ("--stream", "--pos-label", "1")):
+        models = data("measure", *OWN, "--no-intervals", *typed)["models"]
+        assert [one["measures"]["brier"] for one in models] == [tn.brier(y["p"], p), tn.brier(y["q"], q)]
+    findings = data("gate", *OWN, "--max-ece", "0.5")["findings"]
+    assert [one["estimate"] for one in findings] == pytest.approx([tn.ece(y["p"], p), tn.ece(y["q"], q)], rel=1e-12)
+    report = data("report", *OWN, "--no-intervals")
+    assert [one["summary"]["ece"] for one in report["models"]] == [tn.ece(y["p"], p), tn.ece(y["q"], q)]
+    assert report["comparison"]["estimates"] == tn.compare(y, {"p": p, "q": q}).estimates
+
+
+def test_a_long_table_is_paired(call, fails, answers, tmp_path):
+    n = answers["a"].size - 4
+    left = {
+        "label": {"p": answers["a"][:n], "q": answers["b"][:n]},
+        "prob": {"p": answers["p"][:n], "q": answers["q"][:n]},
+    }
+    result = call("compare", *LONG, "--measure", "brier", "--no-intervals", "--format", "json")
+    assert "4 rows have no partner with the same 'question'" in result.stderr
+    (pair,) = json.loads(result.stdout)["comparisons"][0]["pairs"]
+    expected = tn.compare(left["label"], left["prob"], measure="brier")[pair["first"], pair["second"]]
+    assert pair["difference"] == pytest.approx(expected.difference, rel=1e-12)
+    shown = json.loads(call("measure", *LONG, "--no-intervals", "--by", "region", "--format", "json").stdout)["groups"]
+    assert sum(one["models"][0]["measures"]["n"] for one in shown) == n
+    assert call("gate", *LONG, "--max-ece", "0.5").exit_code == 0
+    assert "trueness fit long.csv" not in call("report", *LONG, "--no-intervals", "--format", "text").stdout
+    for typed, message in (
+        (
+            ("compare", *OWN[:7]),
+            "`--label` must be given once, or once for each `--prob` in the same order; got 2",
+        ),
+        (("compare", *OWN, "--label", "a"), "got 3 for 2 models"),
+        (("measure", "wide.csv", "--label", "a", "--label", "x", "--prob", "p", "--prob", "q"), "has no column 'x'"),
+        (("gate", *LONG[:3], *LONG[5:], "--max-ece", "1"), "`--model-column` needs `--pair`, one `--label`"),
+        (("gate", *LONG, "--prob", "question", "--max-ece", "1"), "`--model-column` needs `--pair`, one `--label`"),
+        (("compare", "long.csv", "--model-column", "m", *LONG[3:]), "`--model-column`: long.csv has no column 'm'"),
+        (("compare", *LONG, "--weight", "conf"), "cannot be both scores and weights"),
+        (("compare", *LONG, "--by", "right"), "must not name the column of labels"),
+    ):
+        assert message in fails(*typed)
+    (tmp_path / "z.csv").write_text("m,y,p,g,k\na,0,0.5,1,7\nb,1,0.5,2,7\n")
+    asked = ("compare", "z.csv", "--model-column", "m", "--label", "y", "--prob", "p", "--pair")
+    assert "column 'g' must be the same for all models of a 'k'" in fails(*asked, "k", "--by", "g")
+    assert "'a' and 'b' have no 'g' in common" in fails(*asked, "g")
+    (tmp_path / "z.csv").write_text("m,y,p,k\na,0,0.5,7\na,1,0.2,7\nb,1,0.5,7\nb,0,0.1,7\n")
+    assert "rows of the same 'k' are taken as a cluster" in call(*asked, "k").stderr
+
+
 def test_models_with_their_classes_in_another_order_are_refused(fails, multiclass, tmp_path):
     y, P = multiclass
     names = np.array(["cat", "dog", "ant"])

@@ -88,7 +88,7 @@ def test_the_demo_is_measured_and_repeats_itself(call):
         (["measure", "--demo", "--level", "1"], "--level"),
         (["measure", "--demo", "--format", "yaml"], "--format"),
         (["measure", "--demo", "--missing", "guess"], "--missing"),
-        (["measure", "x.csv", "--label", "a", "--label", "b"], "--label takes one value, and is given more than once."),
+        (["fit", "x.csv", "--label", "a", "--label", "b"], "--label takes one value, and is given more than once."),
         (["gate", "x.csv", "--max-ece", "0.1", "--max-ece=0.2"], "--max-ece takes one value, and is given more than"),
         (["gate", "x.tally", "--max-ece", "0.1", "--max-ece", "0.2"], "--max-ece takes one value"),
         (["plan", "validation", "--power", "0.8", "--power", "0.9"], "--power takes one value"),

@@ -20,7 +20,7 @@ from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import Options, Subject, kept_bins, read_rows, read_sums
+from trueness._report.subject import Options, Subject, first_labels, kept_bins, read_rows, read_sums
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.evidence import Sums
@@ -104,7 +104,7 @@ def _write(content: str, path: str | Path | None) -> str:
 
 @takes_rows
 def report(
-    y_true: ArrayLike | Sums | Accumulator,
+    y_true: ArrayLike | Sums | Accumulator | dict[str, ArrayLike],
     y_prob: ArrayLike | dict[str, ArrayLike] | None = None,
     *,
     by: Any = None,
@@ -126,9 +126,9 @@ def report(
     Parameters
     ----------
     y_true : array-like of shape (n,), or Tally, Sketch, Binned or Accumulator
-        Labels: 0/1, bool, or class labels. Or sums in place of labels and scores: such a report has fewer sections,
-        names those it lacks, and takes the groups of an Accumulator as segments. Sums per class (kinds 'classwise' and
-        'top-label') are reported class by class.
+        Labels: 0/1, bool, or class labels; by model, as a dict like `y_prob`, if each has its own. Or sums in place of
+        labels and scores: such a report has fewer sections, names those it lacks, and takes the groups of an
+        Accumulator as segments. Sums per class (kinds 'classwise' and 'top-label') are reported class by class.
     y_prob : array-like of shape (n,) or (n, K), or dict of them
         Scores; several models as a dict of names and scores for the same rows. None with sums.
     by : array-like of shape (n,), dict of such, or frame, optional
@@ -231,7 +231,7 @@ def report_rows(
     event = None if subject.event is None else str(subject.event)
     origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
     first = next(iter(subject.models.values())).matrix
-    columns = () if by is None else read_by(by, y_true, kept, crossed, weight=first.w)
+    columns = () if by is None else read_by(by, first_labels(y_true), kept, crossed, weight=first.w)
     return Report(compute_contents(subject, columns, options, origin, **others))
 
 

@@ -177,14 +177,14 @@ def read_rows(
     y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None, rounded_to: float | None = None
 ) -> Subject:
     """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
-    if rows.get("kind") == "multilabel":
+    if isinstance(rows.get("kind"), str) and rows["kind"] == "multilabel":
         return _read_labels(y_true, y_prob, rows, cluster, rounded_to)
     if rows.get("kind") is not None:
         demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
         raise InputError("kind", demand, f"got {rows['kind']!r}")
     models = _models(y_prob)
     # Errors name the model if there are several.
-    named = models if len(models) > 1 else {"": next(iter(models.values()))}
+    named = models if len(models) > 1 or isinstance(y_true, Mapping) else {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
         found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
     _check_order(found)
@@ -195,7 +195,7 @@ def read_rows(
             bins_of_rows(one.sample, EqualWidth(1))  # checks every value, so that nothing after needs to
     first = next(iter(found.values()))
     assert first.position is not None
-    values, classes = column(y_true, "y_true").values.reshape(-1), first.classes
+    values, classes = column(first_labels(y_true), "y_true").values.reshape(-1), first.classes
     kept = np.zeros(values.shape[0], dtype=bool)
     kept[first.position] = True
     counts = RowCounts(kept.size, first.position.size, first.dropped, first.weight, given.weights, classes)
@@ -208,6 +208,11 @@ def read_rows(
     other = next((one for one in values[kept] if one != event), None) if classes is None else None
     other = other.item() if isinstance(other, np.generic) else other
     return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other)
+
+
+def first_labels(y_true: Any) -> Any:
+    """The labels, or those of the first model if models have their own."""
+    return next(iter(y_true.values())) if isinstance(y_true, Mapping) else y_true
 
 
 def _read_labels(y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, rounded_to: float | None) -> Subject:

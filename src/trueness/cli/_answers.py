@@ -1,7 +1,6 @@
 """``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
 
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,8 @@ import click
 
 import trueness.cli._options as opt
 from trueness.cli._columns import Choice, Model, Request
-from trueness.cli._dataset import Rows, read_logs
-from trueness.cli._messages import note, warning
+from trueness.cli._dataset import Rows, paired, read_logs
+from trueness.cli._messages import note
 from trueness.cli._writing import check_suffix, check_writable, write_with
 from trueness.errors import InputError
 
@@ -61,35 +60,29 @@ def paired_rows(request: Request) -> Rows:
     note(*(table.note for table in tables))
     models = [set(table.answers.model.tolist()) for table in tables]
     by_model = len(set.union(*models)) > 1 and all(models)
-    names: dict[str, dict[Any, dict[str, Any]]] = {}
+    rows: list[tuple[str, dict[str, Any]]] = []
     for table in tables:
         columns = {column: table.array(column) for column in table.names}
-        for values in zip(*columns.values(), strict=True):
-            row = dict(zip(columns, values, strict=True))
-            own = names.setdefault(row["model"] if by_model else Path(table.name).stem, {})
-            key = row["task"], row["question"], row["epoch"]
-            own[*key, next(i for i in count() if (*key, i) not in own)] = row
+        each = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+        rows += [(row["model"] if by_model else Path(table.name).stem, row) for row in each]
+    names = dict.fromkeys(name for name, _ in rows)
     both = " and ".join(map(repr, names))
     if len(names) < 2:
         raise InputError("FILE", "must be logs of two models or more to compare", f"got {both or 'none'}")
-    shared = [key for key in next(iter(names.values())) if all(key in own for own in names.values())]
-    if not shared:
-        raise InputError("", f"{both} have no question and epoch in common")
-    for key in shared:  # ids may be numbers of rows, which another data set has too
-        if len({str(own[key]["input"]) for own in names.values()}) > 1:
-            raise InputError("", f"{both} must have the same questions", f"{key[1]!r} differs")
-    lost = sum(len(own) for own in names.values()) - len(names) * len(shared)
-    if lost:
-        warning(f"{lost:,} answers have no partner with the same question and epoch, and are left out.")
+    keys = ((row["task"], row["question"], row["epoch"]) for _, row in rows)
+    at = paired((name for name, _ in rows), keys, "question and epoch")
+    for same in zip(*at.values(), strict=True):  # ids may be numbers of rows, which another data set has too
+        if len({str(rows[i][1]["input"]) for i in same}) > 1:
+            raise InputError("", f"{both} must have the same questions", f"{rows[same[0]][1]['question']!r} differs")
     arrays: dict[str, Any] = {}
-    for name, own in names.items():
+    for name, some in at.items():
         for column in ("label", "confidence"):
-            arrays[f"{column} {name}"] = np.array([own[key][column] for key in shared])
-        note(f"{name}: confidence from {'; '.join(sorted({str(own[key]['source']) for key in shared}))}.")
-    first = next(iter(names.values()))
-    for column in first[shared[0]]:
+            arrays[f"{column} {name}"] = np.array([rows[i][1][column] for i in some])
+        note(f"{name}: confidence from {'; '.join(sorted({str(rows[i][1]['source']) for i in some}))}.")
+    first = [rows[i][1] for i in next(iter(at.values()))]
+    for column in first[0]:
         if not column.startswith(("label", "confidence", "option_", "input")):
-            arrays[column] = objects(first[key][column] for key in shared)
+            arrays[column] = objects(row[column] for row in first)
     source = Arrays(" and ".join(table.name for table in tables), arrays)
     own_columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
     labels = [str(model.label) for model in own_columns]

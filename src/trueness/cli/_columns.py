@@ -26,10 +26,15 @@ class Request:
     rows: int = 10_000
     seed: int = 0
     label: str | None = None
+    own_labels: tuple[str, ...] = ()
+    """The column of labels of each model, if there are several."""
     probs: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
     weight: str | None = None
     by: tuple[str, ...] = ()
+    model_column: str | None = None
+    """The column that says whose score and label a row has; `pair` says which rows of two models belong together."""
+    pair: str | None = None
     over: str | None = None
     cluster: str | None = None
     judge: str | None = None
@@ -64,6 +69,9 @@ class Request:
         taken = {name: options[name] for name in names & options.keys()}
         for name in taken.keys() - {"seed"}:
             del options[name]
+        if isinstance(taken.get("label"), tuple):
+            typed = taken.pop("label")
+            taken |= {"label": typed[0] if typed else None, "own_labels": typed if len(typed) > 1 else ()}
         if isinstance(taken.get("labels"), str):
             taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
         return cls(**taken)
@@ -136,7 +144,7 @@ class Choice:
     @property
     def labels(self) -> tuple[str, ...]:
         """The columns of labels: one, or one per label."""
-        return tuple(model.label or self.label for model in self.models) if self.models[0].label else (self.label,)
+        return tuple(dict.fromkeys(model.label or self.label for model in self.models))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -156,6 +164,7 @@ class Choice:
 
     def about(self, source: str) -> dict[str, object]:
         named = {name: getattr(self, name) for name in ("label", "weight", "cluster")}
+        named |= {"label": list(self.labels)} if len(self.labels) > 1 else {}
         return {"source": source, **named, "by": list(self.by)}
 
 
@@ -172,14 +181,20 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     by = tuple(dict.fromkeys(request.by))
     groups = (("--over" if name == request.over else "--by", name) for name in by)
     others = (("--weight", weight), *groups, ("--cluster", request.cluster), ("--judge", request.judge))
-    for option, wanted in (("--label", label), *others, ("--grades", request.grades)):
+    others = (*others, ("--model-column", request.model_column), ("--pair", request.pair), ("--grades", request.grades))
+    for option, wanted in (*(("--label", name) for name in (label, *request.own_labels)), *others):
         if wanted is not None:
             _check_column(names, wanted, option, source)
     if label in by:
         raise InputError("--by", "must not name the column of labels", f"got {label!r}")
-    taken = {label: "labels"} | ({} if weight is None else {weight: "weights"})
+    taken = dict.fromkeys((label, *request.own_labels), "labels") | ({} if weight is None else {weight: "weights"})
     taken |= {} if request.judge is None else {request.judge: "the judge"}
     models, guessed = choose_scores(names, source, request, taken)
+    if request.own_labels:
+        if len(request.own_labels) != len(models) or (request.probs and request.matrices):
+            got = f"got {len(request.own_labels)} for {len(models)} models"
+            raise InputError("--label", "must be given once, or once for each `--prob` in the same order", got)
+        models = tuple(replace(one, label=own) for one, own in zip(models, request.own_labels, strict=True))
     return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades, request.judge)
 
 

@@ -20,7 +20,7 @@ _WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
 
 
 @opt.command("compare")
-@opt.data()
+@opt.data(label="own")
 @opt.cluster
 @opt.text(
     "--measure",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import count
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -160,8 +161,8 @@ class Rows:
         rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
+        label = self.columns.labels[model.label or self.choice.label]
         if not self.is_matrix(model):
-            label = self.columns.labels[model.label or self.choice.label]
             if request.pos_label is not None:
                 rows["pos_label"] = _as_label(label, request.pos_label)
             if request.labels is not None:
@@ -169,10 +170,10 @@ class Rows:
             return Arguments(label, scores[0], rows)
         if request.pos_label is not None:
             rows["pos_label"] = request.pos_label
-        order, remark = _class_order(self.label, model, request.labels)
+        order, remark = _class_order(label, model, request.labels)
         if order is not None:
             rows["labels"] = order
-        return Arguments(self.label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
+        return Arguments(label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
 
     def side_by_side(self) -> Arguments:
         """All labels with their scores, as matrices."""
@@ -300,9 +301,61 @@ def open_dataset(request: Request) -> Iterator[Dataset]:
             request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
         if hasattr(source, "answers"):
             request = _of_answers(request, source.answers)
+        if request.model_column or request.pair:
+            source, request = _side_by_side(source, request)
         choice = choose((*source.names, *source.nested), source.name, request)
         print_guesses(choice.guesses)
         yield Dataset(source, choice, request)
+
+
+def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, list[int]]:
+    """The rows of each model, in the order of the keys that all models have; equal keys are paired in their order."""
+    place: dict[str, dict[Any, int]] = {}
+    for i, (name, key) in enumerate(zip(models, keys, strict=True)):
+        own = place.setdefault(str(name), {})
+        own[key, next(k for k in count() if (key, k) not in own)] = i
+    shared = [key for key in next(iter(place.values())) if all(key in own for own in place.values())]
+    if not shared:
+        raise InputError("", f"{' and '.join(map(repr, place))} have no {what} in common")
+    lost = sum(map(len, place.values())) - len(place) * len(shared)
+    if lost:
+        warning(f"{lost:,} rows have no partner with the same {what}, and are left out.")
+    return {name: [own[key] for key in shared] for name, own in place.items()}
+
+
+def _side_by_side(source: Table, request: Request) -> tuple[Table, Request]:
+    """A table with a row for each model and question as one with a row for each question."""
+    from trueness.sources._numpy import Arrays
+
+    model, pair = request.model_column, request.pair
+    choice = choose((*source.names, *source.nested), source.name, request)
+    if model is None or pair is None or request.own_labels or len(choice.numbers) > (2 if choice.weight else 1):
+        demand = "needs `--pair`, one `--label` and one `--prob`: each model has its rows"
+        raise InputError("--model-column", demand)
+    print_guesses(choice.guesses)
+    others = (*choice.groups, *(name for name in (pair,) if name not in choice.groups))
+    columns = source.read(choice.labels, choice.numbers, (*others, model))
+    rows = Rows(columns, choice, source, request).validate()
+    rows.warn_of_dropped()
+    columns = rows.columns
+    at = paired(columns.groups[model].tolist(), columns.groups[pair].tolist(), repr(pair))
+    first, (score, *weight) = next(iter(at.values())), choice.numbers
+    arrays = {name: values[first] for name, values in columns.groups.items() if name != model}
+    arrays |= {name: columns.numbers[name][first] for name in weight}
+    for name, some in at.items():
+        for one, values in {**columns.groups, **{each: columns.numbers[each] for each in weight}}.items():
+            if one != model and (values[some] != values[first]).any():
+                demand = f"column {one!r} must be the same for all models of a {pair!r}"
+                raise InputError("", demand, f"{name!r} differs", context=source.name)
+        if name in arrays:
+            raise InputError("--model-column", "must not name models as columns are", f"got {name!r}")
+        arrays |= {name: columns.numbers[score][some], f"label {name}": rows.label[some]}
+    cluster = choice.cluster or (pair if len(set(arrays[pair].tolist())) < len(first) else None)
+    if cluster == pair != choice.cluster:
+        note(f"rows of the same {pair!r} are taken as a cluster.")
+    labels = tuple(f"label {name}" for name in at)
+    asked = replace(request, label=labels[0], own_labels=labels, probs=tuple(at), cluster=cluster)
+    return Arrays(f"{source.name} by {pair}", arrays), replace(asked, model_column=None)
 
 
 def _demo(request: Request) -> AbstractContextManager[Table]:

@@ -53,7 +53,7 @@ _criteria = opt.combine(
 
 
 @opt.command("gate")
-@opt.data()
+@opt.data(label="own")
 @opt.cluster
 @_criteria
 @opt.stream

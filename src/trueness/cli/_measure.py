@@ -25,7 +25,7 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
 
 
 @opt.command("measure")
-@opt.data()
+@opt.data(label="own")
 @opt.cluster
 @opt.judge
 @opt.seed("Seed of the demo data, and of the test of --judge.")

@@ -19,7 +19,10 @@ _INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
 
 
 _HEADINGS = {
-    "Columns": ("label", "prob", "probs", "matrices", "weight", "by", "time", "cluster", "judge", "grades"),
+    "Columns": (
+        *("label", "prob", "probs", "matrices", "weight", "by", "model_column", "pair", "time", "cluster", "judge"),
+        "grades",
+    ),
     "Analysis": (),
     "Labels and scores": (
         *("pos_label", "labels", "missing", "from_logits", "percent", "clip_tolerance", "sum_tolerance", "rounded_to"),
@@ -125,7 +128,13 @@ _demo = combine(
     click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file."),
     count("--rows", "Rows of the demo data.", 10_000),
 )
-_label = text("--label", "Column of labels: 0/1, true/false, class numbers or text.")
+_LABEL = "Column of labels: 0/1, true/false, class numbers or text."
+_label = text("--label", _LABEL)
+_labels = combine(
+    text("--label", f"{_LABEL} One for each --prob, in order, if models have their own.", multiple=True),
+    text("--model-column", "For tables with a row per model and question: column of models; needs --pair."),
+    text("--pair", "Column of questions, by which the rows of models are paired."),
+)
 _matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
 _scores = combine(
     text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True),
@@ -173,13 +182,13 @@ stream = click.option(
 
 
 def data(
-    shown: str = "[FILE]...", *, demo: bool = True, label: bool = True, by: bool = True, scale: bool = True
+    shown: str = "[FILE]...", *, demo: bool = True, label: bool | str = True, by: bool = True, scale: bool = True
 ) -> Decorator:
-    """Which files (called `shown` in help), which columns, and what they mean."""
+    """Which files (called `shown` in help), which columns, and what they mean; with 'own', labels of each model."""
     return combine(
         click.argument("files", nargs=-1, metavar=shown),
         *([_demo] if demo else []),
-        *([_label] if label else []),
+        *([_labels if label == "own" else _label] if label else []),
         _scores,
         click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
         *([_weight] if label else []),

@@ -37,7 +37,7 @@ _page = opt.combine(
 
 
 @opt.command("report")
-@opt.data()
+@opt.data(label="own")
 @opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
 @opt.cluster
 @opt.multilabel
@@ -206,7 +206,7 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
         answers = getattr(rows.origin, "answers", None)
         told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
-        label = None if several else rows.choice.label
+        label = None if several or rows.choice.models[0].label else rows.choice.label
         origin = Provenance(rows.source, label, None, today(), commands, **told)
         one = rows.side_by_side() if several else rows.model_scores()[1]
         scores: Any = one.y_prob if several else rows.model_scores()[0]
@@ -214,8 +214,9 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
             found = {"origins": _accepted(answers), "missing": answers.missing, "notes": answers.notes}
             settings = {**settings, "confidences": found}
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
+        labels = one.y_true if several else rows.own_labels()
         result = report_rows(
-            one.y_true, scores, one.rows, by=by, cluster=rows.cluster, progress=bar, origin=origin, **settings
+            labels, scores, one.rows, by=by, cluster=rows.cluster, progress=bar, origin=origin, **settings
         )
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
@@ -240,7 +241,7 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
 def _fit_command(rows: Rows, model: Model) -> str:
     """The command that fits a map on these rows, without the name of the map; empty for logits, which few maps take."""
     request, choice = rows.request, rows.choice
-    if request.from_logits:
+    if request.from_logits or request.pair:
         return ""
     demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
     scores, event = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name), request.pos_label

@@ -100,12 +100,14 @@ class _Total:
         if rows.request.pos_label is None or rows.is_matrix(model):
             return rows
         event = rows.arguments(model).rows["pos_label"]
-        self._seen |= set(rows.label.tolist())
+        name = model.label or rows.choice.label
+        label = rows.columns.labels[name]
+        self._seen |= set(label.tolist())
         if len(self._seen) > 2 or (len(self._seen) == 2 and event not in self._seen):
             shown = ", ".join(repr(v) for v in sorted(self._seen, key=str)[:6])
             demand = f"must have two labels, of which `pos_label={event!r}` is one"
             raise InputError("y_true", demand, f"it has {shown}")
-        labels = {**rows.columns.labels, rows.choice.label: rows.label == event}
+        labels = {**rows.columns.labels, name: label == event}
         request = replace(rows.request, pos_label=None)
         return replace(rows, columns=replace(rows.columns, labels=labels), request=request)
 
