@@ -314,12 +314,12 @@ def test_sums_become_one_file(call, fails, days, tmp_path):
     result = call("tally", "tue.tally", "--by", "region", "-o", "x.tally")
     assert (result.exit_code, "--by is for rows; .tally files are sums already" in result.stderr) == (2, True)
     assert not (tmp_path / "x.tally").exists()
-    assert call("tally", "week.tally", "--minus", "mon.tally", "--minus", "wed.tally", "-o", "x.tally").exit_code == 0
-    left, tuesday = (tn.Accumulator.load(tmp_path / name) for name in ("x.tally", "tue.tally"))
-    assert (left.n, left.compute_by(tn.log_loss)) == (150, tuesday.compute_by(tn.log_loss))
-    said = fails("tally", "mon.tally", "--minus", "tue.tally", "-o", "x.tally")
-    assert "tue.tally cannot be taken away: Group 'north': Only rows that the sums hold can be subtracted" in said
-    assert "--minus is for .tally files" in call("tally", "mon.csv", "--minus", "tue.tally", "-o", "y.tally").stderr
+    week, monday, tuesday = (tn.Accumulator.load(tmp_path / f"{name}.tally") for name in ("week", "mon", "tue"))
+    week.subtract(monday)
+    week.subtract(tn.Accumulator.load(tmp_path / "wed.tally"))
+    assert (week.n, week.compute_by(tn.log_loss)) == (150, tuesday.compute_by(tn.log_loss))
+    with pytest.raises(tn.InputError, match="Group 'north': Only rows that the sums hold can be subtracted"):
+        tuesday.subtract(monday)
 
 
 def test_groups_of_several_columns_and_small_ones(call, days, grouped, tmp_path):

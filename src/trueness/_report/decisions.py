@@ -42,6 +42,7 @@ def decisions(
 
 
 def _found(data: Evidence, summary: Summary, level: float, *, top_label: bool, answers: bool) -> Decisions | None:
+    """None if the scores have no skill, or these rows do not tell."""
     with collect_warnings(Notes()):
         if top_label or answers:
             risk: Any = risk_of(data, level, True)

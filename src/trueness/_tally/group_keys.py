@@ -127,7 +127,7 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
             raise error.within(f"Column {name!r}") from error
         code = np.unique(code * max(len(read[-1][0]), 1) + read[-1][1], return_inverse=True)[1].reshape(-1)
     first = np.unique(code, return_index=True)[1]
-    return [tuple(names[of[i]] for names, of in read) for i in first], code  # type: ignore[misc]  # each is one name
+    return [tuple(names[of[i]] for names, of in read) for i in first], code
 
 
 def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:

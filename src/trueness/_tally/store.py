@@ -347,9 +347,8 @@ def _part(form: str, fields: Fields) -> Part:
     return part
 
 
-def subtract(part: Part, other: Part) -> Part:
+def subtract(part: Any, other: Any) -> Any:
     """The sums without rows that they hold. Cells of a sketch keep the range of all scores that they had."""
-    form: Any = type(part)
     mine, less = ({k: v for k, v in _fields(one).items() if isinstance(v, np.ndarray)} for one in (part, other))
     rounded = any("floats" in one or np.max(one.get("squares", 0), initial=0) >= MOST_ROWS for one in (mine, less))
     if rounded or not (part.whole and other.whole):
@@ -358,21 +357,20 @@ def subtract(part: Part, other: Part) -> Part:
         raise InputError("", "Only sums without rounding can be subtracted", got, remedy=remedy)
     for name in less.keys() - {"score", "edges", "cell"}:
         less[name] = np.full_like(less[name], (np.inf, -np.inf)) if name == "ends" else -less[name]
-    left = part + form(**less, **({"moments": other.moments} if isinstance(other, Bins) else {}))
-    demand, got = "Only rows that the sums hold can be subtracted", "what is left are sums that no rows have"
-    if left.count.min(initial=0) < 0:
-        i = int(left.count.argmin())
-        where = f"score {left.score[i]:.6g}" if isinstance(left, Cells) else f"bin or cell {i + 1:,}"
-        raise InputError("", demand, f"{where} would have {left.count[i]:,} rows")
+    left = part + type(part)(**less, **({"moments": other.moments} if isinstance(other, Bins) else {}))
+    got, i = "what is left are sums that no rows have", left.count.argmin() if left.size else 0
     try:
+        if left.size and left.count[i] < 0:
+            where = f"score {left.score[i]:.6g}" if isinstance(left, Cells) else f"bin or cell {i + 1:,}"
+            got = f"{where} would have {left.count[i]:,} rows"
         check_sums(left)
     except InputError:
-        raise InputError("", demand, got) from None
+        raise InputError("", "Only rows that the sums hold can be subtracted", got) from None
     kept = left.count > 0
     if isinstance(left, Bins) or kept.all():
         return left
     columns = {name: getattr(left, name)[kept] for name in _fields(left) if name != "whole"}
-    return form(**columns) if kept.any() else form.empty()
+    return type(part)(**columns) if kept.any() else type(part).empty()
 
 
 def check_sums(part: Part) -> None:

@@ -329,33 +329,34 @@ def _side_by_side(source: Table, request: Request) -> tuple[Table, Request]:
 
     model, pair = request.model_column, request.pair
     choice = choose((*source.names, *source.nested), source.name, request)
-    if model is None or pair is None or request.own_labels or len(choice.numbers) > (2 if choice.weight else 1):
+    (score, *more), *others = (one.columns for one in choice.models)
+    if model is None or pair is None or request.own_labels or more or others:
         demand = "needs `--pair`, one `--label` and one `--prob`: each model has its rows"
         raise InputError("--model-column", demand)
     print_guesses(choice.guesses)
-    others = (*choice.groups, *(name for name in (pair,) if name not in choice.groups))
-    columns = source.read(choice.labels, choice.numbers, (*others, model))
+    columns = source.read(choice.labels, choice.numbers, tuple(dict.fromkeys((*choice.groups, pair, model))))
     rows = Rows(columns, choice, source, request).validate()
     rows.warn_of_dropped()
-    columns = rows.columns
-    at = paired(columns.groups[model].tolist(), columns.groups[pair].tolist(), repr(pair))
-    first, (score, *weight) = next(iter(at.values())), choice.numbers
-    arrays = {name: values[first] for name, values in columns.groups.items() if name != model}
-    arrays |= {name: columns.numbers[name][first] for name in weight}
+    shared: dict[str, Any] = {**rows.columns.groups, **rows.columns.numbers}
+    models, scores = shared.pop(model), shared.pop(score)
+    at = paired(models.tolist(), shared[pair].tolist(), repr(pair))
+    first = next(iter(at.values()))
+    arrays = {name: values[first] for name, values in shared.items()}
     for name, some in at.items():
-        for one, values in {**columns.groups, **{each: columns.numbers[each] for each in weight}}.items():
-            if one != model and (values[some] != values[first]).any():
+        for one, values in shared.items():
+            if (values[some] != arrays[one]).any():
                 demand = f"column {one!r} must be the same for all models of a {pair!r}"
                 raise InputError("", demand, f"{name!r} differs", context=source.name)
         if name in arrays:
             raise InputError("--model-column", "must not name models as columns are", f"got {name!r}")
-        arrays |= {name: columns.numbers[score][some], f"label {name}": rows.label[some]}
-    cluster = choice.cluster or (pair if len(set(arrays[pair].tolist())) < len(first) else None)
-    if cluster == pair != choice.cluster:
+        arrays |= {name: scores[some], f"label {name}": rows.label[some]}
+    cluster = choice.cluster
+    if cluster is None and len(set(arrays[pair].tolist())) < len(first):
+        cluster = pair
         note(f"rows of the same {pair!r} are taken as a cluster.")
-    labels = tuple(f"label {name}" for name in at)
-    asked = replace(request, label=labels[0], own_labels=labels, probs=tuple(at), cluster=cluster)
-    return Arrays(f"{source.name} by {pair}", arrays), replace(asked, model_column=None)
+    own: Any = {"own_labels": tuple(f"label {name}" for name in at), "probs": tuple(at), "cluster": cluster}
+    asked = replace(request, label=f"label {next(iter(at))}", model_column=None, **own)
+    return Arrays(f"{source.name} by {pair}", arrays), asked
 
 
 def _demo(request: Request) -> AbstractContextManager[Table]:

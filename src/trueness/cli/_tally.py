@@ -19,7 +19,6 @@ from trueness.cli._writing import check_writable
 from trueness.errors import InputError
 
 _KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
-_OF_SUMS = ("output", "debug", "min_rows", "minus")
 _OFTEN = "Save the state for --resume this often."
 
 
@@ -32,15 +31,10 @@ _OFTEN = "Save the state for --resume this often."
     "--buckets", ("32", "64", "128", "256"), "64", "Buckets of clusters, each with its own sums; more are larger."
 )
 @opt.count("--min-rows", "Leave out groups of fewer rows, so that no small cell is disclosed.")
-@opt.text(
-    "--minus", "A .tally file whose rows are taken away from the FILEs. Repeatable.", metavar="TALLY", multiple=True
-)
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
-def command(
-    files: tuple[str, ...], output: str | None, minus: tuple[str, ...], min_rows: int | None, **options: Any
-) -> None:
+def command(files: tuple[str, ...], output: str | None, min_rows: int | None, **options: Any) -> None:
     """Sum the rows of files into a small .tally file.
 
     Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally files in place of rows;
@@ -53,7 +47,6 @@ def command(
       trueness tally part-*.csv --by region -o all.tally --resume
       trueness tally monday.parquet --cluster user -o monday.tally
       trueness tally monday.tally tuesday.tally -o week.tally
-      trueness tally week.tally mended.tally --minus wrong.tally -o new.tally
       trueness measure *.tally --each
       trueness report *.tally -o week.html
 
@@ -64,10 +57,10 @@ def command(
     if not files:
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
-    for ignored in [typed for option, typed in opt.typed_options() if sums and option not in _OF_SUMS]:
+    for ignored in [
+        typed for option, typed in opt.typed_options() if sums and option not in ("output", "debug", "min_rows")
+    ]:
         raise click.UsageError(f"{ignored} is for rows; .tally files are sums already, and only add.")
-    if minus and not sums:
-        raise click.UsageError("--minus is for .tally files: make sums of the rows first.")
     if min_rows is not None and not sums and not options["by"]:
         raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
     if output is None or output == "-":
@@ -75,14 +68,9 @@ def command(
     if not output.endswith(".tally"):
         raise InputError("--output", "must end in .tally, the mark of files with sums", f"got {output!r}")
     files = expand_paths(files)
-    check_writable(output, *files, *minus)
+    check_writable(output, *files)
     if sums:
         total = add(read_sums(files))
-        for name, less in read_sums(minus):
-            try:
-                total.subtract(less)
-            except InputError as reason:
-                raise reason.within(f"{name} cannot be taken away") from reason
         total.position = None
         _suppress(total, min_rows)
         total.save(output)
