@@ -42,7 +42,7 @@ def check_cells(part, y, p, w, weights):
         assert part.score[i] == pytest.approx(np.average(p[here], weights=w[here]), rel=1e-12, abs=1e-15)
     assert part.totals == pytest.approx((w.size, w.sum(), w @ y), rel=1e-12)
     assert (part.squares is None) == (weights == "none")
-    cells = part.as_cells()
+    cells = part.at_means()
     assert cells.score.tolist() == part.score.tolist()
     assert cells.weight == pytest.approx([w[number == c].sum() for c in part.cell], rel=1e-12)
     assert cells.events == pytest.approx([(w * y)[number == c].sum() for c in part.cell], rel=1e-12)

@@ -48,9 +48,9 @@ class Buckets(NamedTuple, Generic[Part]):
         """The same buckets of other sums."""
         return Buckets(tuple(map(change, self.parts)), self.largest)
 
-    def cells(self, of: Callable[[Part], Cells]) -> tuple[Sample, Ints]:
+    def cells(self) -> tuple[Sample, Ints]:
         """A row for each score, label and bucket, whose weight is that of its rows; and the bucket of each."""
-        cells = [of(part) for part in self.parts]
+        cells: list[Cells] = [part.at_means() for part in self.parts]
         bucket = np.repeat(np.arange(len(cells)), [part.size for part in cells])
         score, weight, events = (
             np.concatenate([np.asarray(getattr(part, name), dtype=np.float64) for part in cells])

@@ -80,6 +80,10 @@ class Cells:
             self._totals = Totals(int(self.count.sum()), self.weight.sum().item(), self.events.sum().item())
         return self._totals
 
+    def at_means(self) -> "Cells":
+        """Themselves: the rows of a cell share a score, as those of a bin or of a sketch need not."""
+        return self
+
     @property
     def square_sums(self) -> tuple[Floats, Floats]:
         """Σw² and Σw²y. A whole weight of 2 counts the row twice, and 1² + 1² is the weight itself."""

@@ -385,7 +385,7 @@ class Evidence:
     @property
     def cells_at_means(self) -> tuple[Cells, ...]:
         """The cells of each part; rows of a cell of a sketch, or of a bin, are at their mean score."""
-        return tuple(part.at_means() if isinstance(part, Bins) else part for part in self.parts)
+        return tuple(part.at_means() for part in self.parts)
 
     @cached_property
     def means(self) -> tuple[float, float, float]:
@@ -449,7 +449,7 @@ class Evidence:
         buckets = None if self.given is None else self.given.buckets
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
-            top, bucket = buckets.cells(_at_means)
+            top, bucket = buckets.cells()
             known: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)  # some may have no rows
             if bucket.size and (bucket == bucket[0]).all():
                 got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
@@ -500,8 +500,3 @@ class Evidence:
 
 def _same(part: Sample) -> Sample:
     return part
-
-
-def _at_means(part: Any) -> Cells:
-    """The rows of each cell or bin at their mean score."""
-    return part if isinstance(part, Cells) else part.at_means() if isinstance(part, Bins) else part.as_cells()

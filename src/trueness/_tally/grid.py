@@ -122,7 +122,7 @@ class GridCells:
         """Rows, Σw and Σwy over all cells."""
         return Totals(int(self.count.sum()), self.weight.sum().item(), self.events.sum().item())
 
-    def as_cells(self) -> Cells:
+    def at_means(self) -> Cells:
         """Cells of a tally: every row at the mean score of its cell."""
         # Copies: neighbours in memory make the kernels faster, and some of them demand it.
         weight, events = self.weight.copy(), self.events.copy()

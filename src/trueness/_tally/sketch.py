@@ -38,11 +38,11 @@ class Sketch(Parts[GridCells]):
         rule = check_sketch_rule(as_rule(bins))
 
         def bins_of(part: GridCells) -> Bins:
-            return part.as_bins(rule.group(part.as_cells())) if part.size else Bins.empty(edges_of(rule))
+            return part.as_bins(rule.group(part.at_means())) if part.size else Bins.empty(edges_of(rule))
 
         buckets: Buckets[Bins] | None = None
         if self.buckets is not None and self.parts[0].size:
-            edges, start = rule.group(self.parts[0].as_cells())
+            edges, start = rule.group(self.parts[0].at_means())
             starts = starts_in(self.buckets, self.parts[0].cell, start, "cell")
             made = (part.as_bins(Groups(edges, s)) for part, s in zip(self.buckets.parts, starts, strict=True))
             buckets = Buckets(tuple(made), self.buckets.largest)
@@ -50,7 +50,7 @@ class Sketch(Parts[GridCells]):
 
     def as_tally(self) -> Tally:
         """The tally of rows that lie at the mean score of their cell, without buckets of clusters."""
-        return Tally(self.kind, tuple(part.as_cells() for part in self.parts), self.classes)
+        return Tally(self.kind, tuple(part.at_means() for part in self.parts), self.classes)
 
 
 def check_sketch_rule(rule: BinRule) -> BinRule:

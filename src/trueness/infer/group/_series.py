@@ -256,9 +256,9 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
 
 def _at_means(sums: Sums) -> Tally:
     """Rows at the mean score of their cell or bin."""
-    if isinstance(sums, Binned):
-        return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
-    return sums.as_tally() if isinstance(sums, Sketch) else sums
+    if isinstance(sums, Tally):
+        return sums
+    return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
 
 
 def _means(tally: Tally) -> tuple[float, float]:

@@ -275,7 +275,7 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
         return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares)
-    cells = sums if isinstance(sums, Cells) else sums.at_means()
+    cells = sums.at_means()
     total = float(cells.weight.sum())
     every, e = cells.square_sums
     o, squares = every - e, float(every.sum())
