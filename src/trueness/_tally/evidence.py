@@ -304,10 +304,8 @@ class Evidence:
         """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
         if self.rows is None and self.view == "multilabel":
             sums: Any = self.given
-            each = zip(sums.classes, sums.parts, strict=True)
-            yield from (
-                (name, replace(self, view="binary", given=type(sums)("binary", (part,)))) for name, part in each
-            )
+            for name, part in zip(sums.classes, sums.parts, strict=True):
+                yield name, replace(self, view="binary", given=type(sums)("binary", (part,)))
             return
         rows, tally = self.need_rows("This needs whole rows of scores"), self.classwise
         assert tally is not None
@@ -414,8 +412,7 @@ class Evidence:
     @cached_property
     def expanded(self) -> "Evidence":
         """The rows of positive weight; weights that count rows as repetitions, other weights kept."""
-        rows = self.need_rows("This needs the rows")
-        w = rows.w
+        w = self.need_rows("This needs the rows").w
         if w is None:
             return self
         if self.weight_type == "frequency" and self.weights == "fractional":
