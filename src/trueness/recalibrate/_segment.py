@@ -10,7 +10,6 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.utils import metadata_routing
 
-from trueness._input.arguments import checked_fraction
 from trueness._input.columns import column
 from trueness._input.sample import row_weights
 from trueness._input.segment_columns import TIMES, crossing, read_by
@@ -26,7 +25,7 @@ from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets
 from trueness.typing import ArrayLike, Floats, Ints
 
-_FOLDS = 5
+_FOLDS, _LEVEL = 5, 0.95
 _names = meets("a tuple of names", lambda _, value: isinstance(value, tuple) and all(type(v) is str for v in value))
 _number = meets("a number", lambda _, value: isinstance(value, float))
 
@@ -39,8 +38,6 @@ class SegmentCalibration(base.Calibrator):
     ----------
     calibrator : Calibrator, optional
         The map of all rows. Default: ``PlattScaling()``.
-    level : float, default 0.95
-        Confidence level of the limits of the gain.
 
     Notes
     -----
@@ -61,7 +58,7 @@ class SegmentCalibration(base.Calibrator):
     >>> fitted.leave_alone_
     False
     >>> fitted.predict([0.3, 0.3], by={"region": ["north", "south"]}).round(2).tolist()
-    [0.45, 0.3]
+    [0.46, 0.3]
     """
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = dict.fromkeys(("by", "cluster"), metadata_routing.UNUSED)
@@ -72,12 +69,11 @@ class SegmentCalibration(base.Calibrator):
         "segments": Field(f"values of these columns, joined by {TIMES!r}", _names),
         "shifts": Field("what is added to the log-odds of each segment", array(lambda c: len(c.segments_))),
         "gain": Field("reduction of the held-out log loss per row by the shifts", _number),
-        "gain_low": Field("lower confidence limit of it", _number),
-        "gain_high": Field("upper confidence limit of it", _number),
+        "gain_low": Field("lower 95 % limit of it", _number),
+        "gain_high": Field("upper 95 % limit of it", _number),
     }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
-    level: float = 0.95
 
     @property
     def _scale(self) -> Scale:
@@ -85,7 +81,6 @@ class SegmentCalibration(base.Calibrator):
 
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
-        checked_fraction(self.level, "level")
 
     def fit(
         self,
@@ -146,7 +141,7 @@ class SegmentCalibration(base.Calibrator):
                     np.where(rows.y[out] == 1, q, 1 - q) for q in (plain, _shifted(plain, shifts[code[out]]))
                 )
                 gain[out] = np.log(np.maximum(after, 1e-300) / np.maximum(before, 1e-300))
-        self.gain_, self.gain_low_, self.gain_high_ = mean_gain(gain, w, cluster, float(self.level), worth)
+        self.gain_, self.gain_low_, self.gain_high_ = mean_gain(gain, w, cluster, _LEVEL, worth)
 
     def _parts(self, rows: CalibrationSet, code: Ints, cluster: Ints | None) -> tuple[base.Calibrator, Floats]:
         """The map of all rows, and the shifts of the segments."""
@@ -157,7 +152,7 @@ class SegmentCalibration(base.Calibrator):
             q = overall._formula()(rows.p)
             effective = np.ones(there.size) if are_whole(w) else np.bincount(code, w) / np.bincount(code, w * w)
             effective /= 1.0 if cluster is None else design_effect(rows.y - q, w, cluster)
-            shifts[there] = shrink(q, w, w * rows.y, code, effective, float(self.level)).shift
+            shifts[there] = shrink(q, w, w * rows.y, code, effective, _LEVEL).shift
         return overall, shifts
 
     def _formula(self) -> Map:
@@ -167,11 +162,11 @@ class SegmentCalibration(base.Calibrator):
     @property
     def leave_alone_(self) -> bool:
         """Whether the map of all rows is as good: the shifts are better in fewer than 2 in 3 new samples."""
-        return not chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level) >= LEAST_CHANCE
+        return not chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, _LEVEL) >= LEAST_CHANCE
 
     def summary(self) -> str:
         """What the shifts gain, in words."""
-        limits = f"{100 * self.level:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
+        limits = f"{100 * _LEVEL:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
         fall = f"falls by {self.gain_:.3g} per row" if self.gain_ > 0 else "does not fall"
         text = f"beyond one map for all rows, the held-out log loss {fall} ({limits})"
         advice = " That is no more than noise: fit one map." if self.leave_alone_ else ""
@@ -182,14 +177,18 @@ def advice(
     found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
 ) -> tuple[str, ...]:
     """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains."""
-    own = ((found.column[i], found.column[i].split(TIMES)) for i in np.flatnonzero(found.flagged & found.differs))
-    title, names = next(((title, some) for title, some in own if set(some) <= set(columns)), ("", []))
+    own = (found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs))
+    names = next((some for some in own if set(some) <= set(columns)), None)
+    if names is None:
+        return ()
     try:
-        fitted = SegmentCalibration().fit(y_prob, y_true, by={name: columns[name] for name in names} or None, **rows)
-    except InputError:  # a matrix, or numbers that were cut
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruenessWarning)
+            fitted = SegmentCalibration().fit(y_prob, y_true, by={name: columns[name] for name in names}, **rows)
+    except InputError:  # a matrix, logits, or numbers that were cut
         return ()
     gains = f"lowers the held-out log loss by {fitted.gain_:.2g} per row: `trueness fit{' --by '.join(['', *names])}`."
-    return () if not names or fitted.leave_alone_ else (f"A map by {title} {gains}",)
+    return () if fitted.leave_alone_ else (f"A map by {TIMES.join(names)} {gains}",)
 
 
 def _segments(by: Any, rows: ArrayLike, n: int) -> tuple[tuple[str, ...], Any]:

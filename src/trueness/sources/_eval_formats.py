@@ -224,14 +224,8 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
     config = (results.get("configs") or {}).get(log.task, {})
     log.model = str(results.get("model_name") or dotted(results, "config.model_args") or "")
     if found:  # a run that was started again with the same settings, into the same folder
-        settings = (
-            "model_name",
-            "config.model_args",
-            "config.gen_kwargs",
-            "system_instruction_sha",
-            "chat_template_sha",
-        )
-        own_settings = [str(dotted(results, one)) for one in settings]
+        names = "model_name config.model_args config.gen_kwargs system_instruction_sha chat_template_sha"
+        own_settings = [str(dotted(results, one)) for one in names.split()]
         log.identity = "/".join([str(log.path.parent), log.task, str(config.get("num_fewshot")), *own_settings])
     for row in _objects(log, report):
         given = _typed(row.get("filtered_resps", row.get("resps")), list, log.place, "filtered_resps")

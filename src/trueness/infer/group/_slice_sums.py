@@ -353,9 +353,7 @@ def tree_groups(column: SegmentColumn, rows: SegmentRows, half: Bools, least: in
         cuts = sorted([*cuts, cut])
     new = np.searchsorted(cuts[1:-1], np.arange(groups), side="right")
     edges = tuple(column.edges[c - 1] for c in cuts[1:-1])
-    ends = ["", *(f"{edge:.6g}" for edge in edges), ""]
-    names = tuple(f"{a or 'least'} to {b or 'most'}" for a, b in pairwise(ends))
-    names = names if edges else ("known",)
+    names = tuple(f"group {i}" for i in range(len(cuts) - 1)) if edges else ("known",)  # rules are made of the edges
     if MISSING in column.values:
         new, names = np.append(new, len(names)), (*names, MISSING)
     return column._replace(code=new[column.code], values=names, edges=edges)
