@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from trueness._text.table import Column
+from trueness.cli._messages import note, warning
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
@@ -324,3 +327,22 @@ def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "-
         demand, got = "must give one column per class, at least 2", f"{text!r} gives one"
         raise InputError(option, demand, got, remedy="`--prob` takes one." if option == "--prob-columns" else "")
     return Model(text, tuple(columns), tuple(classes), "*" in text)
+
+
+def columns_of_answers(request: Request, answers: Any) -> Request:
+    """The columns of answers unless others are named: clusters by question, groups by source, model and task."""
+    context = click.get_current_context(silent=True)
+    by = [name for name in ("source", "model", "task") if name in answers.by]
+    if context is None or "by" not in context.params or request.by or context.info_name == "fit":
+        by = []
+    if context is not None and context.info_name == "tally":  # which reads one file after the other
+        by = [] if request.by else ["origin"]
+    elif len(by) > 1 and context is not None and context.info_name != "report":
+        by = ["origin"]  # a group of one column would pool the others
+    if by:
+        note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
+    elif "source" in answers.by and "source" not in request.by:
+        warning(f"Confidences of different sources are pooled: {'; '.join(sorted(set(answers.source.tolist())))}.")
+    probs = request.probs or (() if request.matrices else ("confidence",))
+    label = request.label or ("right_option" if request.matrices else "label")
+    return replace(request, label=label, probs=probs, cluster=request.cluster or "question", by=request.by or tuple(by))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness.cli._columns import Choice, Group, Model, Request, choose
+from trueness.cli._columns import Choice, Group, Model, Request, choose, columns_of_answers
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, dropped_rows
 
@@ -300,7 +300,7 @@ def open_dataset(request: Request) -> Iterator[Dataset]:
             probs = request.probs or tuple(name for name in source.names if name not in ("y", "truth"))
             request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
         if hasattr(source, "answers"):
-            request = _of_answers(request, source.answers)
+            request = columns_of_answers(request, source.answers)
         if request.model_column or request.pair:
             source, request = _side_by_side(source, request)
         choice = choose((*source.names, *source.nested), source.name, request)
@@ -409,27 +409,6 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
         if name not in more and all(one is None for one in found.fields[name]):
             raise InputError("", f"No answer of {title} has a field {name!r}")
     return AnswersTable(title, found)
-
-
-def _of_answers(request: Request, answers: Any) -> Request:
-    """The columns of answers unless others are named: clusters by question, groups by source, model and task."""
-    import click
-
-    context = click.get_current_context(silent=True)
-    by = [name for name in ("source", "model", "task") if name in answers.by]
-    if context is None or "by" not in context.params or request.by or context.info_name == "fit":
-        by = []
-    if context is not None and context.info_name == "tally":  # which reads one file after the other
-        by = [] if request.by else ["origin"]
-    elif len(by) > 1 and context is not None and context.info_name != "report":
-        by = ["origin"]  # a group of one column would pool the others
-    if by:
-        note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
-    elif "source" in answers.by and "source" not in request.by:
-        warning(f"Confidences of different sources are pooled: {'; '.join(sorted(set(answers.source.tolist())))}.")
-    probs = request.probs or (() if request.matrices else ("confidence",))
-    label = request.label or ("right_option" if request.matrices else "label")
-    return replace(request, label=label, probs=probs, cluster=request.cluster or "question", by=request.by or tuple(by))
 
 
 def read_rows(request: Request, *, alike: bool = True, gaps: bool = False) -> Rows:
