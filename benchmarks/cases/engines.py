@@ -254,13 +254,82 @@ def engines_general(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) 
             for question, by_hand in hand.items():
                 scan = tn.scan_groups if question == "by" else tn.scan
                 calls = [by_hand, lambda s=scan, q=question, e=engine: s(path, engine=e, **GENERAL[q])]
-                for call in calls:
-                    call()
-                times = np.array([[timed(call) for call in calls] for _ in range(rounds)])
-                wall, cpu = np.median(times[:, 1] / times[:, 0], axis=0)
-                page.row(engine, question, f"{wall:.2f}", f"{cpu:.2f}", f"{n / np.median(times[:, 1, 0]):,.0f}")
+                wall, cpu, seconds = ratio(calls, rounds)
+                page.row(engine, question, f"{wall:.2f}", f"{cpu:.2f}", f"{n / seconds:,.0f}")
                 promise = f"{engine}, {question}: at most {RATIO_BAR:g}× the group-by by hand"
                 page.bar(promise, f"{wall:.2f}×", bool(wall <= RATIO_BAR) if n >= 2 * 10**7 else None)
+
+
+def write_keys(path: Path, n: int) -> None:
+    """Keys of several types beside score and label: 100 numbers, 336 days and 20 long names as text, and users."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    days = np.array([f"2024-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)])
+    models = np.array([f"model {i} of a longer name" for i in range(20)])
+    schema = pa.schema(
+        [("p", pa.float32()), ("y", pa.bool_()), ("number", pa.int64()), *((k, pa.string()) for k in TEXTS)]
+    )
+    with pq.ParquetWriter(path, schema) as file:
+        for start in range(0, n, GROUP):
+            m = min(GROUP, n - start)
+            p = rng.beta(2, 5, m).astype(np.float32)
+            users = pa.array(rng.integers(0, 500_000, m)).cast(pa.string())
+            keys = [rng.integers(0, 100, m), days[rng.integers(0, 336, m)], models[rng.integers(0, 20, m)], users]
+            columns = dict(zip(schema.names, [p, rng.random(m) < p, *keys], strict=True))
+            file.write_table(pa.table(columns, schema=schema), row_group_size=GROUP)
+
+
+TEXTS = ("day", "model", "user")
+KEYS_BAR = 1.5
+
+
+def group_by_hand(engine: str, path: Path, key: str) -> Any:
+    """The group-by of ten bins in each group, as someone would write it."""
+    if engine == "polars":
+        import polars as pl
+
+        place = (pl.col("p") * 10).floor().cast(pl.Int64).alias("bin")
+        sums = [pl.len(), pl.col("p").sum(), pl.col("y").sum()]
+        return pl.scan_parquet(path).group_by(key, place).agg(*sums).collect(engine="streaming")
+    import duckdb
+
+    sums = f'"{key}", floor(p * 10)::INT AS bin, count(*), sum(p), sum(y::INT)'
+    return duckdb.read_parquet(str(path)).aggregate(sums, f'"{key}", bin').to_arrow_table()
+
+
+@case("engines-keys", "`scan_groups` by keys of several types, and clusters, against group-bys", "5 min, 1 GB of disk")
+def engines_keys(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
+    n, rounds = rows or (3 * 10**5 if quick else 2 * 10**7), rounds or (2 if quick else 3)
+    options: dict[str, Any] = {"label": "y", "prob": "p"}
+    with parquet(page, n, write_keys) as path:
+        page.head("engine", "key", "× by hand", "(CPU)", "rows/s")
+        for engine in BARE:
+            for key in ("number", *TEXTS):
+                calls = [
+                    lambda e=engine, k=key: group_by_hand(e, path, k),
+                    lambda e=engine, k=key: tn.scan_groups(path, by=k, engine=e, **options),
+                ]
+                wall, cpu, seconds = ratio(calls, rounds)
+                page.row(engine, key, f"{wall:.2f}", f"{cpu:.2f}", f"{n / seconds:,.0f}")
+                promise = f"{engine}, {key}: at most {KEYS_BAR:g}× the group-by by hand"
+                page.bar(promise, f"{wall:.2f}×", bool(wall <= KEYS_BAR) if n >= 2 * 10**7 else None)
+        page.head("engine", "sums of 64 buckets of 500,000 users", "× without clusters", "(CPU)", "rows/s")
+        for engine in BARE:
+            for bins in (10, "sketch"):
+                scans = [{**options, "bins": bins, "engine": engine, **more} for more in ({}, {"cluster": "user"})]
+                wall, cpu, seconds = ratio([lambda o=one: tn.scan(path, **o) for one in scans], rounds)
+                page.row(engine, str(bins), f"{wall:.2f}", f"{cpu:.2f}", f"{n / seconds:,.0f}")
+
+
+def ratio(calls: list[Callable[[], Any]], rounds: int) -> tuple[float, float, float]:
+    """The second call as a ratio to the first, in seconds and in CPU time; and its seconds."""
+    for call in calls:
+        call()
+    times = np.array([[timed(call) for call in calls] for _ in range(rounds)])
+    wall, cpu = np.median(times[:, 1] / times[:, 0], axis=0)
+    return float(wall), float(cpu), float(np.median(times[:, 1, 0]))
 
 
 @case("engines-sketch", "`scan` to sketches, as a ratio to ten bins", "5 min, 0.6 GB of disk")
