@@ -189,6 +189,11 @@ def test_classes_that_are_never_predicted_pose_no_problem():
     assert list(found.alone) == ["class 0", "class 1"]
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_certain_scores_that_agree_with_the_labels_have_pvalue_one(view):
+    assert calibration_test([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 0]], seed=0, resamples=19, **view).pvalue == 1
+
+
 def test_what_a_matrix_refuses():
     P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
     with pytest.raises(tn.InputError, match="`k` must be at most 3, the number of classes; got 4"):

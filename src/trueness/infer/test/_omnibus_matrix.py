@@ -218,7 +218,7 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
     counted = enough, enough if draws else more_draws(enough, n, len(columns))
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     cell = np.stack([column.cell for column in columns], axis=1)
-    varying = [(j, column) for j, column in enumerate(columns) if column.varies]
+    varying = [(j, column) for j, column in enumerate(columns) if column.varies] or [(0, columns[0])]
 
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
         for hits in _drawn_hits(matrix, cell, offset, top, count, rng):
