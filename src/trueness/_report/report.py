@@ -230,7 +230,7 @@ def report_rows(
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
     origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
-    first = next(iter(subject.models.values())).matrix
+    first: Any = next(iter(subject.models.values())).rows
     columns = () if by is None else read_by(by, first_labels(y_true), kept, crossed, weight=first.w)
     return Report(compute_contents(subject, columns, options, origin, **others))
 
