@@ -12,6 +12,6 @@ from sklearn.preprocessing import StandardScaler
 X, y = load_breast_cancer(return_X_y=True)
 malignant = (y == 0).astype(int)
 candidate = make_pipeline(StandardScaler(), LogisticRegression(C=1))
-score = cross_val_predict(candidate, X, malignant, cv=10, method="predict_proba")[:, 1]
+risks = cross_val_predict(candidate, X, malignant, cv=10, method="predict_proba")
 
-pl.DataFrame({"malignant": malignant, "score": score}).write_csv(sys.argv[1])
+pl.DataFrame({"malignant": malignant, "score": risks[:, 1]}).write_csv(sys.argv[1])
