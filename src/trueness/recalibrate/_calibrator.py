@@ -210,7 +210,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         table : str or sequence of str, optional
             The name of a table, or its parts, such as schema and table; they are quoted. The result is then a query of
             its rows, in which every map of a class is written once: for maps of single classes
-            (:class:`OneVsRest`) expressions repeat all of them.
+            (:class:`~trueness.OneVsRest`) expressions repeat all of them.
 
         Returns
         -------
