@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -252,6 +253,21 @@ def choose_scores(
     if twice:
         raise InputError("", f"Scores {min(twice)!r} were requested twice")
     return tuple(models), guesses
+
+
+def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, list[int]]:
+    """The rows of each model, in the order of the keys that all models have; equal keys are paired in their order."""
+    place: dict[str, dict[Any, int]] = {}
+    for i, (name, key) in enumerate(zip(models, keys, strict=True)):
+        own = place.setdefault(str(name), {})
+        own[key, next(k for k in count() if (key, k) not in own)] = i
+    shared = [key for key in next(iter(place.values())) if all(key in own for own in place.values())]
+    if not shared:
+        raise InputError("", f"{' and '.join(map(repr, place))} have no {what} in common")
+    lost = sum(map(len, place.values())) - len(place) * len(shared)
+    if lost:
+        warning(f"{lost:,} rows have no partner with the same {what}, and are left out.")
+    return {name: [own[key] for key in shared] for name, own in place.items()}
 
 
 def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, source: str) -> str:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import count
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness.cli._columns import Choice, Group, Model, Request, choose, columns_of_answers
+from trueness.cli._columns import Choice, Group, Model, Request, choose, columns_of_answers, paired
 from trueness.cli._messages import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, dropped_rows
 
@@ -306,21 +305,6 @@ def open_dataset(request: Request) -> Iterator[Dataset]:
         choice = choose((*source.names, *source.nested), source.name, request)
         print_guesses(choice.guesses)
         yield Dataset(source, choice, request)
-
-
-def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, list[int]]:
-    """The rows of each model, in the order of the keys that all models have; equal keys are paired in their order."""
-    place: dict[str, dict[Any, int]] = {}
-    for i, (name, key) in enumerate(zip(models, keys, strict=True)):
-        own = place.setdefault(str(name), {})
-        own[key, next(k for k in count() if (key, k) not in own)] = i
-    shared = [key for key in next(iter(place.values())) if all(key in own for own in place.values())]
-    if not shared:
-        raise InputError("", f"{' and '.join(map(repr, place))} have no {what} in common")
-    lost = sum(map(len, place.values())) - len(place) * len(shared)
-    if lost:
-        warning(f"{lost:,} rows have no partner with the same {what}, and are left out.")
-    return {name: [own[key] for key in shared] for name, own in place.items()}
 
 
 def _side_by_side(source: Table, request: Request) -> tuple[Table, Request]:
