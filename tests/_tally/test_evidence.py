@@ -235,3 +235,13 @@ def test_whole_weights_that_count_too_many_rows_are_not_silently_sampling_weight
             ask(y, p, sample_weight=w)
     mapped = tn.AutoCalibration().fit(p, y, sample_weight=w).predict(p[1:])
     np.testing.assert_allclose(mapped, tn.AutoCalibration().fit(p, y).predict(p[1:]), rtol=1e-9)
+
+
+def test_results_say_what_weights_were_taken_for():
+    p = np.random.default_rng(5).random(60)
+    y = np.arange(60) % 2
+    for w, words in ((2, "Weights are whole numbers and count rows"), (1.5, "sampling weights: each row counts once")):
+        rows = {"sample_weight": np.full(60, w)}
+        assert words in tn.calibration_test(y, p, seed=0, **rows).assumptions
+        assert words in tn.estimate("observed_expected", y, p, floor=False, **rows).note
+    assert "eights" not in tn.calibration_test(y, p, seed=0, sample_weight=np.ones(60)).assumptions

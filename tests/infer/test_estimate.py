@@ -428,7 +428,8 @@ def test_the_method_says_how_the_limits_of_rows_clusters_and_other_weights_are_f
     one = tn.estimate("discrimination", y, p, floor=False, seed=0, **options)
     words = "The event probability is assumed to rise with the score; the value is biased upwards."
     none = "No interval: one is known for independent rows, whole weights and the Brier score only."
-    assert one.note == (words if place == 0 else none)
+    weights = " Weights are not whole numbers but sampling weights: each row counts once."
+    assert one.note == (words, none, none + weights)[place]
 
 
 def test_the_uncertainty_of_the_log_score_is_the_entropy_of_the_event_rate():

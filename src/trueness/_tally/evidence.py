@@ -17,9 +17,9 @@ from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
 from trueness._tally.binned_scores import warn_few_rows
 from trueness._tally.bins import Bins
-from trueness._tally.cells import MOST_WHOLE, Cells
+from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
-from trueness._tally.models import INDEPENDENT, read_models
+from trueness._tally.models import INDEPENDENT, read_models, weights_in_words
 from trueness._tally.multiclass import (
     EACH_ROW,
     TWO_COLUMNS,
@@ -141,15 +141,10 @@ class Evidence:
         """
         read = read_models(y_true, models, rows, kind, cluster, argument)
         samples, first = read.samples, next(iter(read.samples.values()))
-        w = first.w
-        if w is not None and weight_type == "auto" and w.sum() >= MOST_WHOLE and (w == np.floor(w)).all():
-            demand = "must sum to less than 2³⁵ (3·10¹⁰) if it holds whole numbers, which count rows"
-            remedy = "Sampling weights have any unit: divide them by their mean."
-            raise InputError("sample_weight", demand, f"it sums to {w.sum():.3g}", remedy=remedy)
+        notes = (*read.notes, *(weights_in_words(first.w) if first.w is not None and weight_type == "auto" else ()))
         view: View = "binary" if first.p.ndim == 1 else read.kind
         free = rows.get("kind") in (None, "classwise")
         two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
-        notes = read.notes
         events: dict[str, Any] = {}
         if two:
             events = {name: (one.classes or (0, 1))[1] for name, one in samples.items()}

@@ -8,10 +8,11 @@ import numpy as np
 
 from trueness._input.columns import Column, column
 from trueness._input.sample import Sample
+from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.rows_or_sums import sample_and_kind
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, dropped_rows, warn
-from trueness.typing import ArrayLike, Bools, Ints, Kind, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
 INDEPENDENT: Any = object()
 """In place of clusters, for functions that take rows as independent: they refuse images, whose pixels are not."""
@@ -67,6 +68,18 @@ def read_models(
     if first.ignored:
         notes.append(f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out.")
     return Read(samples, asked, codes, position, dropped, tuple(filter(None, notes)))
+
+
+def weights_in_words(w: Floats) -> tuple[str, ...]:
+    """A note that says what weights were taken for; whole numbers must not sum to too much."""
+    whole = bool((w == np.floor(w)).all())
+    if whole and w.sum() >= MOST_WHOLE:
+        demand = "must sum to less than 2³⁵ (3·10¹⁰) if it holds whole numbers, which count rows"
+        remedy = "Sampling weights have any unit: divide them by their mean."
+        raise InputError("sample_weight", demand, f"it sums to {w.sum():.3g}", remedy=remedy)
+    if not whole:
+        return ("Weights are not whole numbers but sampling weights: each row counts once.",)
+    return ("Weights are whole numbers and count rows: a weight of 2 is two rows.",) if (w > 1).any() else ()
 
 
 @contextmanager
