@@ -13,8 +13,8 @@ from benchmark import Page, case
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness._tally.cells import Cells
 from trueness._tally.binned_scores import bin_starts
+from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness.infer.test._omnibus import power_function
 from trueness.infer.test._pair_tests import PairStatistic

@@ -1,7 +1,7 @@
 """`Cells`: one cell per distinct score, ascending, with the sums of its rows."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,7 +197,7 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
     if cells.size <= most:
         return cells
     if starts is None and (most, ends) in cells.memory:
-        return cells.memory[most, ends]
+        return cast(Cells, cells.memory[most, ends])
     outermost = np.r_[: ends + 1, cells.size - ends : cells.size]
     firsts = [_equal_mass_starts(cells, most), outermost, outermost if starts is None else starts]
     start = np.unique(np.concatenate(firsts))

@@ -67,7 +67,7 @@ def of_models(
 
     def ask(one: Arguments, part: Rows) -> Any:
         found = test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
-        own: Any = {name: one.rows.get(name) for name in ("labels", "pos_label", "sample_weight")}  # type: ignore[misc]
+        own: Any = {name: one.rows.get(name) for name in ("labels", "pos_label", "sample_weight")}
         said = advice(found, one.y_prob, one.y_true, columns, cluster=part.cluster, **own)
         return replace(found, notes=(*found.notes, *said))
 

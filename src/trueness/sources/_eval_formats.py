@@ -242,8 +242,8 @@ def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
         text = written if not isinstance(written, list) else answer if answer in written else None
         if likelihoods and not options:
             trouble = "the log has the likelihood of the right answer, not of the answer given"
-        names = [*(row.get("metrics") or ()), *(one for one in ("acc", "exact_match") if one in row)]
-        scores = {one: row.get(one) for one in names if isinstance(row.get(one), int | float | str | None)}
+        scored = [*(row.get("metrics") or ()), *(one for one in ("acc", "exact_match") if one in row)]
+        scores = {one: row.get(one) for one in scored if isinstance(row.get(one), int | float | str | None)}
         question, subject = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"), _subject(row.get("doc"))
         part = str(row.get("filter", ""))
         yield Sample(question, row, scores, text, 1, subject, answer, trouble, part=part, **options)
