@@ -38,6 +38,9 @@ def test_sql_adds_the_columns_of_apply_under_their_names(call, maps, tmp_path):
     found = rows.sql(f"SELECT {listed} FROM scores").fetchnumpy()
     assert list(found) == ["a_calibrated", "b_calibrated", "c_calibrated"]
     np.testing.assert_allclose(np.column_stack(list(found.values())), several.predict(P), atol=1e-12)
+    query = call("export", "several.json", "--prob-columns", "a,b,c", "--table", "scores").stdout
+    again = rows.sql(query).fetchnumpy()
+    np.testing.assert_allclose(again["c_calibrated"], several.predict(P)[:, 2], atol=1e-12)
 
 
 def test_names_are_those_of_fit_and_are_quoted_as_the_dialect_does(call, maps):

@@ -11,7 +11,7 @@ from trueness.cli._writing import Target
 from trueness.errors import InputError
 
 DIALECTS = ("duckdb", "sqlite", "postgresql", "spark", "bigquery")
-_ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "dtype": "onnx"}
+_ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dtype": "onnx"}
 
 
 @opt.command("export")
@@ -19,6 +19,7 @@ _ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "dtype": "onnx"}
 @opt.choice("--dialect", DIALECTS, "duckdb", "Dialect of the SQL.")
 @opt.text("--prob", "SQL: column of the scores.  [default: the one of `fit`, else p]")
 @opt.text("--prob-columns", "SQL: columns of several classes, in class order: a,b,c.", "matrices", metavar="NAMES")
+@opt.text("--table", "SQL: write a whole query of this table; shorter for maps class by class.")
 @opt.choice("--dtype", ("float64", "float32"), "float64", "ONNX: the type of scores and results.")
 @opt.output(("sql", "onnx"))
 def command(path: str, **options: Any) -> None:
@@ -48,7 +49,10 @@ def command(path: str, **options: Any) -> None:
         return
     dialect, columns = options["dialect"], _columns(options["prob"], options["matrices"])
     with reword_messages(wording({"column": "--prob" if calibrator.n_classes_ is None else "--prob-columns"}), path):
-        found = calibrator.to_sql(dialect, column=columns)
+        found = calibrator.to_sql(dialect, column=columns, table=options["table"])
+    if options["table"] is not None:
+        target.write(f"{found}\n")
+        return
     from trueness.recalibrate._sql import WRITERS
 
     several = isinstance(found, dict)
