@@ -31,11 +31,6 @@ def bins_of(cases):
     return np.array(k), np.array(n), starts, np.concatenate(scores)
 
 
-def special_scores(k, n):
-    rate = k / n
-    return [0, 1, 5e-324, 1e-20, 1 - 2**-53, 0.5, rate, np.nextafter(rate, 0), np.nextafter(rate, 1)]
-
-
 def neighbours(p):
     """P, the floats next to it, and some a little farther."""
     return np.clip([p, np.nextafter(p, 0), np.nextafter(p, 2), p * (1 + 1e-9), p * (1 - 1e-9)], 0, 1)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import trueness as tn
 from trueness._input.sample import read_sample
 from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words, with_probabilities
-from trueness._tally.tally import binary_of_two_classes
 
 KINDS = ["classwise", "confidence", "top-label"]
 N, K = 300, 7
@@ -183,7 +182,4 @@ def test_two_columns_are_the_binary_problem_of_the_second(from_logits):
     np.testing.assert_array_equal(found.w, sample.w)
     assert found.classes is None
     assert binary_of_two_columns(found) is found
-    assert binary_of_two_classes(tn.tally(y, P)) == tn.tally(y, P[:, 1])
-    three = tn.tally([0, 1, 2], np.full((3, 3), 1 / 3))
-    assert binary_of_two_classes(three) is three
     assert two_columns_in_words(("no", "yes")).endswith("the event is the second, 'yes'.")

@@ -172,14 +172,11 @@ def test_scores_of_0_and_1_are_counted_in_table_and_text():
     assert sentence in " ".join(found.text().split())
 
 
-def test_two_columns_are_one_problem_and_more_classes_are_refused():
-    y, p = some_rows(60)
-    both = tn.panel(y, np.column_stack([1 - p, p]), floor=False)
-    assert both["slope"].value == pytest.approx(tn.calibration_slope(y, p))
+def test_several_classes_and_bins_are_refused():
     with pytest.raises(tn.InputError, match="probability of one class"):
         tn.panel([0, 1, 2], np.eye(3))
     with pytest.raises(tn.InputError, match="bins do not keep them"):
-        tn.panel(tn.binned(y, p))
+        tn.panel(tn.binned(*some_rows(60)))
 
 
 def test_one_class_leaves_nan_and_the_rest():

@@ -23,10 +23,6 @@ CLASSES = [
     for found in (getattr(recalibrate, name) for name in recalibrate.__all__)
     if isinstance(found, type) and issubclass(found, Calibrator) and found is not Calibrator
 ]
-# What the ones that hold others hold when not told.
-HOLDS = {"OneVsRest": "PlattScaling", "SegmentCalibration": "PlattScaling", "TopLabel": "HistogramBinning"}
-
-
 # Where rows are dealt out by lot, which comes first matters, and a row of weight 2 stays in one part: laws of order and
 # weight are asked of the same method without lots.
 WITHOUT_LOTS = {"ScalingBinning": {"split": "none"}}

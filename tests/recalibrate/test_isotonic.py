@@ -47,19 +47,6 @@ def test_at_the_rows_it_is_scipys_regression(kind, weighted):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(weighted=weighted_rows(), new=some_scores)
-def test_a_weight_is_a_repetition(kind, weighted, new):
-    y, p, w = weighted
-    again = w.astype(int)
-    one, other = fitted(y, p, w, interpolation=kind), fitted(y.repeat(again), p.repeat(again), interpolation=kind)
-    assert np.array_equal(one.predict(new), other.predict(new))
-
-
-# Scores whose complement is exact.
-dyadic = st.integers(0, 64).map(lambda i: i / 64)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @given(weighted_rows(st.just(0.0) | st.floats(1e-3, 10)), some_scores)
 def test_predictions_are_non_decreasing_probabilities(kind, weighted, new):
     y, p, w = weighted

@@ -85,16 +85,6 @@ def test_a_bin_that_the_last_third_misses_has_the_mean_of_the_rows_that_made_it(
         assert (np.diff(found.values_) > 0).all()
 
 
-@pytest.mark.parametrize("scaler", [Square(), IsotonicCalibration()])
-@given(weighted=weighted_rows(), n_bins=st.integers(1, 8))
-def test_a_weight_is_a_repetition(scaler, weighted, n_bins):
-    y, p, w = weighted
-    again = w.astype(int)
-    one = fitted(y, p, w, n_bins, scaler=scaler).predict(GRID)
-    other = fitted(y.repeat(again), p.repeat(again), n_bins=n_bins, scaler=scaler).predict(GRID)
-    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-300)
-
-
 @pytest.mark.parametrize("split", ["none", "thirds"])
 @given(pairs=rows.filter(lambda r: len(r) >= 3), n_bins=st.integers(1, 8))
 def test_predictions_take_few_values_and_are_monotone_in_the_scaler(split, pairs, n_bins):

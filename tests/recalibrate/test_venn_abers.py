@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import arrays, rows, scores, weighted_rows
+from strategies import arrays, rows, weighted_rows
 
 from trueness import InputError, VennAbers, simulate
 from trueness.recalibrate import calibrator_from_dict
@@ -75,23 +75,6 @@ def test_the_interval_contains_the_prediction_and_both_are_monotone(options, pai
         assert (np.diff(values) >= 0).all()
     if "folds" not in options:
         assert ((pair.p0 <= merged) & (merged <= pair.p1)).all()
-
-
-@pytest.mark.parametrize("merge", ["log", "brier"])
-@given(weighted=weighted_rows(), new=st.lists(scores, min_size=1).map(np.array))
-def test_a_weight_is_a_repetition(merge, weighted, new):
-    y, p, w = weighted
-    again = w.astype(int)
-    one, other = fitted(y, p, w, merge=merge), fitted(y.repeat(again), p.repeat(again), merge=merge)
-    assert np.array_equal(one.predict(new), other.predict(new))
-    assert np.array_equal(one.predict_interval(new), other.predict_interval(new))
-
-
-@given(pairs=rows, random=st.randoms())
-def test_the_order_of_the_rows_does_not_matter(pairs, random):
-    one = fitted(*arrays(pairs)).predict_interval(GRID)
-    random.shuffle(pairs)
-    assert np.array_equal(fitted(*arrays(pairs)).predict_interval(GRID), one)
 
 
 dyadic = st.integers(0, 64).map(lambda i: i / 64)

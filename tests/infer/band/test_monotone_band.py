@@ -75,14 +75,6 @@ def test_one_score_has_one_sided_exact_limits():
     assert (band.runs, band.n, band.widest) == (1, 10, pytest.approx(band.high[0] - band.low[0]))
 
 
-def test_weight_two_is_the_row_twice_and_a_tally_is_the_rows():
-    y, p = some_rows(200)
-    w = np.random.default_rng(1).integers(0, 4, y.size)
-    weighted = monotone_band(y, p, sample_weight=w).to_dict()
-    assert weighted == monotone_band(y.repeat(w), p.repeat(w)).to_dict()
-    assert weighted == monotone_band(tn.tally(y, p, sample_weight=w), level=0.95).to_dict()
-
-
 def test_swapping_the_classes_turns_the_band_over():
     y, p = some_rows(400, digits=1)
     band, other = monotone_band(y, p), monotone_band(1 - y, 1 - p)
@@ -104,9 +96,7 @@ def test_many_calibrated_rows_are_accepted_and_wrong_ones_are_not():
     assert "no rising function fits" in str(falling)
 
 
-def test_two_columns_are_the_binary_problem_and_more_are_judged_by_the_largest():
-    y, p = some_rows(300)
-    assert monotone_band(y, np.column_stack([1 - p, p])).to_dict() == monotone_band(y, p).to_dict()
+def test_several_columns_are_judged_by_the_largest():
     three = np.random.default_rng(0).dirichlet(np.ones(3), 300)
     labels = np.random.default_rng(1).integers(0, 3, 300)
     top = monotone_band((three.argmax(1) == labels).astype(int), three.max(1))

@@ -108,14 +108,6 @@ def test_a_band_does_not_depend_on_order_or_form(band, pairs):
     assert json.dumps(found) == json.dumps(again)
 
 
-@pytest.mark.parametrize("band", BANDS)
-def test_a_whole_number_weight_repeats_the_row(band):
-    y, p, w = np.array([0, 1, 1, 0, 1]), np.array([0.2, 0.3, 0.6, 0.7, 0.9]), np.array([2, 1, 3, 0, 2])
-    found = reliability_bands(y, p, bins=2, band=band, sample_weight=w)
-    again = reliability_bands(np.repeat(y, w), np.repeat(p, w), bins=2, band=band)
-    assert (found.low.tolist(), found.high.tolist()) == (again.low.tolist(), again.high.tolist())
-
-
 def test_fractional_weights_are_said_to_be_approximate_and_stay_between_0_and_1():
     y, p, w = [0, 1, 1, 0, 1], [0.1, 0.4, 0.5, 0.6, 0.9], [0.5, 3.5, 1.5, 2.5, 4.5]
     assert reliability_bands(y, p, bins=2, sample_weight=w).interval == "exact, of effective counts"

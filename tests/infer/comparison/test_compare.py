@@ -593,21 +593,6 @@ def test_rows_without_a_partner_deserve_a_warning():
         compare([0, 1, 0, 1, 0], {"a": [0.1, 0.11, 0.4, 0.7, 0.9], "b": [0.5] * 5}, bins=5)
 
 
-def test_two_columns_are_the_binary_problem_of_the_second_unless_a_kind_is_given():
-    rng = np.random.default_rng(0)
-    p = rng.random(500)
-    y = (rng.random(500) < p).astype(int)
-    vectors = {"a": p**0.5, "b": p}
-    matrices = {name: np.column_stack([1 - q, q]) for name, q in vectors.items()}
-    expected, found = tn.compare(y, vectors), tn.compare(y, matrices)
-    assert found.estimates == expected.estimates
-    assert found["a", "b"].pvalue == expected["a", "b"].pvalue
-    assert "one binary problem: the event is the second, 1." in found.assumptions
-    top = tn.compare(y, matrices, kind="confidence")
-    assert top.estimates != expected.estimates
-    assert "binary" not in top.assumptions
-
-
 @pytest.mark.parametrize(("models", "words"), [(2, "39 for 1 comparison at"), (3, "119 for 3 comparisons at")])
 def test_the_message_about_too_few_resamples_counts_the_comparisons(models, words):
     some = dict(list(THREE.items())[:models])

@@ -71,13 +71,10 @@ def test_labels_that_agree_too_well_do_not_pass_with_or_without_require():
             assert "too good to be true for new rows" in found.findings[0].reason
 
 
-def test_sums_clusters_and_two_columns_are_judged_like_rows(rows):
+def test_sums_and_clusters_are_judged_like_rows(rows):
     y, p, _ = rows
     plain = tn.gate(y, p, max_ece=0.05, max_l2=0.05, oe_within=0.1)
     assert tn.gate(tn.tally(y, p), max_ece=0.05, max_l2=0.05, oe_within=0.1).findings == plain.findings
-    two = tn.gate(y, np.column_stack([1 - p, p]), max_ece=0.05, max_l2=0.05, oe_within=0.1)
-    assert [one.low for one in two.findings] == pytest.approx([one.low for one in plain.findings], abs=1e-12)
-    assert "The two columns of scores are one binary problem" in two.notes[0]
     (once,) = tn.gate(y, p, oe_within=0.1).findings
     (twice,) = tn.gate(
         np.repeat(y, 2), np.repeat(p, 2), cluster=np.repeat(np.arange(y.size), 2), oe_within=0.1

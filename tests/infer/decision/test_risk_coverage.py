@@ -51,15 +51,6 @@ def test_scores_are_answered_by_the_likelier_label_and_a_matrix_by_its_largest()
     assert matrix.risk.tolist() == pytest.approx([0, 1 / 2, 1 / 3])
 
 
-def test_weights_repeat_rows_and_order_does_not_matter():
-    rng = np.random.default_rng(6)
-    y, p, w = rng.integers(0, 2, 50), rng.uniform(size=50).round(1), rng.integers(1, 4, 50)
-    weighted, repeated = tn.risk_coverage(y, p, sample_weight=w), tn.risk_coverage(np.repeat(y, w), np.repeat(p, w))
-    assert weighted.aurc.value == pytest.approx(repeated.aurc.value)
-    order = rng.permutation(50)
-    assert tn.risk_coverage(y[order], p[order]).aurc.high == pytest.approx(tn.risk_coverage(y, p).aurc.high)
-
-
 def test_a_tally_is_enough_and_bins_are_not():
     rng = np.random.default_rng(8)
     p = rng.uniform(size=80).round(2)

@@ -192,12 +192,6 @@ def test_fractional_weights_count_by_their_effective_number():
     assert any("effective number" in note for note in half.notes)
 
 
-def test_two_columns_are_one_problem():
-    y, p = portfolio()
-    two = tn.grade_table(y, np.column_stack([1 - p, p]), bins=CUTS)
-    assert [one.pvalue for one in two] == pytest.approx([one.pvalue for one in tn.grade_table(y, p, bins=CUTS)])
-
-
 def test_a_score_of_zero_with_an_event_is_red():
     one = tn.grade_table([0, 1, 0], [0.0, 0.0, 0.0], bins={"safe": 1})["safe"]
     assert (one.light, one.pvalue, one.ratio) == ("red", 0, np.inf)
@@ -454,13 +448,3 @@ def test_there_may_be_a_thousand_grades():
     assert len(tn.grade_table([0, 1], [0.2, 0.7], bins=1_000).grades) == 1_000
     with pytest.raises(tn.InputError, match="`bins` must be at most 1,000 grades; got 1,001"):
         tn.grade_table([0, 1], [0.2, 0.7], bins=1_001)
-
-
-def test_two_columns_are_the_second_class_also_by_their_kind():
-    rng = np.random.default_rng(0)
-    p = rng.random(200)
-    y = (rng.random(200) < p).astype(int)
-    two = np.column_stack([1 - p, p])
-    assert tn.grade_table(y, two, bins=4, kind="classwise").grades == tn.grade_table(y, p, bins=4).grades
-    named = tn.segments(y, two, y.astype(str), kind="classwise", seed=0)
-    assert named.pvalue.tolist() == tn.segments(y, p, y.astype(str), seed=0).pvalue.tolist()

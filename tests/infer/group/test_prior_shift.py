@@ -82,15 +82,6 @@ def test_limits_of_the_slope_that_exclude_one_are_not_rounded_to_it():
     assert "(0.9200–0.9981), is not 1" in found.sentence
 
 
-def test_tallies_and_two_columns_give_the_same():
-    y, _, weighted = weighted_rows(2000)
-    found = tn.prior_shift(y, weighted)
-    assert tn.prior_shift(tn.tally(y, weighted)) == found
-    both = np.column_stack([1 - weighted, weighted])
-    assert tn.prior_shift(y, both).weight == pytest.approx(found.weight)
-    assert tn.prior_shift(y, both, cluster=np.arange(y.size)).weight == pytest.approx(found.weight)
-
-
 def test_clusters_of_copies_widen_the_limits_as_the_rows_they_are_worth():
     y, _, weighted = weighted_rows(2000)
     found = tn.prior_shift(y, weighted)

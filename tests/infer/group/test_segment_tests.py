@@ -144,18 +144,6 @@ def test_proven_tails_are_adjusted_by_holm_and_for_two_statistics():
     assert (np.delete(found.adjusted_pvalue, at) >= 1 / 40).all()
 
 
-def slow_step_down(observed, drawn):
-    """One statistic after another: how often the least of those that are left is as small."""
-    order = sorted(range(len(observed)), key=lambda i: observed[i])
-    adjusted, alone, largest = {}, {}, 0.0
-    for place, i in enumerate(order):
-        least = [min(column[j] for j in order[place:]) for column in drawn.T]
-        largest = max(largest, (1 + sum(value <= observed[i] for value in least)) / (1 + len(least)))
-        adjusted[i] = largest
-        alone[i] = (1 + sum(value <= observed[i] for value in drawn[i])) / (1 + len(least))
-    return [adjusted[i] for i in range(len(observed))], [alone[i] for i in range(len(observed))]
-
-
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_p_values_of_signs_are_those_of_all_signs():
     rng = np.random.default_rng(3)

@@ -588,18 +588,6 @@ def test_few_clusters_by_weight_are_a_warning_that_says_so():
         tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 4, sample_weight=w, resamples=19, seed=0)
 
 
-def test_two_columns_are_the_binary_problem_of_the_second():
-    rng = np.random.default_rng(0)
-    p = rng.random(100)
-    y, by = (rng.random(100) < p).astype(int), np.arange(100) % 3
-    matrix, vector = (tn.segments(y, q, by, resamples=19, seed=0) for q in (np.column_stack([1 - p, p]), p))
-    assert len(matrix.notes) == len(vector.notes) + 1
-    assert "second column" in matrix.notes[0] or "two columns" in matrix.notes[0].lower()
-    assert by_name(matrix).keys() == by_name(vector).keys()
-    for key, row in by_name(vector).items():
-        assert by_name(matrix)[key]["gap"] == pytest.approx(row["gap"], abs=1e-12)
-
-
 def test_groups_have_default_names_and_missing_keys_a_segment():
     a, b = tn.tally([0, 1], [0.2, 0.6]), tn.tally([1, 1, 0], [0.3, 0.5, 0.6])
     assert set(tn.segments({"x": a, None: b}, resamples=19, seed=0).column) == {"group"}

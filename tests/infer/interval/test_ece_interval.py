@@ -3,7 +3,6 @@
 import itertools
 import math
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,18 +79,6 @@ def test_the_confidence_of_two_classes_is_that_of_a_tally_of_confidences(method)
     for options in ({"k": 1}, {"kind": "confidence"}):
         found = ece_interval(d.y_true, d.y_prob, method=method, seed=4, **options)
         assert found == ece_interval(tally, method=method, seed=4)
-
-
-def test_two_columns_are_the_binary_problem_of_the_second_unless_asked_otherwise():
-    d = simulate.multiclass(400, 2, distortion=simulate.Temperature(2), seed=2)
-    found = ece_interval(d.y_true, d.y_prob, seed=4)
-    binary = ece_interval(d.y_true, d.y_prob[:, 1], seed=4)
-    assert found == replace(binary, note=found.note)
-    assert "the event is the second" in found.note
-    cluster = np.arange(400) // 2
-    clustered = ece_interval(d.y_true, d.y_prob, cluster=cluster, seed=4)
-    assert clustered.high == ece_interval(d.y_true, d.y_prob[:, 1], cluster=cluster, seed=4).high
-    assert ece_interval(d.y_true.tolist(), d.y_prob.tolist(), seed=4) == found
 
 
 def test_wrong_scores_are_rejected_and_a_higher_level_gives_a_larger_set():

@@ -199,16 +199,6 @@ def test_limits_of_the_loss_of_several_classes_are_those_of_its_rows(K, loss):
     assert limits_of(found) == pytest.approx(slow_limits(losses, surprise, 0.95, cluster=cluster), rel=1e-9)
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("loss", NAMES)
-def test_a_weight_of_two_is_the_row_twice_for_several_classes(loss):
-    y, P = matrix_rows()
-    w = np.arange(y.size) % 3
-    found = tn.estimate(NAMES[loss], y, P, sample_weight=w)
-    twice = tn.estimate(NAMES[loss], np.repeat(y, w), np.repeat(P, w, axis=0))
-    assert limits_of(found) == pytest.approx(limits_of(twice), rel=1e-12)
-
-
 def test_certain_scores_of_several_classes_fear_the_worst_loss():
     y, P = np.tile([0, 1, 2], 8), np.tile(np.eye(3), (8, 1))
     found = tn.estimate("brier", y, P)

@@ -239,23 +239,11 @@ def test_a_matrix_is_tested_for_its_largest_entry():
             assert (found.statistic, found.pvalue) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
 
 
-def test_two_columns_are_the_binary_problem_of_the_second():
+def test_of_two_columns_with_k_or_a_kind_the_largest_score_is_examined():
     rng = np.random.default_rng(6)
     p = rng.random(200).round(2)
     y = (rng.random(200) < p).astype(int)
     P = np.column_stack([1 - p, p])
-    for method in ("omnibus", "exact", "cox", "analytic"):
-        seed = {} if method == "analytic" else {"seed": 0}
-        found, expected = (calibration_test(y, scores, method=method, **seed) for scores in (P, p))
-        assert (found.statistic, found.pvalue) == (expected.statistic, expected.pvalue)
-        assert found.assumptions.endswith("one binary problem: the event is the second, 1.")
-    cluster, w = np.arange(200) // 4, rng.choice([0.5, 1.5], 200)
-    for more in ({"cluster": cluster}, {"sample_weight": w}, {}):
-        found, expected = (calibration_test(y, scores, seed=0, resamples=99, **more) for scores in (P, p))
-        assert (found.pvalue, found.alone) == (expected.pvalue, expected.alone)
-    for same in ((tn.tally(y, P),), (y.tolist(), P.tolist())):
-        assert calibration_test(*same, seed=0, resamples=99).pvalue == expected.pvalue
-    # With `k`, or with a kind, the largest score is examined.
     right, top = np.where(p == 0.5, y == 0, (p > 0.5) == y), np.maximum(p, 1 - p)
     for options in ({"k": 1}, {"kind": "confidence"}):
         found = calibration_test(y, P, method="ks", **options)

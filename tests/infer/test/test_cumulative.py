@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.stats import binom, norm
-from strategies import arrays, rows, weighted_rows
+from strategies import arrays, rows
 
 import trueness as tn
 from trueness.infer import calibration_test, cumulative_walk
@@ -29,15 +29,6 @@ def test_the_extremes_of_a_walk_are_the_statistics(pairs):
     assert (walk.share[0], walk.share[-1]) == (0, 1)
     assert abs(np.mean(y - p)) - 1e-14 <= ks <= kuiper + 1e-14
     assert kuiper <= 2 * ks + 1e-14
-
-
-@given(sample=weighted_rows())
-def test_weight_two_is_the_row_twice(sample):
-    y, p, w = sample
-    times = w.astype(int)
-    weighted, repeated = cumulative_walk(y, p, sample_weight=w), cumulative_walk(y.repeat(times), p.repeat(times))
-    for column in ("share", "score", "height", "half"):
-        np.testing.assert_allclose(getattr(weighted, column), getattr(repeated, column), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1_999, 2_400, 50_000])
@@ -129,15 +120,6 @@ def test_scores_of_0_and_1_are_certain():
     assert (agrees.reach, agrees.half.tolist()) == (0, [0, 0, 0])
     assert (wrong.ks.pvalue, wrong.kuiper.pvalue, wrong.ks.statistic) == (0, 0, pytest.approx(1 / 3))
     assert "Statistic / null deviation: inf." in wrong.ks.assumptions
-
-
-def test_two_columns_are_walked_as_they_are_tested():
-    rng = np.random.default_rng(0)
-    p = rng.random(400)
-    y, both = (rng.random(400) < p).astype(int), np.column_stack([1 - p, p])
-    for method in ("ks", "kuiper"):
-        assert getattr(cumulative_walk(y, both), method).pvalue == calibration_test(y, both, method=method).pvalue
-    assert cumulative_walk(y, both).score[-1] == p.max()
 
 
 @pytest.mark.slow

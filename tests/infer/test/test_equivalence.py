@@ -2,8 +2,6 @@
 
 import math
 import warnings
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from trueness.infer import equivalence_test, estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 CRITERIA = ("l2", "oe", "band", "ece")
-SECOND = "The two columns of scores are one binary problem: the event is the second, 1."
 
 
 def some_rows(n=400, seed=0, digits=None):
@@ -110,20 +107,7 @@ def test_swapping_the_classes_changes_neither_l2_nor_band():
         assert pvalue(criterion, within, 1 - y, 1 - p) == pytest.approx(pvalue(criterion, within, y, p), rel=1e-5)
 
 
-def test_two_columns_are_the_binary_problem_of_the_second():
-    y, p = some_rows(300)
-    both = np.column_stack([1 - p, p])
-    some = np.arange(300) % 7 > 0
-    holes = np.where(some[:, np.newaxis], both, np.nan)
-    weight, cluster = 1 + np.arange(300) % 3, np.arange(300) // 3
-    for criterion in CRITERIA:
-        test = partial(equivalence_test, within=0.01, criterion=criterion, seed=0)
-        for options in ({}, {"sample_weight": weight}, *([{"cluster": cluster}] if criterion != "band" else [])):
-            one = test(y, p, **options)
-            assert test(y, both, **options) == replace(one, assumptions=f"{one.assumptions} {SECOND}")
-            kept = {name: column[some] for name, column in options.items()}
-            found, fewer = test(y, holes, missing="drop", **options), test(y[some], p[some], **kept)
-            assert (found.pvalue, found.n) == (fewer.pvalue, fewer.n)
+def test_several_columns_are_judged_by_the_largest():
     three = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     right = np.random.default_rng(1).random(200) < three.max(1)
     labels = np.where(right, three.argmax(1), (three.argmax(1) + 1) % 3)
