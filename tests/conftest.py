@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -31,6 +32,17 @@ def pytest_cmdline_main(config):
     """Give each worker of `-n` neighbouring tests, so that few reports, browsers and libraries are made twice."""
     if config.getoption("numprocesses", None) and config.option.dist == "no":
         config.option.dist = "worksteal"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
+    """Spare the garbage collector what stays to the end anyway: libraries and thousands of tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
