@@ -3,9 +3,13 @@
 import pytest
 from stable_numbers import differences, group_of, moved, named_calls, stored
 
+GROUPS = sorted({group_of(*call) for call in named_calls().values()})
+# What is made of other groups, which are fast.
+LONG = {"AutoCalibration", "CalibratedClassifier", "calibration_series-sketch", "gate", "validate", "verdict"}
+
 
 @pytest.mark.all_cases
-@pytest.mark.parametrize("group", sorted({group_of(*call) for call in named_calls().values()}))
+@pytest.mark.parametrize("group", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in GROUPS])
 def test_numbers_are_those_last_reviewed(group):
     assert moved(group) == []
 

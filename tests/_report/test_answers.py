@@ -75,6 +75,7 @@ def test_the_lines_to_copy_run(off, demo):
     assert names["calibrated"].shape == (2,)
 
 
+@pytest.mark.slow
 def test_an_error_that_is_left_has_its_limits():
     """Stripes are more than the maps can follow."""
     rng = np.random.default_rng(0)
@@ -139,6 +140,7 @@ def test_scores_fitted_on_the_judged_rows_are_sent_to_new_ones():
     assert answers(found)["cost"]["phrase"] == "These rows cannot show it"
 
 
+@pytest.mark.slow
 def test_a_segment_that_is_off_is_named_with_its_factor():
     rng = np.random.default_rng(2)
     p = rng.beta(2, 6, 6_000).round(2)
@@ -311,6 +313,7 @@ def agreeing(n=300):
     return ((np.arange(n) // 20 + 0.5) * 20 / n < p).astype(int), p
 
 
+@pytest.mark.slow
 def test_scores_of_the_other_label_are_to_be_checked_and_swapped():
     y, p = agreeing()
     found = tn.report(1 - y, p, intervals=False)
@@ -323,6 +326,7 @@ def test_scores_of_the_other_label_are_to_be_checked_and_swapped():
     assert answers(found)["cost"]["phrase"] == "Not known before the scores are checked"
 
 
+@pytest.mark.slow
 def test_confidences_of_the_predicted_class_are_asked_about():
     y, p = agreeing()
     found = tn.report(y, np.maximum(p, 1 - p), intervals=False)
@@ -361,6 +365,7 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     assert re.search(r"percentage points \(0 to [\d.]+\)", answers(found)["how_far"]["phrase"])
 
 
+@pytest.mark.slow
 def test_labels_that_are_separated_by_timid_scores_may_be_those_of_the_training():
     p = np.linspace(0.2, 0.8, 200)
     asked = "Was the model trained on these rows?"

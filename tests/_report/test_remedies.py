@@ -56,10 +56,8 @@ def test_the_parts_of_the_automatic_map_are_named_and_shown(remedies, off, demo)
     assert sum(map(int, re.findall(r"(\d+) %", named))) == 100
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["clusters", *(pytest.param(one, marks=pytest.mark.slow) for one in ("binary", "ties", "weights", "classes"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["clusters", "binary", "ties", "weights", "classes"])
 def test_the_order_of_the_rows_does_not_matter(kind):
     rng = np.random.default_rng(4)
     p = rng.random(300)

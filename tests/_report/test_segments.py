@@ -60,6 +60,7 @@ def test_one_of_sixty_segments_off_by_more_than_twice_is_flagged_by_name():
     assert (worst["value"], round(worst["ratio"], 1)) == ("s55", 2.1)
 
 
+@pytest.mark.slow
 def test_the_page_shows_forty_segments_and_says_how_many_it_leaves_out():
     rng = np.random.default_rng(1)
     p = rng.random(1_000)
@@ -90,6 +91,7 @@ def test_columns_may_come_as_a_dict_or_a_frame_and_be_crossed(rows):
     assert segments_of(y, p, pandas.Series(segment, name="place"))[0]["column"] == "place"
 
 
+@pytest.mark.slow
 def test_several_columns_have_a_section_of_slices(rows):
     y, p, segment = rows
     by = {"region": segment, "kind": np.arange(p.size) % 3}

@@ -80,6 +80,7 @@ def test_a_calibrated_model_is_shown_to_be_right_within_a_distance(calibrated):
     assert f"| Shown to be right within | ± {within:.4f} |" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
     """200 calibrated rows: a miscalibration of 0.012 means nothing, and recalibration gains nothing."""
     d = tn.simulate.binary(200, seed=1)
@@ -96,6 +97,7 @@ def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
     assert gain["Meaning"] == "cross-fitted automatic calibration"
 
 
+@pytest.mark.slow
 def test_limits_and_certain_scores_stand_beside_slope_and_ratio():
     d = tn.simulate.demo(400)
     report = tn.report([*d.y_true, 0, 1, 0], [*d.y_prob, 0.0, 1.0, 1.0])
@@ -122,6 +124,7 @@ def test_every_measure_is_shown_once_with_an_interval_or_its_value_if_calibrated
     assert re.search(r"MCE: the gap of \d+ of \d+ rows, in the bin from 0", text)
 
 
+@pytest.mark.slow
 def test_a_measure_without_a_value_has_no_floor_beside_it():
     lines = measures(tn.report([0] * 40, [0.1] * 20 + [0.2] * 20))
     assert lines["ICI"]["Value"] == lines["Slope"]["Value"] == "–"

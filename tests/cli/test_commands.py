@@ -43,7 +43,7 @@ def tables(tmp_path_factory, grouped):
 
 
 @pytest.mark.all_cases
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [pytest.param(one, marks=[pytest.mark.slow] * (one == "report")) for one in VERBS])
 def test_every_command_says_the_same_of_every_format(call, tables, verb):
     said = {}
     # The measures of all formats are compared below; the slow run has a process for each command and format.

@@ -116,9 +116,15 @@ def test_each_model_may_have_its_own_labels(call, answers):
         assert [one["measures"]["brier"] for one in models] == [tn.brier(y["p"], p), tn.brier(y["q"], q)]
     findings = data("gate", *OWN, "--max-ece", "0.5")["findings"]
     assert [one["estimate"] for one in findings] == pytest.approx([tn.ece(y["p"], p), tn.ece(y["q"], q)], rel=1e-12)
-    report = data("report", *OWN, "--no-intervals")
-    assert [one["summary"]["ece"] for one in report["models"]] == [tn.ece(y["p"], p), tn.ece(y["q"], q)]
-    assert report["comparison"]["estimates"] == tn.compare(y, {"p": p, "q": q}).estimates
+
+
+@pytest.mark.slow
+def test_reports_of_models_with_their_own_labels_and_of_a_long_table(call, answers):
+    report = json.loads(call("report", *OWN, "--no-intervals", "--format", "json").stdout)
+    y, p = ({"p": answers["a"], "q": answers["b"]}, {"p": answers["p"], "q": answers["q"]})
+    assert [one["summary"]["ece"] for one in report["models"]] == [tn.ece(y[name], p[name]) for name in "pq"]
+    assert report["comparison"]["estimates"] == tn.compare(y, p).estimates
+    assert "trueness fit long.csv" not in call("report", *LONG, "--no-intervals", "--format", "text").stdout
 
 
 def test_a_long_table_is_paired(call, fails, answers, tmp_path):
@@ -135,7 +141,6 @@ def test_a_long_table_is_paired(call, fails, answers, tmp_path):
     shown = json.loads(call("measure", *LONG, "--no-intervals", "--by", "region", "--format", "json").stdout)["groups"]
     assert sum(one["models"][0]["measures"]["n"] for one in shown) == n
     assert call("gate", *LONG, "--max-ece", "0.5").exit_code == 0
-    assert "trueness fit long.csv" not in call("report", *LONG, "--no-intervals", "--format", "text").stdout
     for typed, message in (
         (
             ("compare", *OWN[:7]),

@@ -32,7 +32,11 @@ def test_the_demo_leaves_a_page(call, fails, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("form", "ending", "start"), [("markdown", "md", "#"), ("json", "json", "{"), ("text", "txt", "")]
+    ("form", "ending", "start"),
+    [
+        ("json", "json", "{"),
+        *(pytest.param(*form, marks=pytest.mark.slow) for form in (("markdown", "md", "#"), ("text", "txt", ""))),
+    ],
 )
 def test_the_name_of_the_output_decides_its_form_and_what_is_said_goes_to_standard_output(
     call, tmp_path, form, ending, start

@@ -76,7 +76,7 @@ def test_compare_reads_the_rows_of_each_model_once(reads):
     assert len(reads) == 2
 
 
-@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("rows", [pytest.param(one, marks=[pytest.mark.slow] * (one != "plain")) for one in ROWS])
 def test_a_report_reads_its_rows_once(rows, reads):
     """Each calibrator reads the rows that it is fitted on: for few rows, none is."""
     y, p, options = ROWS[rows]
