@@ -38,14 +38,6 @@ def _demand_whole(ws):
         raise ValueError("weights must be whole numbers: they say how often a row occurs")
 
 
-def expand(y, p, w):
-    """The rows written out: weight 2 is the row twice, weight 0 the row removed."""
-    ws = weights(w, len(y))
-    _demand_whole(ws)
-    rows = [i for i in range(len(y)) for _ in range(int(ws[i]))]
-    return [y[i] for i in rows], [p[i] for i in rows]
-
-
 # ----------------------------------------------------------------------------------------- groupings
 
 
