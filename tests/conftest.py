@@ -1,9 +1,13 @@
 """Settings shared by all tests."""
 
+import csv
 import gc
+import gzip
+import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -82,3 +86,13 @@ def data_folder():
     if not folder or not Path(folder).is_dir():
         pytest.skip("real data are not here: set TRUENESS_DATA to the folder that has them")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def clinical(data_folder):
+    """Labels and scores of each clinical set, and R's answers, by its name."""
+    rows, answers = {}, json.loads((data_folder / "clinical_r.json").read_text(encoding="utf-8"))
+    with gzip.open(data_folder / "clinical.csv.gz", "rt", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
+    return {name: (*map(np.array, zip(*rows[name], strict=True)), answers[name]) for name in answers}

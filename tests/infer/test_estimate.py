@@ -1,9 +1,7 @@
 """Any measure with its uncertainty: R's numbers, laws, sums, weights, clusters, matrices, messages."""
 
 import math
-import os
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +11,6 @@ from scipy.special import betaincinv, chdtri, expit, logit, ndtr, ndtri
 
 import trueness as tn
 
-DATA = Path(os.environ.get("TRUENESS_DATA", ""))
-CLINICAL = DATA / "clinical_r.json"
 BOUNDED = {
     *("ece", "ece_l2", "ace", "gce", "l2", "squared_ece", "brier", "scaled_brier", "log_loss", "slope", "intercept"),
     *("free_intercept", "observed_expected", "auc", "uncertainty", "discrimination", "prevalence"),
@@ -36,24 +32,9 @@ def estimates(names, *rows, **options):
     return {name: tn.estimate(name, *rows, **options) for name in names}
 
 
-def clinical():
-    """Labels and scores of each set, and R's answers."""
-    import csv
-    import gzip
-    import json
-
-    rows = {}
-    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
-    answers = json.loads(CLINICAL.read_text(encoding="utf-8"))
-    return {name: (*map(np.array, zip(*rows[name], strict=True)), answers[name]) for name in answers}
-
-
-@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
-def test_values_standard_errors_and_limits_are_those_of_r():
+def test_values_standard_errors_and_limits_are_those_of_r(clinical):
     names = ["slope", "intercept", "free_intercept", "observed_expected", "brier", "auc"]
-    for name, (y, p, r) in clinical().items():
+    for name, (y, p, r) in clinical.items():
         found = estimates(names, tn.tally(y, p))
         assert found["slope"].value == pytest.approx(r["slope"], abs=1e-6), name
         assert found["slope"].standard_error == pytest.approx(r["slope_se"], abs=1e-6), name
@@ -70,6 +51,8 @@ def test_values_standard_errors_and_limits_are_those_of_r():
         assert found["free_intercept"].standard_error == pytest.approx(r["intercept_free_se"], abs=1e-6), name
         assert found["observed_expected"].value == pytest.approx(r["oe"], rel=1e-9), name
         assert found["brier"].value == pytest.approx(r["brier"], rel=1e-9), name
+        spiegelhalter = tn.calibration_test(y, p, method="spiegelhalter").statistic
+        assert spiegelhalter == pytest.approx(r["val_prob"]["S:z"], abs=1e-6), name
         left_out = f"{r['dropped']:,} scores of exactly 0 or 1" if r["dropped"] else ""
         assert left_out in found["slope"].note
 
@@ -97,9 +80,8 @@ def interpolated_limits(likelihood, best, error):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
-def test_profile_likelihoods_interpolated_as_in_r_have_its_limits_to_the_last_digits():
-    for name, (y, p, r) in clinical().items():
+def test_profile_likelihoods_interpolated_as_in_r_have_its_limits_to_the_last_digits(clinical):
+    for name, (y, p, r) in clinical.items():
         inside = (p > 0) & (p < 1)
         x, sign = np.log(p[inside]) - np.log1p(-p[inside]), np.where(y[inside], -1, 1)
 

@@ -1,19 +1,13 @@
-"""The panel: R's numbers, what it is made of, how it reads, rows and sums, clusters and weights."""
+"""The panel: what it is made of, how it reads, rows and sums, clusters and weights."""
 
-import csv
-import gzip
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trueness as tn
 
-DATA = Path(os.environ.get("TRUENESS_DATA", ""))
-CLINICAL = DATA / "clinical_r.json"
 KEYS = (
     *("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc"),
     *("ici", "e50", "e90", "emax", "ece"),
@@ -31,36 +25,6 @@ def some_rows(n=300, seed=0):
 @pytest.fixture(scope="module")
 def found():
     return tn.panel(*some_rows(), seed=0)
-
-
-@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
-def test_the_numbers_are_those_of_r():
-    rows = {}
-    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
-    for name, r in json.loads(CLINICAL.read_text(encoding="utf-8")).items():
-        y, p = map(np.array, zip(*rows[name], strict=True))
-        found = tn.panel(y, p, seed=0, floor=False)
-        assert (found.n, found.events, found.n_certain) == (r["n"], r["events"], r["dropped"]), name
-        for ours, theirs in (
-            ("slope", "slope"),
-            ("intercept", "intercept_offset"),
-            ("free_intercept", "intercept_free"),
-            ("observed_expected", "oe"),
-            ("brier", "brier"),
-        ):
-            assert found[ours].value == pytest.approx(r[theirs], abs=1e-6), (name, ours)
-        assert found["spiegelhalter"].statistic == pytest.approx(r["val_prob"]["S:z"], abs=1e-6), name
-        # R interpolates the profile by a spline, which moves its limits by up to 3e-5.
-        for ours, theirs in (("slope", "slope_profile"), ("intercept", "intercept_offset_profile")):
-            assert (found[ours].low, found[ours].high) == pytest.approx(r[theirs], abs=5e-5), (name, ours)
-        for ours in ("ici", "e50", "e90", "emax"):
-            if "error" not in r["rcs5"]:
-                assert found[ours].value == pytest.approx(r["rcs5"][ours], abs=1e-6), (name, ours)
-        loess = tn.panel(y, p, seed=0, floor=False, curve="loess")
-        for ours in ("ici", "e50", "e90", "emax"):
-            assert loess[ours].value == pytest.approx(r[f"loess_{ours}"], abs=1e-3), (name, ours)
 
 
 def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):

@@ -1,19 +1,12 @@
 """Flexible calibration curves by splines and loess, and ICI, E50, E90, Emax."""
 
-import csv
-import gzip
-import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import trueness as tn
 
-DATA = Path(os.environ.get("TRUENESS_DATA", "../shared/data"))
-CLINICAL = DATA / "clinical_r.json"
 MEASURES = {"ici": tn.ici, "e50": tn.e50, "e90": tn.e90, "emax": tn.emax}
 CURVES = ["spline", "loess"]
 
@@ -26,14 +19,9 @@ def simulated(n=400, seed=0):
     return (rng.random(n) < p**1.2).astype(int), p
 
 
-@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
-def test_all_four_are_those_of_r():
-    rows = {}
-    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            rows.setdefault(row["set"], []).append((int(row["y"]), float(row["p"])))
-    for name, from_r in json.loads(CLINICAL.read_text()).items():
-        tally = tn.tally(*np.array(rows[name]).T)
+def test_all_four_are_those_of_r(clinical):
+    for y, p, from_r in clinical.values():
+        tally = tn.tally(y, p)
         for key, measure in MEASURES.items():
             assert measure(tally, curve="loess") == pytest.approx(from_r[f"loess_{key}"], abs=2e-6)
             if key in from_r["rcs5"]:  # R fails on one set: its spline of five knots separates the labels

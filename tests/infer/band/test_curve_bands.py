@@ -1,11 +1,6 @@
 """Confidence bands around splines and loess."""
 
-import csv
-import gzip
-import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +10,6 @@ from scipy.stats import chi2, f, norm, t
 import trueness as tn
 from trueness.infer import curve_band
 
-DATA = Path(os.environ.get("TRUENESS_DATA", "../shared/data"))
-CLINICAL = DATA / "clinical_r.json"
 CURVES = ["spline", "loess"]
 
 
@@ -26,16 +19,11 @@ def simulated(n=400, seed=0):
     return (rng.random(n) < p).astype(int), p
 
 
-@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
 @pytest.mark.filterwarnings("ignore::trueness.CertainScoresWarning")
-def test_pointwise_limits_of_splines_are_those_of_r():
-    rows = {}
-    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            rows.setdefault(row["set"], []).append((int(row["y"]), float(row["p"])))
-    for name, from_r in json.loads(CLINICAL.read_text()).items():
+def test_pointwise_limits_of_splines_are_those_of_r(clinical):
+    for y, p, from_r in clinical.values():
         if "at" in from_r["rcs5"]:
-            band = curve_band(*np.array(rows[name]).T, at=from_r["rcs5"]["at"])
+            band = curve_band(y, p, at=from_r["rcs5"]["at"])
             for found, key in ((band.y, "curve"), (band.low, "low"), (band.high, "high")):
                 assert found == pytest.approx(from_r["rcs5"][key], abs=1e-9)
 

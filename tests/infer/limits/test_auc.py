@@ -1,11 +1,6 @@
 """Area under the ROC curve and its limits: all pairs, R's answers, DeLong by hand, laws, simulated coverage."""
 
-import csv
-import gzip
-import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +8,6 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import beta, t
 
 import trueness as tn
-
-DATA = Path(os.environ.get("TRUENESS_DATA", ""))
-CLINICAL = DATA / "clinical_r.json"
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -38,14 +30,8 @@ def all_pairs(y, p):
     return (events > others) + (events == others) / 2
 
 
-@pytest.mark.skipif(not CLINICAL.is_file(), reason="needs clinical_r.json of TRUENESS_DATA")
-def test_the_c_of_val_prob_is_the_area_of_truncated_scores_between_0_and_1():
-    rows = {}
-    with gzip.open(DATA / "clinical.csv.gz", "rt", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
-    for name, r in json.loads(CLINICAL.read_text(encoding="utf-8")).items():
-        y, p = map(np.array, zip(*rows[name], strict=True))
+def test_the_c_of_val_prob_is_the_area_of_truncated_scores_between_0_and_1(clinical):
+    for name, (y, p, r) in clinical.items():
         inside = (p > 0) & (p < 1)
         y, p = y[inside], p[inside]
         # rms truncates scores to multiples of 0.0002, which ties some pairs.
