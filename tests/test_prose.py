@@ -48,11 +48,7 @@ ALLOWED = [
         r"docs/evidence/completeness/|papers/",
         "a kind of verdict in the completeness tables",
     ),
-    (
-        r"\b(?:how|be|is|are) sure",
-        r"docs/tutorials/language-models\.md",
-        "how sure a language model is of its answer",
-    ),
+    (r"\b(?:how|be|is|are) sure", r"docs/tutorials/language-models\.md", "how sure a language model is of its answer"),
 ]
 
 

@@ -36,7 +36,6 @@ P3 = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.25, 0.
 WORDS3 = ["ant", "bee", "cow", "ant"]
 # Class 0: scores .1 .2 | .5 .7 sum to .3 and 1.2 with 0 and 2 events. Class 1: .2 .2 .25 | .8. Class 2: .1 .1 .25 | .6.
 ECE3 = np.mean([(0.3 + 0.8) / 4, (0.65 + 0.2) / 4, (0.45 + 0.4) / 4])
-
 MEASURES = {
     "auc": tn.auc,
     "ece": tn.ece,
@@ -60,7 +59,6 @@ MEASURES = {
 }
 NO_ROWS_IS_FINE = ("tally", "binned")
 NO_MATRIX = ("squared_ece", "grade_table")
-
 ece2 = partial(tn.ece, bins=2)
 
 

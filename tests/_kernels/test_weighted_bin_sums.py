@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 from trueness._kernels import BAD_LABEL, BAD_SCORE, BAD_WEIGHT, OUTSIDE_EDGES
 
 rows = st.lists(
-    st.tuples(
-        st.floats(0, 1),
-        st.booleans(),
-        st.one_of(st.just(0.0), st.just(-0.0), st.floats(1e-60, 1e60)),
-    )
+    st.tuples(st.floats(0, 1), st.booleans(), st.one_of(st.just(0.0), st.just(-0.0), st.floats(1e-60, 1e60)))
 )
 
 

@@ -24,10 +24,7 @@ def test_published_values_come_out(tail, x, expected, digits):
 
 @pytest.mark.parametrize(
     ("low", "high", "change"),
-    [
-        (brownian._distance_low, brownian._distance_high, 1.0),
-        (brownian._range_low, brownian._range_high, 1.5),
-    ],
+    [(brownian._distance_low, brownian._distance_high, 1.0), (brownian._range_low, brownian._range_high, 1.5)],
 )
 def test_the_two_series_are_the_same_function(low, high, change):
     x = np.linspace(0.8, 1.25, 19) * change

@@ -3,14 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueness._numerics.quadrature import (
-    beta_breaks,
-    beta_density,
-    expit,
-    integral,
-    log_gammas,
-    supremum,
-)
+from trueness._numerics.quadrature import beta_breaks, beta_density, expit, integral, log_gammas, supremum
 
 shapes = st.floats(-3, 4).map(lambda e: 10.0**e)
 

@@ -49,15 +49,9 @@ def test_segments_leave_out_the_rows_that_are_dropped():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (
-            lambda: tn.ece(Y, P, by=["a"]),
-            r"`by` must have one entry per row; 'by' has shape \(1,\) and there",
-        ),
+        (lambda: tn.ece(Y, P, by=["a"]), r"`by` must have one entry per row; 'by' has shape \(1,\) and there"),
         (lambda: tn.ece(Y, P, by={"x": Y, "z": Y}), r"`by` must be one column; got 2\. `segments` takes several\."),
-        (
-            lambda: tn.ece(tn.tally(Y, P), by=Y),
-            r"`by` needs labels and scores; a Tally holds only sums",
-        ),
+        (lambda: tn.ece(tn.tally(Y, P), by=Y), r"`by` needs labels and scores; a Tally holds only sums"),
         (lambda: tn.tce(Y, P, by=P > 0.5, bins=tn.BlockIsotonic(99)), r"^Segment 'False': `n_min` must be at most"),
     ],
 )

@@ -36,11 +36,7 @@ SUMS = {
     "sketch": tn.sketch,
 }
 W = np.random.default_rng(1).exponential(size=N) * (np.arange(N) % 4 > 0)
-OPTIONS = {
-    "plain": {},
-    "weights": {"sample_weight": W},
-    "names": {"labels": list("abcdefg")},
-}
+OPTIONS = {"plain": {}, "weights": {"sample_weight": W}, "names": {"labels": list("abcdefg")}}
 
 
 @pytest.mark.all_cases

@@ -142,10 +142,7 @@ def test_a_long_table_is_paired(call, fails, answers, tmp_path):
     assert sum(one["models"][0]["measures"]["n"] for one in shown) == n
     assert call("gate", *LONG, "--max-ece", "0.5").exit_code == 0
     for typed, message in (
-        (
-            ("compare", *OWN[:7]),
-            "`--label` must be given once, or once for each `--prob` in the same order; got 2",
-        ),
+        (("compare", *OWN[:7]), "`--label` must be given once, or once for each `--prob` in the same order; got 2"),
         (("compare", *OWN, "--label", "a"), "got 3 for 2 models"),
         (("measure", "wide.csv", "--label", "a", "--label", "x", "--prob", "p", "--prob", "q"), "has no column 'x'"),
         (("gate", *LONG[:3], *LONG[5:], "--max-ece", "1"), "`--model-column` needs `--pair`, one `--label`"),

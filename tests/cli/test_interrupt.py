@@ -109,8 +109,7 @@ def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails):
 
 @needs_full
 @pytest.mark.parametrize(
-    "asked",
-    [["--help"], pytest.param(["measure", "--demo", "--rows", "50", "--no-intervals"], marks=pytest.mark.slow)],
+    "asked", [["--help"], pytest.param(["measure", "--demo", "--rows", "50", "--no-intervals"], marks=pytest.mark.slow)]
 )
 def test_standard_output_that_is_full_is_one_line_and_code_2(process, asked):
     with Path("/dev/full").open("w") as full:

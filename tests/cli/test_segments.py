@@ -24,11 +24,7 @@ def test_numbers_are_the_librarys_in_every_form(call, file, grouped):
     head, first, second, *notes = result.stdout.splitlines()
     assert head.split()[:6] == ["region", "rows", "observed", "expected", "gap", "95"]
     i = expected.value.index(first.split()[0])
-    assert first.split()[1:4] == [
-        str(expected.n[i]),
-        f"{expected.events[i]:.0f}",
-        f"{expected.expected[i]:.1f}",
-    ]
+    assert first.split()[1:4] == [str(expected.n[i]), f"{expected.events[i]:.0f}", f"{expected.expected[i]:.1f}"]
     low, high = (f"{100 * v:+.1f}" for v in (expected.gap_low[i], expected.gap_high[i]))
     assert f"{100 * expected.gap[i]:+.1f}  {low} to {high}" in first
     assert second.split()[0] == expected.value[1]

@@ -174,14 +174,8 @@ TALLY = tn.tally(Y, P)
     [
         (lambda: BinsDisplay.from_predictions(Y, P, bins=5), "`bins` must map names to bin rules; got 5"),
         (lambda: BinsDisplay.from_predictions(*matrix()), "`classes` must be one class for BinsDisplay"),
-        (
-            lambda: BinsDisplay.from_predictions(Y, {"a": P}),
-            "`y_prob` must be one model for BinsDisplay",
-        ),
-        (
-            lambda: BinsDisplay.from_predictions({"a": TALLY}),
-            "`y_true` must be one model for BinsDisplay",
-        ),
+        (lambda: BinsDisplay.from_predictions(Y, {"a": P}), "`y_prob` must be one model for BinsDisplay"),
+        (lambda: BinsDisplay.from_predictions({"a": TALLY}), "`y_true` must be one model for BinsDisplay"),
         (lambda: BinsDisplay({}), "`tables` must hold at least one table"),
         (lambda: TestReliabilityDisplay.from_predictions(Y, {"a": P}), "`y_prob` must be one model"),
         (lambda: CumulativeDisplay.from_predictions(*matrix()), "`classes` must be one class for CumulativeDisplay"),

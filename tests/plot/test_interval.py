@@ -53,12 +53,7 @@ def test_groups_and_classes_have_lines_of_their_own():
     assert list(IntervalDisplay.from_predictions(y, P, kind="confidence", name="m").intervals) == ["m"]
     assert list(
         IntervalDisplay.from_predictions(y, {"a": P, "b": P}, by=np.arange(300) % 2, classes=[0]).intervals
-    ) == [
-        "a · class 0 · 0",
-        "b · class 0 · 0",
-        "a · class 0 · 1",
-        "b · class 0 · 1",
-    ]
+    ) == ["a · class 0 · 0", "b · class 0 · 0", "a · class 0 · 1", "b · class 0 · 1"]
 
 
 def test_rows_that_miss_a_value_are_dropped_from_their_group():

@@ -91,11 +91,7 @@ def matrix_maps(z, y, w):
     def beta_of_each(new):
         return log_softmax(np.log([one.predict(np.exp(new[:, k])) for k, one in enumerate(betas)]).T, axis=1)
 
-    return [
-        lambda new: new,
-        *(lambda new, one=one: np.log(one.predict(np.exp(new))) for one in fits),
-        beta_of_each,
-    ]
+    return [lambda new: new, *(lambda new, one=one: np.log(one.predict(np.exp(new))) for one in fits), beta_of_each]
 
 
 def log_loss(y, z):

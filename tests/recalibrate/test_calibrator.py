@@ -60,8 +60,7 @@ def test_a_single_row_may_be_predicted_again():
 @pytest.mark.all_cases
 @pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
 @pytest.mark.parametrize(
-    ("y", "w", "n"),
-    [([0, 0, 0], None, 3), ([1, 1, 1], None, 3), ([1, 1, 1], [1, 2, 3], 3), ([0, 1, 0], [1, 0, 2], 2)],
+    ("y", "w", "n"), [([0, 0, 0], None, 3), ([1, 1, 1], None, 3), ([1, 1, 1], [1, 2, 3], 3), ([0, 1, 0], [1, 0, 2], 2)]
 )
 def test_labels_that_are_all_equal_are_counted_in_a_warning(y, w, n):
     for calibrator, p in ((Shares(), P), (VectorScaling(l2=1.0), ROWS[:3, :2] / ROWS[:3, :2].sum(1)[:, None])):

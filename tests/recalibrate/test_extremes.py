@@ -26,7 +26,6 @@ from trueness.recalibrate import (
 )
 
 TINY, ALMOST = 5e-324, 1 - 2**-53
-
 OF_VECTORS = [
     BayesianBinning(),
     BetaCalibration(),
@@ -88,7 +87,6 @@ SCORES = {
     "reversed": (np.repeat([TINY, ALMOST], 20), np.repeat([1, 0], 20)),
 }
 NEW = np.array([0, TINY, 1e-310, 1e-305, 1e-300, 1e-20, 0.3, 0.5, 1 - 1e-10, 1 - 2**-52, ALMOST, 1])
-
 HUGE = [1e4, 1e6, 1e8, 1e151, 1e299, 1e300, 1e301, 1e308]
 
 

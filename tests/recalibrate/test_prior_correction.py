@@ -244,10 +244,7 @@ def test_a_weight_that_nothing_determines_may_be_anything():
 
 
 def test_the_weight_of_smoothed_targets_is_named():
-    with (
-        pytest.warns(tn.SeparableWarning, match=r"the weight is 9\.$"),
-        pytest.warns(tn.OneClassWarning),
-    ):
+    with pytest.warns(tn.SeparableWarning, match=r"the weight is 9\.$"), pytest.warns(tn.OneClassWarning):
         fitted = PriorCorrection().fit([0.5] * 8, [0] * 8)  # 1 / (8 + 2): odds of 1:9
     assert fitted.weight_ == pytest.approx(9)
     with pytest.warns(tn.SeparableWarning, match=r"the weight is 0\.1111\.$"), pytest.warns(tn.OneClassWarning):

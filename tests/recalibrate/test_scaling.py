@@ -5,13 +5,7 @@ import pytest
 from scipy.special import softmax as plain_softmax
 
 import trueness as tn
-from trueness.errors import (
-    InputError,
-    MovedScoresWarning,
-    NotConvergedWarning,
-    OwnRowsWarning,
-    SeparableWarning,
-)
+from trueness.errors import InputError, MovedScoresWarning, NotConvergedWarning, OwnRowsWarning, SeparableWarning
 from trueness.recalibrate import (
     BetaCalibration,
     DirichletCalibration,

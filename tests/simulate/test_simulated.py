@@ -61,8 +61,7 @@ def test_a_bad_seed_is_named(make):
 
 
 @pytest.mark.parametrize(
-    "make",
-    [simulate.binary, simulate.multiclass, lambda n: simulate.binned(n, [0.5], [0.5]), simulate.demo],
+    "make", [simulate.binary, simulate.multiclass, lambda n: simulate.binned(n, [0.5], [0.5]), simulate.demo]
 )
 def test_a_bad_number_of_rows_is_named(make):
     for n in (0, -3, 2.0, "10", True, None):

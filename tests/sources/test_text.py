@@ -167,8 +167,7 @@ def test_json_lines_that_would_be_read_wrongly_are_refused(refused, content, mes
 
 
 @pytest.mark.parametrize(
-    "line",
-    ['{"y": 1, "p": 0.1, "p": 0.9}', '{"y": 1, "p": null, "p": 0.9}', '{"y": 1, "p" : 0.1, "p"\t: 0.1}'],
+    "line", ['{"y": 1, "p": 0.1, "p": 0.9}', '{"y": 1, "p": null, "p": 0.9}', '{"y": 1, "p" : 0.1, "p"\t: 0.1}']
 )
 def test_a_repeated_key_is_refused(refused, line):
     message = "x.jsonl has a line with the key 'p' more than once."

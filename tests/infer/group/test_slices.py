@@ -34,10 +34,7 @@ def cells(columns, p, least):
             highest = np.sort(values)[[math.ceil(k * values.size / 5) - 1 for k in (1, 2, 3, 4)]]
             group = (values[:, np.newaxis] > highest).sum(axis=1)
             first = [f"{values[group == k].min():.6g}" for k in range(5)]
-            rules = [
-                f"{name} < {first[1]}",
-                *(f"{a} ≤ {name} < {b}" for a, b in pairwise(first[1:])),
-            ]
+            rules = [f"{name} < {first[1]}", *(f"{a} ≤ {name} < {b}" for a, b in pairwise(first[1:]))]
             cut[name] = {rule: group == k for k, rule in enumerate([*rules, f"{name} ≥ {first[4]}"])}
         else:
             cut[name] = {f"{name} = {value}": values == value for value in np.unique(values)}

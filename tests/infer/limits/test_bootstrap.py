@@ -114,11 +114,7 @@ def test_clusters_are_drawn_with_all_their_rows(matrix, weight):
 def test_sums_that_do_not_keep_rows_apart_have_no_bootstrap():
     y, p = some_rows()
     labels, P = some_classes(20)
-    sums = [
-        tn.binned(y, p, bins=4),
-        tn.tally(y, p, sample_weight=np.full(200, 0.5)),
-        tn.tally(labels, P),
-    ]
+    sums = [tn.binned(y, p, bins=4), tn.tally(y, p, sample_weight=np.full(200, 0.5)), tn.tally(labels, P)]
     for one in sums:
         found = limits(lambda some: float(some.weight), one)
         assert math.isnan(found.low)
