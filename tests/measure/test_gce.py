@@ -19,13 +19,6 @@ def test_a_users_own_loss_sees_the_bin():
     assert seen[0].score_weights.tolist() == [2]
 
 
-def test_a_loss_that_returns_no_number_is_an_error():
-    with pytest.raises(tn.InputError, match="returned None for bin 0"):
-        tn.gce([0, 1], [0.2, 0.3], bins=1, loss=lambda b: None)
-    with pytest.raises(tn.InputError, match="`loss` must be 'absolute'"):
-        tn.gce([0, 1], [0.2, 0.3], bins=1, loss="cubic")
-
-
 def test_defaults_are_the_absolute_loss_in_ten_bins_at_the_level_of_5_percent():
     rng = np.random.default_rng(0)
     p = rng.random(300).round(2)

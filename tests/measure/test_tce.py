@@ -264,15 +264,6 @@ def test_p_values_of_exactly_0_and_1_are_taken(p_value):
     assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=p_value) == 100  # rejected at its own level
 
 
-@pytest.mark.parametrize(
-    "returned",
-    [lambda p: p[:-1], lambda p: p + 1j, lambda p: 2 * np.ones(p.size), lambda p: -p, lambda p: p.astype(str)],
-)
-def test_a_test_that_returns_something_else_is_refused(returned):
-    with pytest.raises(tn.InputError, match="must return a p-value between 0 and 1 for each score"):
-        tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=lambda events, n, scores: returned(scores))
-
-
 def test_a_t_test_of_one_row_refutes_no_score():
     """One label has no variance, but no degree of freedom either."""
     assert tn.tce([1], [0.4], bins=1, test="t", alpha=0) == 0
@@ -280,25 +271,9 @@ def test_a_t_test_of_one_row_refutes_no_score():
     assert tn.tce([1, 1], [1.0, 1.0], bins=1, test="t", alpha=0) == 0
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("alpha", [-1e-9, 1 + 1e-9, True, "0.05", np.nan])
-def test_a_level_outside_0_to_1_is_refused(alpha):
-    for call in (tn.tce, lambda y, p, **o: tn.gce(y, p, loss="rejection", **o)):
-        with pytest.raises(tn.InputError, match="`alpha` must lie between 0 and 1"):
-            call([0, 1], [0.2, 0.7], bins=2, alpha=alpha)
-
-
-@pytest.mark.parametrize("test", ["chi2", None, ["t"]])
-def test_a_test_that_is_none_is_refused(test):
-    with pytest.raises(tn.InputError, match="`test` must be 'binomial', 't', 't-variance-for-deviation' or a function"):
-        tn.tce([0, 1], [0.2, 0.7], bins=2, test=test)
-    with pytest.raises(tn.InputError, match="must return a number"):
-        tn.tce([0, 1], [0.2, 0.7], bins=2, norm=lambda losses, weights: "much")
-
-
 def test_the_binomial_test_needs_whole_weights_and_the_others_do_not():
     rows = ([0, 1, 1], [0.2, 0.4, 0.9])
-    with pytest.raises(tn.InputError, match=r"must be whole numbers .* for the binomial test"):
+    with pytest.raises(tn.InputError, match=r"must be whole numbers .* for the binomial test.*`test='t'`"):
         tn.tce(*rows, bins=2, sample_weight=[0.5, 1, 1])
     with pytest.raises(tn.InputError, match=r"must be whole numbers .* for the binomial test"):
         tn.gce(*rows, bins=2, loss="rejection", sample_weight=[0.5, 1, 1])
