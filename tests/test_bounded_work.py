@@ -165,11 +165,6 @@ def test_the_bins_of_all_groups_are_counted(rows_of_a_group):
     assert len(tn.scan_groups(rows, by="day", label="y", prob=["q", "p"], kind="confidence", bins=1000)) == 100
 
 
-def test_a_prevalence_of_almost_nothing_is_refused():
-    with pytest.raises(InputError, match="`prevalence` must not be so near 0 or 1"):
-        tn.validation_size(prevalence=1e-18, c_statistic=0.7, detect_oe=1.2)
-
-
 def test_the_exact_bound_is_searched_in_few_steps():
     assert tn.max_bins(10**9, 0.1, bound="exact") == 1_386_962
     assert tn.max_bins(10**11, 0.1, bound="exact") == 107_411_385

@@ -544,11 +544,6 @@ def test_a_measure_that_is_not_a_number_is_refused():
         compare(Y, {"a": A, "b": B}, measure=lambda t: float("nan"), method="bootstrap")
 
 
-def test_an_unknown_option_is_refused():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
-        compare(Y, {"a": A, "b": B}, weights=None)
-
-
 def test_one_row_is_refused():
     with pytest.raises(tn.InputError, match="at least 2 rows for the error of a difference; got 1"):
         compare([1], {"a": [0.5], "b": [0.6]}, measure="brier")

@@ -57,20 +57,6 @@ def test_scores_that_are_off_on_average_are_said_to_be_so(scores, factor, words)
     assert words in tn.verdict(drawn(factor * p, p), p).headline
 
 
-def test_naive_bayes_on_breast_cancer_is_miscalibrated():
-    datasets = pytest.importorskip("sklearn.datasets")
-    from sklearn.model_selection import train_test_split
-    from sklearn.naive_bayes import GaussianNB
-
-    X, y = datasets.load_breast_cancer(return_X_y=True)
-    train, test, known, label = train_test_split(X, y, test_size=0.5, random_state=0)
-    p = GaussianNB().fit(train, known).predict_proba(test)[:, 1]
-    found = tn.verdict(label, p)
-    assert found.code == "miscalibrated"
-    assert found.headline.startswith("Not calibrated: the predictions are overconfident (too extreme)")
-    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
-
-
 @pytest.mark.parametrize(("y", "p"), [(np.ones(25, int), 1.0), (np.zeros(60, int), 1e-4)])
 def test_one_class_alone_cannot_tell(y, p):
     found = tn.verdict(y, np.full(y.size, p))

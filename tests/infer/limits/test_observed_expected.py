@@ -51,22 +51,6 @@ def test_weights_of_one_half_clusters_of_one_row_and_fine_bins_are_like_rows():
         assert found[:3] == pytest.approx(plain, abs=0.05 * (plain[2] - plain[1]))
 
 
-def test_the_unit_of_the_weights_changes_nothing():
-    rng = np.random.default_rng(3)
-    p, w = rng.random(60), rng.uniform(0.2, 1.2, 60)
-    y = rng.random(60) < p
-    tenth, one, many = (limits(y, p, w=w * unit) for unit in (0.1, 1.0, 1e4))
-    assert tenth == pytest.approx(one)
-    assert many == pytest.approx(one)
-
-
-def test_rows_ten_times_over_in_clusters_have_the_limits_of_the_rows():
-    y, p = some_rows(300)
-    once = limits(y, p, cluster=np.arange(300))
-    copies = limits(np.tile(y, 10), np.tile(p, 10), cluster=np.tile(np.arange(300), 10))
-    assert copies == pytest.approx(once, abs=0.1 * (once[2] - once[1]))
-
-
 def test_scores_of_zero_only_have_no_ratio():
     assert limits([0, 1], [0.0, 0.0]) == pytest.approx((math.inf,) * 3 + (math.nan,), nan_ok=True)
     assert all(map(math.isnan, limits([0, 0], [0.0, 0.0])))

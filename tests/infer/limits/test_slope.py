@@ -54,12 +54,6 @@ def test_at_the_limits_of_the_free_intercept_the_best_likelihood_has_fallen_by_h
     assert drops == pytest.approx([3.841458820694124 / 2] * 2, rel=1e-5)
 
 
-def test_rows_ten_times_over_in_clusters_have_the_limits_of_the_rows():
-    y, p = some_rows(300)
-    once = limits(y, p, cluster=np.arange(300))
-    assert limits(np.tile(y, 10), np.tile(p, 10), cluster=np.tile(np.arange(300), 10)) == pytest.approx(once, rel=1e-9)
-
-
 def test_separated_classes_have_one_finite_limit():
     value, low, high, _ = limits([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9])
     assert math.isnan(value)

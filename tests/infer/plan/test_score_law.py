@@ -44,27 +44,3 @@ def test_scores_have_the_c_statistic_of_their_pairs_and_the_information_of_their
     assert found.n == slope_rows(v.mean(), (v * x).mean(), (v * x**2).mean())
     certain = tn.validation_size(scores=[*p, *np.repeat([0.0, 1.0], 20)], slope_width=2 * Z * SE)
     assert certain.n == slope_rows(v.mean() / 2, (v * x).mean() / 2, (v * x**2).mean() / 2)
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"scores": []}, r"`scores` must be a vector of probabilities; got shape \(0,\)"),
-        ({"scores": [[0.1]]}, "`scores` must be a vector of probabilities"),
-        ({"scores": [0.0, 1.0]}, "`scores` must not all be 0 or 1"),
-        ({"scores": [0.2, 1.2]}, r"`scores` must lie in \[0, 1\]"),
-        ({"scores": [0.2], "log_odds": (0, 1)}, "`scores` must be given without `log_odds`"),
-        ({"log_odds": (0, 0)}, "`log_odds` must be the mean and the standard deviation"),
-        ({"log_odds": (0, 1, 2)}, "`log_odds` must be the mean"),
-        ({"log_odds": (800, 1)}, "`log_odds` must be the mean"),
-        ({"prevalence": 0.1, "c_statistic": 0.5}, "`c_statistic` must be above 0.5 and below 1"),
-        ({"prevalence": 1e-12, "c_statistic": 0.7}, "`prevalence` must not be so near 0 or 1"),
-        ({"prevalence": 0.3, "c_statistic": 0.5 + 1e-9}, "`c_statistic` must not be so near 0.5 or 1"),
-        ({}, "`prevalence` must be given, or `log_odds` or `scores`"),
-        ({"prevalence": 0.1, "slope_width": 0.2}, "`slope_width` needs the spread of the scores"),
-        ({"scores": [0.3, 0.3], "slope_width": 0.2}, "`slope_width` needs scores that differ"),
-    ],
-)
-def test_a_law_that_cannot_be_made_is_refused(how, message):
-    with pytest.raises(tn.InputError, match=message):
-        tn.validation_size(**how)
