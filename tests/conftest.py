@@ -49,6 +49,11 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_unconfigure():
+    """Let it go at the end, as libraries expect that count what is left of them."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
     """Look for no examples in the docstrings of tests."""
