@@ -70,14 +70,6 @@ def test_the_sums_are_added_to_the_table(kernels):
     assert np.array_equal(table, 2 * sums(kernels, p, y, width(10), uniform=True))
 
 
-def test_the_order_of_rows_does_not_matter(kernels):
-    p, y = data(30_000)
-    order = np.random.default_rng(2).permutation(p.size)
-    assert np.array_equal(
-        sums(kernels, p[order], y[order], width(12), uniform=True), sums(kernels, p, y, width(12), uniform=True)
-    )
-
-
 def test_sums_do_not_overflow_where_all_rows_share_a_bin(kernels):
     n = 300_000
     table = sums(kernels, np.ones(n), np.ones(n, bool), width(3), uniform=True)

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from trueness._numerics.binomial import _at_most, _Side, binomial_rejections
 
-ALPHAS = [0.001, 0.05, 0.5]
+ALPHAS = [0.05, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (0.001, 0.5))]
 HOLES = [(1, 30), (1, 31), (2, 34), (2, 35)]
 
 

@@ -248,13 +248,6 @@ def test_parts_of_unlike_weights_are_tested_each_by_itself(norm):
     assert effective < each[0] - 10
 
 
-def test_the_default_level_is_5_percent():
-    """One event in 20 rows: p-values of a score of 0.2 and 0.25 are 0.092 and 0.039."""
-    y = np.arange(20) == 0
-    assert tn.tce(y, np.full(20, 0.2), bins=1) == 0
-    assert tn.tce(y, np.full(20, 0.25), bins=1) == 100
-
-
 @pytest.mark.parametrize("p_value", [0.0, 1.0])
 def test_p_values_of_exactly_0_and_1_are_taken(p_value):
     def test(events, n, scores):

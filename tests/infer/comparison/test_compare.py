@@ -53,18 +53,6 @@ def test_swapping_the_models_changes_the_sign_only(options):
     assert forth["a", "b"].difference == -forth["b", "a"].difference
 
 
-@pytest.mark.parametrize("measure", NAMED)
-@pytest.mark.parametrize("cluster", [None, CLUSTER])
-def test_the_order_of_rows_does_not_matter(measure, cluster):
-    order = np.random.default_rng(1).permutation(N)
-    shuffled = {name: p[order] for name, p in THREE.items()}
-    one = compare(Y, THREE, measure=measure, cluster=cluster)
-    other = compare(Y[order], shuffled, measure=measure, cluster=None if cluster is None else cluster[order])
-    for a, b in zip(one.pairs, other.pairs, strict=True):
-        assert a.difference == pytest.approx(b.difference, abs=1e-14)
-        assert a.standard_error == pytest.approx(b.standard_error, rel=1e-9)
-
-
 @pytest.mark.parametrize("options", EVERY)
 def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(options):
     options = dict(options)

@@ -302,14 +302,6 @@ def test_the_total_is_judged_at_the_mean_score_of_all_rows():
     assert (total.amber_above * 3400, total.red_above * 3400) == pytest.approx((law.ppf(0.95), law.ppf(0.999)))
 
 
-def test_defaults_are_written_out():
-    y, p = portfolio()
-    explicit = tn.grade_table(y, p, bins=CUTS, level=0.95, correlation=0, portfolio="infinite", lights=(0.95, 0.999))
-    default = tn.grade_table(y, p, bins=CUTS)
-    assert default == explicit
-    assert (default.level, default.amber, default.red, default.correlation) == (0.95, 0.95, 0.999, 0)
-
-
 def test_unequal_weights_are_worth_their_effective_number_of_rows():
     y, p = np.repeat([0, 1, 0, 1], [30, 10, 25, 15]), np.full(80, 0.3)
     w = 0.5 + np.arange(80) % 3

@@ -61,7 +61,7 @@ def test_another_grid_of_alternatives():
 
 
 @pytest.mark.filterwarnings("ignore")  # three rows of one class
-@pytest.mark.parametrize("bins", [None, 1, 2])
+@pytest.mark.parametrize("bins", [None, 2, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_expected_evidence_of_calibrated_scores_is_at_most_one(bins):
     # Every outcome of two looks of three rows, with its probability; scores differ inside the bins.
     scores = [np.array([0.1, 0.3, 0.8]), np.array([0.2, 0.45, 0.7])]
