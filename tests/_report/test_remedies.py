@@ -144,6 +144,7 @@ def test_few_rows_are_not_split():
     assert entry(tn.report([0, 1] * 5, [0.2, 0.7] * 5, intervals=False))["remedies"] is None
 
 
+@pytest.mark.slow
 def test_an_infinite_log_loss_of_a_calibrator_is_explained():
     p = np.linspace(0.01, 0.99, 400)
     y = (p > 0.9).astype(int)
@@ -162,6 +163,7 @@ def weighted():
     return (rng.random(p.size) < p).astype(int), 20 * p / (20 * p + 1 - p)
 
 
+@pytest.mark.slow
 def test_a_prior_shift_is_named_and_undone(weighted):
     report = tn.report(*weighted, intervals=False)
     shift, model = tn.prior_shift(*weighted), entry(report)

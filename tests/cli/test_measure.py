@@ -316,6 +316,7 @@ def test_every_number_stands_beside_its_interval_or_its_floor(call, tmp_path):
     assert all(below[name].startswith("– if calibrated ") for name in ("MCE", "TCE", "– miscalibration"))
 
 
+@pytest.mark.slow
 def test_groups_and_sums_show_the_tce_with_its_floor_only(call, tmp_path):
     d = tn.simulate.demo(120)
     np.savez(tmp_path / "x.npz", y=d.y_true, p=d.y_prob.round(2), g=np.arange(120) % 2)

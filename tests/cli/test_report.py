@@ -60,6 +60,7 @@ def test_the_numbers_are_the_librarys(call, grouped, tmp_path):
     assert without_commands(found) == without_commands(json.loads(json.dumps(expected)))
 
 
+@pytest.mark.slow
 def test_rows_dropped_are_counted_by_the_report(call, grouped, tmp_path):
     rows = "".join(
         f"{y},{'' if i < 7 else p}\n" for i, (y, p) in enumerate(zip(grouped["y"], grouped["p"], strict=True))
