@@ -50,7 +50,7 @@ def test_days_are_named_as_days():
 def test_missing_values_are_a_segment_of_their_own():
     assert cut(np.array(["a", None, "b"], dtype=object))[0] == ["a", "(missing)", "b"]
     assert cut([1.0, np.nan, 2.0])[0] == ["1", "(missing)", "2"]
-    assert cut(np.array(["(missing)", None], dtype=object))[0] == ["(missing)", "(missing)"]
+    assert cut(np.array(["(missing)", None], dtype=object))[0] == ["'(missing)'", "(missing)"]
 
 
 def test_every_one_of_very_many_values_is_a_segment():

@@ -47,7 +47,29 @@ def test_neither_order_nor_repetition_nor_json_change_the_map():
     assert of(order) == pytest.approx(known, abs=1e-9)
     assert of(order, weight) == pytest.approx(of(twice), abs=1e-9)
     again = tn.recalibrate.calibrator_from_dict(json.loads(fitted.to_json()))
-    assert again.predict(new, by=by).tolist() == known.tolist()
+    assert again.predict(new, by=dict(reversed(by.items()))).tolist() == known.tolist()
+
+
+def test_values_that_look_alike_when_joined_or_missing_are_segments_of_their_own():
+    p, y, region = rows(seed=2)
+    north = region == "north"
+    plain = tn.SegmentCalibration().fit(p, y, by={"u": north})
+    joined = {"u": np.where(north, "a × b", "a"), "v": np.where(north, "c", "b × c")}
+    for pair in (joined, {"u": np.where(north, "(missing)", None)}):
+        fitted = tn.SegmentCalibration().fit(p, y, by=pair)
+        assert len(fitted.segments_) == 2
+        assert sorted(fitted.shifts_) == pytest.approx(sorted(plain.shifts_))
+        again = tn.recalibrate.calibrator_from_dict(json.loads(fitted.to_json()))
+        assert again.predict(p[::2], by={name: v[::2] for name, v in pair.items()}) == pytest.approx(
+            plain.predict(p[::2], by={"u": north[::2]})
+        )
+
+
+def test_a_gain_by_rounding_is_none():
+    p, y, _ = rows()
+    fitted = tn.SegmentCalibration().fit(p, y, by=np.arange(y.size))
+    assert (fitted.gain_, fitted.leave_alone_) == (0, True)
+    assert "does not fall" in fitted.summary()
 
 
 def test_unknown_segments_get_the_map_of_all_rows_and_a_warning():
@@ -63,6 +85,8 @@ def test_what_cannot_be_used_is_refused_by_name():
     fitted = tn.SegmentCalibration().fit(p, y, by={"region": region})
     with pytest.raises(InputError, match="`by` must have the columns of `fit`: 'region'; got none"):
         fitted.predict(p[:5])
+    with pytest.raises(InputError, match=r"got 'by'\. A dict or frame names them, such as `by="):
+        fitted.predict(p[:5], by=region[:5].tolist())
     with pytest.raises(InputError, match="`by` must hold names or whole numbers; 'age' has many"):
         tn.SegmentCalibration().fit(p, y, by={"age": p + 1})
     with pytest.raises(InputError, match="depends on its segment"):

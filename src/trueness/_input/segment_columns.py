@@ -140,9 +140,9 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
         if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
             there = there.astype("datetime64[D]")
         inner, names = _distinct_texts(there)
-    if gone.any() and MISSING not in names:
-        names = (*names, MISSING)
-    code = np.full(values.size, names.index(MISSING) if gone.any() else 0, dtype=np.int64)
+    names = tuple(repr(one) if one == MISSING else one for one in names)  # a text, which is not missing
+    code = np.full(values.size, len(names), dtype=np.int64)
+    names = (*names, MISSING) if gone.any() else names
     code[~gone] = inner
     return SegmentColumn(name, code, names, note, edges)
 

@@ -12,7 +12,7 @@ from sklearn.utils import metadata_routing
 
 from trueness._input.columns import column
 from trueness._input.sample import row_weights
-from trueness._input.segment_columns import TIMES, crossing, read_by
+from trueness._input.segment_columns import MISSING, TIMES, read_by
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.row_sums import are_whole
 from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
@@ -25,8 +25,13 @@ from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets
 from trueness.typing import ArrayLike, Floats, Ints
 
-_FOLDS, _LEVEL = 5, 0.95
+_FOLDS, _LEVEL, _VALUES = 5, 0.95, {str, type(None)}
+_ROUNDING = 1e-12  # a gain below this share of the loss is none
 _names = meets("a tuple of names", lambda _, value: isinstance(value, tuple) and all(type(v) is str for v in value))
+_keys = meets(
+    "a tuple of tuples of names",
+    lambda c, keys: all(type(k) is tuple and len(k) == len(c.by_names_) and {*map(type, k)} <= _VALUES for k in keys),
+)
 _number = meets("a number", lambda _, value: isinstance(value, float))
 
 
@@ -45,7 +50,8 @@ class SegmentCalibration(base.Calibrator):
     all segments are, the nearer to 0. Rows of unknown segments get the map of all rows, and a warning says so.
 
     `gain_` is what the shifts gain beyond the map of all rows: the reduction of the log loss in rows that neither has
-    seen, in five folds. If `leave_alone_`, the map of all rows is as good.
+    seen, in five folds. If `leave_alone_`, the map of all rows is as good: in a new sample of the same size, the shifts
+    would gain with a probability below 2/3, by the limits of `gain_`. A gain within the rounding of the loss is 0.
 
     Examples
     --------
@@ -66,7 +72,7 @@ class SegmentCalibration(base.Calibrator):
     _state: ClassVar = {
         "overall": Field("the map of all rows", fitted_calibrator),
         "by_names": Field("columns of the segments", _names),
-        "segments": Field(f"values of these columns, joined by {TIMES!r}", _names),
+        "segments": Field("values of these columns, null where they are missing", _keys),
         "shifts": Field("what is added to the log-odds of each segment", array(lambda c: len(c.segments_))),
         "gain": Field("reduction of the held-out log loss per row by the shifts", _number),
         "gain_low": Field("lower 95 % limit of it", _number),
@@ -95,8 +101,9 @@ class SegmentCalibration(base.Calibrator):
     ) -> Self:
         n = column(y_true, "y_true").values.shape[0]
         used = np.ones(n, bool) if sample_weight is None else row_weights(sample_weight, n).values > 0
-        self.by_names_, names = _segments(by, y_true, n)
-        self.segments_, self._code = (tuple(one.tolist()) for one in np.unique(names[used], return_inverse=True))
+        self.by_names_, keys, code = _segments(by, y_true, n)
+        there, self._code = np.unique(code[used], return_inverse=True)
+        self.segments_ = tuple(keys[i] for i in there)
         self._cluster = None if cluster is None else group_codes(cluster, "cluster", n)[used]
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
@@ -114,21 +121,22 @@ class SegmentCalibration(base.Calibrator):
     def predict(self, y_prob: ArrayLike, by: Any = None) -> Floats:
         """Calibrated probabilities; `by` has the segments, in columns of the same names as in `fit`."""
         p = self._accept(y_prob)
-        columns, names = _segments(by, y_prob, p.shape[0])
-        if columns != self.by_names_:
+        columns, keys, code = _segments(by, y_prob, p.shape[0])
+        if sorted(columns) != sorted(self.by_names_):
             known, got = (", ".join(map(repr, some)) or "none" for some in (self.by_names_, columns))
-            raise InputError("by", f"must have the columns of `fit`: {known}", f"got {got}")
+            remedy = "A dict or frame names them, such as `by={'region': regions}`."
+            raise InputError("by", f"must have the columns of `fit`: {known}", f"got {got}", remedy=remedy)
+        keys = [tuple(key[columns.index(name)] for name in self.by_names_) for key in keys]
         shifts = dict(zip(self.segments_, self.shifts_.tolist(), strict=True))
-        if unknown := sum(name not in shifts for name in names.tolist()):
-            seen = f"{unknown:,} of {names.size:,} rows"
+        if unknown := int(np.array([key not in shifts for key in keys], bool)[code].sum()):
+            seen = f"{unknown:,} of {code.size:,} rows"
             warn(f"Segments that `fit` has not seen get the map of all rows: {seen}.", FewRowsWarning)
-        shift = np.fromiter((shifts.get(name, 0.0) for name in names.tolist()), np.float64, names.size)
-        return _shifted(self.overall_._formula()(p), shift)
+        return _shifted(self.overall_._formula()(p), np.array([shifts.get(key, 0.0) for key in keys])[code])
 
     def _fit(self, rows: CalibrationSet) -> None:
-        code, cluster, w = np.array(self._code), self._cluster, rows.weights
+        code, cluster, w = self._code, self._cluster, rows.weights
         self.overall_, self.shifts_ = self._parts(rows, code, cluster)
-        gain, units = np.zeros(rows.y.size), rows.y.size if cluster is None else np.unique(cluster).size
+        (gain, loss), units = np.zeros((2, rows.y.size)), rows.y.size if cluster is None else np.unique(cluster).size
         worth = float(w.sum() if are_whole(w) else w.sum() ** 2 / (w @ w))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruenessWarning)  # what they say of parts, they said of all rows
@@ -138,9 +146,12 @@ class SegmentCalibration(base.Calibrator):
                 overall, shifts = self._parts(rows.take(~out), code[~out], None if cluster is None else cluster[~out])
                 plain = overall._formula()(rows.p[out])
                 before, after = (
-                    np.where(rows.y[out] == 1, q, 1 - q) for q in (plain, _shifted(plain, shifts[code[out]]))
+                    np.maximum(np.where(rows.y[out] == 1, q, 1 - q), 1e-300)
+                    for q in (plain, _shifted(plain, shifts[code[out]]))
                 )
-                gain[out] = np.log(np.maximum(after, 1e-300) / np.maximum(before, 1e-300))
+                gain[out], loss[out] = np.log(after / before), -np.log(before)
+        if abs(w @ gain) <= _ROUNDING * (w @ loss):
+            gain[:] = 0.0
         self.gain_, self.gain_low_, self.gain_high_ = mean_gain(gain, w, cluster, _LEVEL, worth)
 
     def _parts(self, rows: CalibrationSet, code: Ints, cluster: Ints | None) -> tuple[base.Calibrator, Floats]:
@@ -191,17 +202,20 @@ def advice(
     return () if fitted.leave_alone_ else (f"A map by {TIMES.join(names)} {gains}",)
 
 
-def _segments(by: Any, rows: ArrayLike, n: int) -> tuple[tuple[str, ...], Any]:
-    """The names of the columns, and the segment of each row in words."""
+def _segments(by: Any, rows: ArrayLike, n: int) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
+    """The names of the columns, the values that occur together, None if missing, and which of these each row has."""
     columns = read_by(by, rows, np.ones(n, bool), whole="names")
     if cut := [one.name for one in columns if one.edges]:
         got = f"{cut[0]!r} has many other numbers"
         raise InputError("by", "must hold names or whole numbers", got, remedy="Cut them into groups first.")
-    one = crossing(columns) if columns else None
-    names = np.full(n, "", object) if one is None else np.array(one.values, object)[one.code]
-    return tuple(one.name for one in columns), names
+    if not columns:
+        return (), [()], np.zeros(n, np.int64)
+    distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
+    values = [[None if value == MISSING else value for value in one.values] for one in columns]
+    keys = [tuple(own[i] for own, i in zip(values, pair, strict=True)) for pair in distinct.T]
+    return tuple(one.name for one in columns), keys, code.reshape(-1)
 
 
 def _shifted(q: Floats, shift: Floats) -> Floats:
-    inside = (q > 0) & (q < 1)
+    inside = (q > 0) & (q < 1) & (shift != 0)
     return np.where(inside, expit(logit(np.where(inside, q, 0.5)) + shift), q)
