@@ -247,7 +247,7 @@ def test_classes_of_a_matrix_are_those_of_earlier_pieces_in_every_group():
 
 def test_merging_with_itself_is_refused_and_about_can_be_made_the_same():
     first, second = pieces([0], [1])
-    with pytest.raises(tn.InputError, match="`other` must be another Accumulator; its rows would count twice"):
+    with pytest.raises(tn.InputError, match="`other` must be another Accumulator; it is this one"):
         first.merge(first)
     second.about = {"machine": 2}
     with pytest.raises(tn.InputError, match=r"`about` is {} here and {'machine': 2} there"):
@@ -467,6 +467,8 @@ def test_a_batch_at_an_earlier_position_is_refused_by_name():
     files.update([0], [0.5], position="2026-02-01")
     with pytest.raises(tn.InputError, match="must come after the last one, '2026-02-01'; got '2026-01-31', so that"):
         files.update([0], [0.5], position="2026-01-31")
+    with pytest.raises(tn.InputError, match="got '2026-02-01T00:00:00', so that these rows were added already"):
+        files.update([0], [0.5], position="2026-02-01T00:00:00")
 
 
 @pytest.mark.parametrize("bins", KEPT)

@@ -268,6 +268,8 @@ def test_a_group_that_is_missing_is_refused_or_dropped(call, fails, tmp_path):
     result = call(*asked, "--missing", "drop")
     assert "warning: 1 of 3 rows has a missing value and was dropped." in result.stderr
     assert list(tn.Accumulator.load(tmp_path / "x.tally").groups) == ["a", "b"]
+    hiding = fails(*asked, "--missing", "drop", "--min-rows", "9")
+    assert "`--min-rows` must leave at least one group; it hides all 2 rows" in hiding
 
 
 def test_a_third_label_is_refused_in_a_later_piece_and_after_a_kill(call, fails, tmp_path):

@@ -313,7 +313,7 @@ class Accumulator:
 
     def _refuse_other_settings(self, other: Accumulator) -> None:
         if other is self:
-            raise InputError("other", "must be another Accumulator", "its rows would count twice")
+            raise InputError("other", "must be another Accumulator", "it is this one")
         mine, theirs = (
             {"bins": a.bins, "by": a.by, "buckets": a.buckets, "about": a.about, **a._options} for a in (self, other)
         )
@@ -432,9 +432,10 @@ class Accumulator:
 
 
 def _precedes(a: Any, b: Any) -> bool:
-    """Whether two positions are numbers, or times as ISO text, of which the first is smaller."""
+    """Whether two positions are numbers, or times as ISO text, of which the first is smaller, or is the second time."""
     try:
-        times = isinstance(a, str) and isinstance(b, str) and datetime.fromisoformat(a) < datetime.fromisoformat(b)
+        times = isinstance(a, str) and isinstance(b, str) and a != b
+        times = times and datetime.fromisoformat(a) <= datetime.fromisoformat(b)
     except (TypeError, ValueError):  # text of another kind; a time with a zone and one without
         return False
     return times or ({type(a), type(b)} <= {int, float} and a < b)

@@ -83,7 +83,10 @@ def _suppress(total: "tn.Accumulator", min_rows: int | None) -> None:
     """Leave small groups out, and say how many rows that hides."""
     with reword_messages(wording(options={"min_rows": "--min-rows"})) as warned:
         if min_rows is not None:
+            n = total.n
             total.suppress(min_rows)
+            if total.n == 0:
+                raise InputError("--min-rows", "must leave at least one group", f"it hides all {n:,} rows")
     warning(*warned)
 
 

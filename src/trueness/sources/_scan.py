@@ -199,6 +199,7 @@ def scan_groups(
     See Also
     --------
     scan : The same for all rows together.
+    Accumulator.merge, Accumulator.subtract : Add such sums, group by group, or take them away.
 
     Examples
     --------
