@@ -140,7 +140,11 @@ def test_a_long_table_is_paired(call, fails, answers, tmp_path):
     assert pair["difference"] == pytest.approx(expected.difference, rel=1e-12)
     shown = json.loads(call("measure", *LONG, "--no-intervals", "--by", "region", "--format", "json").stdout)["groups"]
     assert sum(one["models"][0]["measures"]["n"] for one in shown) == n
-    assert call("gate", *LONG, "--max-ece", "0.5").exit_code == 0
+    found = json.loads(call("gate", *LONG, "--max-ece", "0.5", "--format", "json").stdout)
+    assert [one["n"] for one in found["findings"]] == [n, n + 4]  # nothing is compared: each has all of its rows
+    assert found["data"]["label"] == json.loads(result.stdout)["data"]["label"] == "right"
+    assert [pair["first"], pair["second"]] == ["p", "q"]  # not in the order of the rows
+    swapped = ("long.csv", "--model-column", "question", "--pair", "model", *LONG[5:])
     for typed, message in (
         (("compare", *OWN[:7]), "`--label` must be given once, or once for each `--prob` in the same order; got 2"),
         (("compare", *OWN, "--label", "a"), "got 3 for 2 models"),
@@ -150,6 +154,9 @@ def test_a_long_table_is_paired(call, fails, answers, tmp_path):
         (("compare", "long.csv", "--model-column", "m", *LONG[3:]), "`--model-column`: long.csv has no column 'm'"),
         (("compare", *LONG, "--weight", "conf"), "cannot be both scores and weights"),
         (("compare", *LONG, "--by", "right"), "must not name the column of labels"),
+        (("compare", *LONG[:4], "model", *LONG[5:]), "one `--prob`, which are other columns"),
+        (("gate", *swapped, "--max-ece", "1"), f"must name at most 50 models; 'question' has {n + 4}. Are"),
+        (("measure", *OWN, "--by", "region", "--by", "region"), "`--by` must name a column once; got 'region' again"),
     ):
         assert message in fails(*typed)
     (tmp_path / "z.csv").write_text("m,y,p,g,k\na,0,0.5,1,7\nb,1,0.5,2,7\n")
@@ -158,6 +165,10 @@ def test_a_long_table_is_paired(call, fails, answers, tmp_path):
     assert "'a' and 'b' have no 'g' in common" in fails(*asked, "g")
     (tmp_path / "z.csv").write_text("m,y,p,k\na,0,0.5,7\na,1,0.2,7\nb,1,0.5,7\nb,0,0.1,7\n")
     assert "rows of the same 'k' are taken as a cluster" in call(*asked, "k").stderr
+    (tmp_path / "z.csv").write_text("m,y,p,k\na,0,0.5,7\nb,1,0.5,7\nb,0,0.1,7\n")
+    assert "must have a 'k' equally often; of 7 the rows are 1 of 'a', 2 of 'b'" in fails(*asked, "k")
+    (tmp_path / "z.csv").write_text("a,b,p,q\n0,,0.5,0.7\n1,1,0.2,0.7\n")
+    assert "Model 'q': column 'b' must not have missing values" in fails("compare", "z.csv", *OWN[1:])
 
 
 def test_models_with_their_classes_in_another_order_are_refused(fails, multiclass, tmp_path):

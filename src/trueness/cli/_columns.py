@@ -4,7 +4,6 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -144,6 +143,8 @@ class Choice:
     cluster: str | None = None
     grades: str | None = None
     judge: str | None = None
+    long: tuple[str, ...] = ()
+    """The columns of models and of questions, if each row is of one model."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -152,7 +153,7 @@ class Choice:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]))))
+        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]), *self.long)))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -163,12 +164,13 @@ class Choice:
         label: str | None = ", ".join(self.labels) if self.label in self.labels else self.label
         label = label if self.models[0].label is None else None  # labels of each model
         named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
+        named |= {"models": self.long[0]} if self.long else {}
         named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
         return ", ".join([f"Data: {source}", *(f"{what} {name!r}" for what, name in named.items() if name is not None)])
 
     def about(self, source: str) -> dict[str, object]:
         named = {name: getattr(self, name) for name in ("label", "weight", "cluster")}
-        named |= {"label": list(self.labels)} if len(self.labels) > 1 else {}
+        named |= {"label": list(self.labels)} if len(self.labels) > 1 and self.label in self.labels else {}
         return {"source": source, **named, "by": list(self.by)}
 
 
@@ -183,6 +185,8 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         label = _guess(names, LABELS, "labels", "--label", source)
         guesses.append(f"labels from column {label!r}")
     by = tuple(dict.fromkeys(request.by))
+    if twice := [name for name in by if request.by.count(name) > 1 and name != request.over]:
+        raise InputError("--by", "must name a column once", f"got {twice[0]!r} again")
     groups = (("--over" if name == request.over else "--by", name) for name in by)
     others = (("--weight", weight), *groups, ("--cluster", request.cluster), ("--judge", request.judge))
     others = (*others, ("--model-column", request.model_column), ("--pair", request.pair), ("--grades", request.grades))
@@ -199,7 +203,12 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
             got = f"got {len(request.own_labels)} for {len(models)} models"
             raise InputError("--label", "must be given once, or once for each `--prob` in the same order", got)
         models = tuple(replace(one, label=own) for one, own in zip(models, request.own_labels, strict=True))
-    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades, request.judge)
+    long = tuple(filter(None, (request.model_column, request.pair)))
+    several = len(models) + len(models[0].columns) > 2
+    if long and (len({*long, label, models[0].columns[0]}) != 4 or several or request.own_labels):
+        demand = "needs `--pair`, one `--label` and one `--prob`, which are other columns: each model has its rows"
+        raise InputError("--model-column", demand)
+    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades, request.judge, long)
 
 
 def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[Model, ...]:
@@ -256,18 +265,23 @@ def choose_scores(
 
 
 def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, list[int]]:
-    """The rows of each model, in the order of the keys that all models have; equal keys are paired in their order."""
-    place: dict[str, dict[Any, int]] = {}
+    """The rows of each model, in the order of the keys that all models have; one that is repeated must be so in all."""
+    place: dict[str, dict[Any, list[int]]] = {}
     for i, (name, key) in enumerate(zip(models, keys, strict=True)):
-        own = place.setdefault(str(name), {})
-        own[key, next(k for k in count() if (key, k) not in own)] = i
+        place.setdefault(str(name), {}).setdefault(key, []).append(i)
     shared = [key for key in next(iter(place.values())) if all(key in own for own in place.values())]
     if not shared:
         raise InputError("", f"{' and '.join(map(repr, place))} have no {what} in common")
-    lost = sum(map(len, place.values())) - len(place) * len(shared)
-    if lost:
+    for key in shared:
+        times = {name: len(own[key]) for name, own in place.items()}
+        if len({*times.values()}) > 1:
+            got = f"of {key!r} the rows are {', '.join(f'{n} of {name!r}' for name, n in times.items())}"
+            remedy = "Leave repeated rows out, or add to the column what tells them apart."
+            raise InputError("", f"Every model must have a {what} equally often", got, remedy=remedy)
+    at = {name: [i for key in shared for i in own[key]] for name, own in place.items()}
+    if lost := sum(len(some) for own in place.values() for some in own.values()) - sum(map(len, at.values())):
         warning(f"{lost:,} rows have no partner with the same {what}, and are left out.")
-    return {name: [own[key] for key in shared] for name, own in place.items()}
+    return at
 
 
 def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, source: str) -> str:

@@ -68,7 +68,7 @@ def command(**options: Any) -> None:
         **{name: options[name] for name in ("level", "resamples", "seed")},
     }
     request = Request.pop_from(options)
-    rows = paired_rows(request) if request.files and uses_logs(request) else read_rows(request)
+    rows = paired_rows(request) if request.files and uses_logs(request) else read_rows(request, compared=True)
     if len(rows.choice.models) < 2:
         demand, got = "must name two models or more to compare", f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)

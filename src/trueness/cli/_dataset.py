@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 _LARGE = 256 * 1000 * 1000
+_MOST_MODELS = 50
 Answer = TypeVar("Answer")
 
 
@@ -107,6 +108,7 @@ class Rows:
     def complete(self, *, gaps: bool = False) -> Rows:
         """All rows, or with ``--missing drop`` those that are complete for every model."""
         free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
+        free += [id(self.label)] if self.choice.judge else []  # no human looked
         every = [column for column in self.columns.arrays() if id(column) not in free]
         unequal = len({len(column) for column in every}) > 1  # an error, which the first measure reports
         if self.request.missing != "drop" or unequal:
@@ -118,6 +120,16 @@ class Rows:
         """Some of the rows, with the numbers that they have in the file."""
         at = chosen.nonzero()[0]
         return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
+
+    def by_model(self) -> list[tuple[Model, Rows]]:
+        """Each model and its rows: all or, in a long table, its own; a group may have none."""
+        import numpy as np
+
+        if not self.choice.long:
+            return [(model, self) for model in self.choice.models]
+        names = np.array([str(name) for name in self.columns.groups[self.choice.long[0]].tolist()], dtype=object)
+        parts = ((model, self.select(names == model.name)) for model in self.choice.models)
+        return [(model, part) for model, part in parts if len(part) or not self.choice.by]
 
     def groups(self) -> list[tuple[Group, Rows]]:
         """All rows, or those of each group of each column that `--by` names, in the order of their values.
@@ -186,12 +198,13 @@ class Rows:
     def judged(self, *, level: float, seed: int) -> dict[str, tn.Powered]:
         """What human labels and the judge's say together, of each model."""
         require_rows(self.source, len(self))
-        found = {}
-        for model in self.choice.models:
-            with self.about(model, options={"pos_label": "--pos-label"}) as warned:
-                one, judge = self.arguments(model), self.columns.labels[str(self.choice.judge)]
+        found, complete = {}, self.complete()
+        complete.warn_of_dropped()
+        for model, rows in complete.by_model():
+            with rows.about(model, options={"pos_label": "--pos-label"}) as warned:
+                one, judge = rows.arguments(model), rows.columns.labels[str(self.choice.judge)]
                 answer = tn.powered(
-                    one.y_true, judge, one.y_prob, cluster=self.cluster, level=level, seed=seed, **one.rows
+                    one.y_true, judge, one.y_prob, cluster=rows.cluster, level=level, seed=seed, **one.rows
                 )
             warning(*warned)
             found[model.name] = answer
@@ -199,7 +212,7 @@ class Rows:
 
     def each(self, doing: str, ask: Callable[[Arguments, Rows], Answer]) -> Iterator[tuple[Group, Model, Answer]]:
         """What a function answers about each model in each group; errors and warnings say which."""
-        parts = [(group, part, model) for group, part in self.groups() for model in self.choice.models]
+        parts = [(group, own, model) for group, part in self.groups() for model, own in part.by_model()]
         with progress_bar(doing) as report:
             for i, (group, part, model) in enumerate(parts):
                 with part.about(model, group=group) as warned:
@@ -226,6 +239,9 @@ class Rows:
         """Word errors of the library in terms of the file, its columns and the options; give its warnings."""
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
         named = [("column" if len(model.columns) == 1 else "scores", model.name) for model in models]
+        if self.choice.long and len(models) == 1:
+            context, named = f"{context}, model {models[0].name!r}", [("column", models[0].columns[0])]
+        typed = self.choice.label in self.choice.labels  # not so if a long table was put side by side
         arguments = {
             "y_true": f"column {(models[0].label if len(models) == 1 else None) or self.choice.label!r}",
             "y_prob": " and ".join(f"{what} {name!r}" for what, name in named),
@@ -235,6 +251,8 @@ class Rows:
             "y_human": f"column {self.choice.label!r}",
             "judge": f"column {self.choice.judge!r}",
         }
+        for model in models:
+            arguments[f"Model {model.name!r}: y_true"] = f"column {(typed and model.label) or self.choice.label!r}"
 
         def place(place: Place) -> str:
             row = place.row if self.kept is None else int(self.kept[place.row])
@@ -263,10 +281,11 @@ class Dataset:
 
     def rows(self) -> Rows:
         with progress_bar(f"Reading {self.source.name}"):
-            labels = (*self.choice.labels, *filter(None, [self.choice.judge]))
-            columns = self.source.read(labels, self.choice.numbers, self.choice.groups)
+            labels = dict.fromkeys((self.choice.label, *self.choice.labels, *filter(None, [self.choice.judge])))
+            columns = self.source.read(tuple(labels), self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
-        return Rows(columns, self.choice, self.source, self.request)
+        choice = _long_models(self.choice, columns) if self.choice.long else self.choice
+        return Rows(columns, choice, self.source, self.request)
 
     def pieces(self, groups: Sequence[str] = ()) -> Iterator[tuple[Rows, int]]:
         """Some rows at a time, with the bytes read so far."""
@@ -285,47 +304,55 @@ class Dataset:
 
     def streamed(self, asked: bool | None) -> bool:
         """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""
-        whole = [name for name in ("by", "cluster") if getattr(self.request, name)]
+        whole = [name for name in ("by", "cluster", "model_column") if getattr(self.request, name)]
         if asked and whole:
-            raise InputError(f"--{whole[0]}", "needs all rows at once", "leave `--stream` out")
+            raise InputError(f"--{whole[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out")
         return self.source.size > _LARGE and not whole if asked is None else asked
 
 
 @contextmanager
-def open_dataset(request: Request) -> Iterator[Dataset]:
-    """Open the files, or simulate the demo data, and choose columns."""
+def open_dataset(request: Request, *, compared: bool = False) -> Iterator[Dataset]:
+    """Open the files, or simulate the demo data, and choose columns; models to be `compared` are side by side."""
     with open_source(request) if request.files else _demo(request) as source:
         if not request.files:
             probs = request.probs or tuple(name for name in source.names if name not in ("y", "truth"))
             request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
         if hasattr(source, "answers"):
             request = columns_of_answers(request, source.answers)
-        if request.model_column or request.pair:
-            source, request = _side_by_side(source, request)
         choice = choose((*source.names, *source.nested), source.name, request)
         print_guesses(choice.guesses)
-        yield Dataset(source, choice, request)
+        data = Dataset(source, choice, request)
+        yield _side_by_side(data) if choice.long and compared else data
 
 
-def _side_by_side(source: Table, request: Request) -> tuple[Table, Request]:
+def _long_models(choice: Choice, columns: Columns) -> Choice:
+    """The models that a long table has, by name; rows that a model has of one question are a cluster."""
+    model, pair = (columns.groups[name] for name in choice.long)
+    names = sort_values({str(name) for name in model[~missing_rows(model)].tolist()})
+    if len(names) > _MOST_MODELS:
+        remedy = "Are `--model-column` and `--pair` the other way round? Groups of rows of one model are `--by`."
+        demand = f"must name at most {_MOST_MODELS} models"
+        raise InputError("--model-column", demand, f"{choice.long[0]!r} has {len(names):,}", remedy=remedy)
+    if choice.cluster is None and len(set(zip(model.tolist(), pair.tolist(), strict=True))) < len(model):
+        choice = replace(choice, cluster=choice.long[1])
+        note(f"rows of the same {choice.long[1]!r} are taken as a cluster.")
+    return replace(choice, models=tuple(Model(name, choice.models[0].columns) for name in names))
+
+
+def _side_by_side(data: Dataset) -> Dataset:
     """A table with a row for each model and question as one with a row for each question."""
     from trueness.sources._numpy import Arrays
 
-    model, pair = request.model_column, request.pair
-    choice = choose((*source.names, *source.nested), source.name, request)
-    (score, *more), *others = (one.columns for one in choice.models)
-    if model is None or pair is None or request.own_labels or more or others:
-        demand = "needs `--pair`, one `--label` and one `--prob`: each model has its rows"
-        raise InputError("--model-column", demand)
-    print_guesses(choice.guesses)
-    columns = source.read(choice.labels, choice.numbers, tuple(dict.fromkeys((*choice.groups, pair, model))))
-    rows = Rows(columns, choice, source, request).validate()
+    rows = data.rows().validate()
     rows.warn_of_dropped()
+    source, choice = data.source, rows.choice
+    (model, pair), (score,) = choice.long, choice.models[0].columns
     shared: dict[str, Any] = {**rows.columns.groups, **rows.columns.numbers}
     models, scores = shared.pop(model), shared.pop(score)
-    at = paired(models.tolist(), shared[pair].tolist(), repr(pair))
+    found = paired(models.tolist(), shared[pair].tolist(), repr(pair))
+    at = {one.name: found[one.name] for one in choice.models if one.name in found}
     first = next(iter(at.values()))
-    arrays = {name: values[first] for name, values in shared.items()}
+    arrays = {name: values[first] for name, values in shared.items()} | {choice.label: rows.label[first]}
     for name, some in at.items():
         for one, values in shared.items():
             if (values[some] != arrays[one]).any():
@@ -334,13 +361,8 @@ def _side_by_side(source: Table, request: Request) -> tuple[Table, Request]:
         if name in arrays:
             raise InputError("--model-column", "must not name models as columns are", f"got {name!r}")
         arrays |= {name: scores[some], f"label {name}": rows.label[some]}
-    cluster = choice.cluster
-    if cluster is None and len(set(arrays[pair].tolist())) < len(first):
-        cluster = pair
-        note(f"rows of the same {pair!r} are taken as a cluster.")
-    own: Any = {"own_labels": tuple(f"label {name}" for name in at), "probs": tuple(at), "cluster": cluster}
-    asked = replace(request, label=f"label {next(iter(at))}", model_column=None, **own)
-    return Arrays(f"{source.name} by {pair}", arrays), asked
+    own = tuple(Model(name, (name,), label=f"label {name}") for name in at)
+    return Dataset(Arrays(f"{source.name} by {pair}", arrays), replace(choice, models=own, long=()), data.request)
 
 
 def _demo(request: Request) -> AbstractContextManager[Table]:
@@ -395,9 +417,9 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
     return AnswersTable(title, found)
 
 
-def read_rows(request: Request, *, alike: bool = True, gaps: bool = False) -> Rows:
+def read_rows(request: Request, *, alike: bool = True, gaps: bool = False, compared: bool = False) -> Rows:
     """All rows, checked; a warning says how many were dropped."""
-    with open_dataset(request) as data:
+    with open_dataset(request, compared=compared) as data:
         rows = data.rows().validate(alike=alike, gaps=gaps)
     rows.warn_of_dropped()
     return rows

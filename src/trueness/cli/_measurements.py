@@ -132,11 +132,11 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     """Measure every model; an error names the file and the column."""
     dropped = dropped_message(rows.dropped, len(rows) + rows.dropped)
     results = []
-    for model in rows.choice.models:
-        with rows.about(model, group=group) as warned:
-            one = rows.arguments(model)
-            check_kinds(rows, model, options)
-            read = Evidence.of(one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=rows.cluster)
+    for model, own in rows.by_model():
+        with own.about(model, group=group) as warned:
+            one = own.arguments(model)
+            check_kinds(own, model, options)
+            read = Evidence.of(one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=own.cluster)
             kinds = () if read.view == "binary" else options.summed
             views: dict[str, Evidence] = {kind: replace(read, view=kind, memory={}) for kind in kinds}
             found = measure_views(model, views or {"binary": read}, options, one.remark)

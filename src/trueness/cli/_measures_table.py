@@ -137,7 +137,7 @@ def groups_table(results: Results) -> Table:
     """A row per group and model, a column per measure."""
     first = results[0][1]
     columns = group_columns(group.by for group, _ in results)
-    columns.append(model_column((model.name for model in first.models), columns))
+    columns.append(model_column((model.name for _, one in results for model in one.models), columns))
     rows = [_named(group, model) for group, one in results for model in one.models]
     models = [model for _, one in results for model in one.models]
     shown = [q for q in first.quantities if _VIEW.sub("", q.key) in _OF_GROUPS]

@@ -138,7 +138,8 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
         except InputError as error:
             counts_rows = error.place is not None and words.place(error.place).startswith("row")
             counting = " Rows count from 0." if counts_rows else ""
-            text = error.render(words)
+            own = words.arguments.get(f"{error.context}: {error.argument}")
+            text = error.render(words._replace(arguments={**words.arguments, error.argument: own}) if own else words)
             text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
             raise CommandError(f"{prefix}{text}{counting}") from error
     for _, message in caught:

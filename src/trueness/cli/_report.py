@@ -113,7 +113,7 @@ def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
 
 
 def _rows(request: Request) -> Rows:
-    with open_dataset(request) as data:
+    with open_dataset(request, compared=True) as data:
         return data.rows()
 
 

@@ -32,7 +32,7 @@ _TOO_GOOD = 0.001
 
 
 @opt.command("test")
-@opt.data()
+@opt.data(label="own")
 @opt.cluster
 @opt.choice(
     "--method",
