@@ -1,5 +1,7 @@
 """The bins behind the test-based calibration error."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -255,6 +257,17 @@ def test_p_values_of_exactly_0_and_1_are_taken(p_value):
 
     assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=0.05) == 100 * (p_value == 0)
     assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=p_value) == 100  # rejected at its own level
+
+
+def test_whole_numbers_are_rejections_and_floats_of_0_and_1_are_not_guessed():
+    y, p = [0, 1, 0, 1, 1, 1, 1, 1], [0.1, 0.2, 0.2, 0.5, 0.9, 0.9, 0.95, 0.99]
+    for call in (tn.tce, partial(tn.gce, loss="rejection")):
+        for kind in (bool, int, np.uint8):
+            assert call(y, p, bins=2, test=lambda events, n, scores, kind=kind: (scores > 0.3).astype(kind)) == 62.5
+        with pytest.raises(tn.InputError, match=r"it returned 0\.0 and 1\.0 only, which may be either"):
+            call(y, p, bins=2, test=lambda events, n, scores: (scores > 0.3).astype(float))
+        with pytest.raises(tn.InputError, match=r"p-values, as floats, or rejections, .* returned both"):
+            call(y, p, bins=2, test=lambda events, n, scores: (scores > 0.3).astype(int if n > 3 else float))
 
 
 def test_a_t_test_of_one_row_refutes_no_score():

@@ -60,8 +60,9 @@ def tce(
         whole-number weights; the t test, which uses the effective number of rows, (Σw)²/Σw², for
         other weights; or the t test with the variance instead of the standard deviation, as in the
         published code, for comparison only. Or a function ``test(events, n, scores)``, called once
-        per bin, that returns the p-value of each score as the event rate; or, for any other discrepancy between a score
-        and the labels of its bin, True where the score is rejected. `alpha` then has no effect.
+        per bin, that returns the p-value of each score as the event rate, a float; or, for any other discrepancy
+        between a score and the labels of its bin, True or the whole number 1 where the score is rejected; `alpha` then
+        has no effect. Floats that are all 0 or 1, some of each, are refused: they may be either.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
         How the percentages of bins are averaged: the weighted mean, the root mean square, the maximum, a power mean
         with any exponent ≥ 1, or a function of the percentages and weights of the non-empty bins.
@@ -187,7 +188,7 @@ def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
         k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
     if callable(test):
         scores = np.split(cells.score, first[1:])
-        return np.concatenate(list(map(partial(_own_rejections, test, alpha), k.tolist(), n.tolist(), scores)))
+        return _own_rejections(list(map(partial(_answer, test), k.tolist(), n.tolist(), scores)), alpha)
     if alpha == 1:  # no p-value is larger
         return np.ones(cells.size, dtype=bool)
     if alpha == 0:
@@ -210,15 +211,25 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
     return np.asarray(equal & (n > 1) & (score != k / n) if test == "t" else equal)
 
 
-def _own_rejections(test: Callable[..., Any], alpha: float, events: float, n: float, scores: Floats) -> Bools:
+def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -> NDArray[Any]:
     found = np.asarray(test(events, n, scores))
     good = found.shape == scores.shape and found.dtype.kind in "biuf"
-    if not good or not ((found >= 0) & (found <= 1)).all():
+    if not good or not ((found >= 0) & (found <= 1)).all():  # whole numbers are then 0 and 1
         rows = f"{events:g} events in {n:g} rows and {scores.size:,} scores"
         got = f"it returned {reprlib.repr(found.tolist())} for {rows}"
         demand = "must return a p-value between 0 and 1 for each score, or whether it is rejected"
         raise InputError("test", demand, got)
-    return np.asarray(found if found.dtype.kind == "b" else found <= alpha)
+    return found
+
+
+def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
+    """Bools and whole numbers are rejections, floats are p-values; what may be either is refused."""
+    found, decided = np.concatenate(answers), {answer.dtype.kind != "f" for answer in answers}
+    if len(decided) > 1 or (decided == {False} and set(np.unique(found)) == {0.0, 1.0}):
+        got = "it returned both" if len(decided) > 1 else "it returned 0.0 and 1.0 only, which may be either"
+        demand = "must return p-values, as floats, or rejections, as bools or whole numbers"
+        raise InputError("test", demand, got, remedy="`p <= alpha` makes rejections of p-values.")
+    return np.asarray(found != 0 if True in decided else found <= alpha)
 
 
 def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
@@ -290,8 +301,8 @@ def gce(
         For ``loss="rejection"``: level of the tests. A score is rejected if its p-value is at most `alpha`.
     test : {'binomial', 't', 't-variance-for-deviation'} or callable, default 'binomial'
         For ``loss="rejection"``: the exact binomial test, the t test, the t test of the published code, or a function
-        ``test(events, n, scores)`` that returns the p-value of each score, or True where it is rejected. :func:`tce`
-        describes them.
+        ``test(events, n, scores)`` that returns the p-value of each score, or True or 1 where it is rejected.
+        :func:`tce` describes them.
     **rows
         As for :func:`ece`.
 
