@@ -301,8 +301,8 @@ def warn_few_rows(n: int, rule: BinRule) -> None:
         warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
 
 
-def bin_numbers(top: Sample, rule: BinRule) -> Ints:
-    """The bin of each row, numbered from 0 over the non-empty bins."""
-    cells = cells_of_rows(top)
+def bin_numbers(top: Sample, rule: BinRule, cells: Cells | None = None) -> Ints:
+    """The bin of each row, numbered from 0 over the non-empty bins; `cells` are the sums of the rows, if known."""
+    cells = cells_of_rows(top) if cells is None else cells
     lowest = cells.score[bin_starts(cells, rule)]
     return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

@@ -74,8 +74,9 @@ class ClusteredRows:
 
     @cached_property
     def cells(self) -> Cells:
-        """The sums of each distinct score."""
-        return cells_of_rows(self.top)
+        """The sums of each distinct score; those of importance weights are floats, whose unit cuts no bin."""
+        found = cells_of_rows(self.top)
+        return found.as_floats() if self.importance else found
 
 
 def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
@@ -141,12 +142,12 @@ def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
 def codes_by_content(top: Sample, cluster: Ints) -> Ints:
     """Number the clusters by their content, so that results for a seed do not depend on cluster names.
 
-    Clusters of equal content may be swapped.
+    Of weights the order counts, not the unit. Clusters of equal content may be swapped.
     """
     event: NDArray[np.uint64] = np.asarray(top.y).astype(np.uint64) << np.uint64(63)
     bits: NDArray[np.uint64] = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ event
     if top.w is not None:
-        bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ top.w.view(np.uint64)
+        bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ np.unique(top.w, return_inverse=True)[1].astype(np.uint64)
     return rank_by_sum(cluster, mix_bits(bits))[cluster]
 
 

@@ -118,7 +118,8 @@ def ace(
     y_true, y_prob
         As for :func:`ece`.
     bins : int or EqualMass, default 10
-        The number of bins; see :class:`EqualMass` for where the cuts lie and how ties are kept.
+        The number of bins; see :class:`EqualMass` for where the cuts lie and how ties are kept. Whole-number weights
+        count rows, and a cut lies after a whole row: in another unit of weights it may lie one score further.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         As for :func:`ece`.
     **rows

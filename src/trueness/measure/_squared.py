@@ -115,6 +115,7 @@ def squared_ece(
     def of_part(cells: Cells) -> float:
         rows, weight, _ = cells.totals
         if weight_type == "importance":
+            cells = cells if cells.squares is None else cells.as_floats()  # cut as by any other unit of weights
             return _importance(cells, given or default_rule(cells, rows))
         return _frequency(Bins.from_cells(cells, default_rule(cells, weight).group(cells)))
 

@@ -537,6 +537,14 @@ def test_one_row_is_refused():
         compare([1], {"a": [0.5], "b": [0.6]}, measure="brier")
 
 
+def test_too_few_rows_for_the_error_or_for_the_models_are_refused():
+    """One pair of rows gives both the same influence, whose spread of zero made any difference certain."""
+    with pytest.raises(tn.InputError, match="`y_true` must have at least 3 rows for the error of a difference; got 2"):
+        compare([0, 1], {"a": [0.3, 0.6], "b": [0.35, 0.7]})
+    with pytest.raises(tn.InputError, match=r"`models` must be at most 10, .* rows; got 11 on 3 rows"):
+        compare([0, 1, 1], {name: [0.1, 0.2, 0.3] for name in "abcdefghijk"})
+
+
 def test_a_pair_that_is_not_there_is_an_error():
     with pytest.raises(tn.InputError, match="There is no pair"):
         compare(Y, {"a": A, "b": B})["a", "z"]

@@ -128,6 +128,18 @@ def test_neither_unit_nor_order_nor_weights_of_zero_change_a_weighted_set():
     assert weighted(y[order], p[order], w[order]) == found
     for unit in (3, 1e-4):
         same_numbers(weighted(y, p, unit * w), found)
+    w = np.ceil(w)  # whole numbers, too, whose cuts by mass were those of counts
+    for bins in (None, 5, tn.EqualMass(7)):
+        one, other, found = (weighted(y, p, unit * w, bins=bins) for unit in (1, 3, 0.1))
+        same_numbers(one, found)
+        same_numbers(other, found)
+        expected = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=bins)
+        assert found.estimate == pytest.approx(expected, abs=1e-14)
+    options = {"weight_type": "importance", "measure": "squared_ece"}
+    one, other = (tn.compare(y, {"a": p, "b": p**2}, sample_weight=w * c, **options).pairs[0] for c in (1, 0.1))
+    assert (one.difference, one.pvalue) == pytest.approx((other.difference, other.pvalue), rel=1e-9)
+    y, p, w = rows()
+    found = weighted(y, p, w)
     some = np.where(np.arange(y.size) % 3, w, 0)
     assert weighted(y, p, some) == weighted(y[some > 0], p[some > 0], some[some > 0])
     same_numbers(

@@ -209,8 +209,12 @@ def compare_of(
     models = {name: one.expanded for name, one in models.items()}
     first = next(iter(models.values()))
     n = first.units if first.cluster is None else first.cluster.size
-    if n < 2:
-        raise InputError("y_true", "must have at least 2 rows for the error of a difference", f"got {n}")
+    if n < (least := 3 if asked.key in _IN_CELLS else 2):  # the pair of two rows is one value, without a spread
+        raise InputError("y_true", f"must have at least {least} rows for the error of a difference", f"got {n}")
+    if len(models) > max(n, 10):
+        remedy = "If they are rows in truth, change the places of models and rows."
+        demand, got = "must be at most 10, or as many as there are rows", f"got {len(models):,} on {n:,} rows"
+        raise InputError("models", demand, got, remedy=remedy)
     first.warn_one_class()
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if rule is not None:
@@ -328,9 +332,10 @@ class _Estimate:
 def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
     one.require_one("the squared error of a matrix")
     top = one.sample
-    rule = rule or default_rule(cells_of_rows(top), top.y.size)
+    cells = cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()  # other weights than counts
+    rule = rule or default_rule(cells, top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-    residuals = BinnedResiduals(u, bin_numbers(top, rule), one.cluster, top.w)
+    residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), one.cluster, top.w)
     residuals.check()
     if root:
         value = max(0.0, residuals.estimate) ** 0.5
@@ -408,7 +413,7 @@ def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floa
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
     error, units = error_of_mean(_weighted_influence(d, weight), cluster)
-    if a.residuals is not None and b.residuals is not None and error > 0:
+    if a.residuals is not None and b.residuals is not None:
         pairs = pair_variance(a.residuals, b.residuals)
         error = math.sqrt(max(error**2 - pairs, pairs))
 

@@ -134,7 +134,8 @@ class BinnedResiduals:
 
 def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
     """The residuals of clustered rows in the bins of a rule; `check` that there are pairs."""
-    residuals = BinnedResiduals(rows.u, bin_numbers(rows.top, rule), rows.cluster, rows.weight, counts=rows.counts)
+    bin_of = bin_numbers(rows.top, rule, rows.cells)
+    residuals = BinnedResiduals(rows.u, bin_of, rows.cluster, rows.weight, counts=rows.counts)
     if check:
         warn_few_rows(rows.n, rule)
         residuals.check()

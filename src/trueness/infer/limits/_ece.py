@@ -190,7 +190,7 @@ class ClusteredGaps:
     """Gaps with their covariance over clusters; limits are at least as wide as for independent rows."""
 
     def __init__(self, rows: ClusteredRows, rule: BinRule) -> None:
-        bin_of = bin_numbers(rows.top, rule)
+        bin_of = bin_numbers(rows.top, rule, rows.cells)
         weight = rows.w
         total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
         gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
