@@ -133,6 +133,7 @@ def test_defaults_are_written_out():
         ({"bins": tn.EqualMass(3), "method": "analytic"}, "must be of equal width for `method='analytic'`"),
         ({"sample_weight": [0.5, 1, 1, 1]}, "must be whole numbers"),
         ({"sample_weight": [0.5, 1, 1, 1], "method": "analytic"}, "must be whole numbers"),
+        ({"sample_weight": [1e-7] * 4}, "must be whole numbers .* `weight_type='importance'`"),
         ({"bins": 1000}, r"No bin holds two rows, .*; 4 rows are in as many bins\. Use fewer `bins`"),
         ({"smoothness": 0.5}, "`smoothness` is not for `method='score'` with k = 1"),
         ({"smoothness": 2, "method": "analytic"}, r"`smoothness` must lie in \(0, 1\]; got 2"),

@@ -168,7 +168,10 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
         ),
         ({"method": "exact", "sample_weight": [0.5] * 4}, "`sample_weight` must be whole numbers"),
         ({"method": "analytic", "sample_weight": [0.5] * 4}, "`sample_weight` must be whole numbers"),
-        ({"k": 2}, "`k` must be None or 1 for a vector of scores; got 2"),
+        *(
+            ({"k": 2, "method": m}, "`k` must be None or 1 for a vector .* got 2")
+            for m in ("omnibus", "exact", "analytic")
+        ),
         ({"k": 0}, "`k` must be a whole number ≥ 1"),
         ({"k": 2, "method": "ks"}, "`k` is not used by `method='ks'`"),
         ({"k": 2, "cluster": [0, 0, 1, 1]}, "`k` must be 1 with `cluster`; got 2"),
@@ -189,6 +192,8 @@ def test_sums_that_do_not_suffice_are_refused():
     for kind in ("classwise", "top-label"):
         with pytest.raises(tn.InputError, match=f"kind='{kind}' poses one per class"):
             calibration_test([0, 1], P, kind=kind, method="cox")
+    with pytest.raises(tn.InputError, match=r"kind='top-label'`.* Other weights are taken by `kind='confidence'`\.$"):
+        calibration_test([0, 1], P, kind="top-label", sample_weight=[0.5, 0.5])
 
 
 def test_the_same_seed_gives_the_same_record_and_a_generator_moves_on():

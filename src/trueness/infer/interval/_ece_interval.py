@@ -185,7 +185,8 @@ def ece_interval(
 
     **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
     their cell (confident scores, nearly always right), residuals say little about the spread, and the upper end is an
-    exact one: with Clopper-Pearson limits [l, u] for the share of the rarer class,
+    exact one, or the larger of it and that of above unless no row has the rarer label: with Clopper-Pearson limits
+    [l, u] for the share of the rarer class,
     :math:`\frac1n \sum p^2 + u \max_b [\min(1, n u / N_b) - 2 \bar p_b]_+` for scores p of that class, in
     n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
     0.9: the score may be too high by as much.
@@ -356,7 +357,7 @@ def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) ->
     tally = evidence.tally_in(rule)
     if rule is not None:
         return _given_cells(of_cells(tally.parts[0], rule, _classes(tally)), question, rng)
-    if tally.weight < 2:
+    if tally.weight < 2 and tally.parts[0].whole:
         check_pairs(1, 1, "two rows")
     return default_score_set(tally.parts[0], question.alpha, rng)
 

@@ -154,7 +154,8 @@ def calibration_test(
         For 'omnibus', 'exact', 'analytic', 't-cal' and a matrix: how many of the largest scores of a row are tested.
         Default 1. 'omnibus' tests each of them by itself (see Notes). The others test them jointly: u is a vector, its
         products are inner products, and the cells are those of :func:`trueness.squared_ece`, an int `bins` per axis
-        (the mK of Sun et al.); k = K is then full calibration, with all classes in class order.
+        (the mK of Sun et al.); k = K is then full calibration, with all classes in class order. Of
+        tied scores the first column counts as the larger, so that the order of tied classes matters.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
@@ -390,7 +391,8 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
 
 def _parts_significance(tally: Tally, options: Options) -> Significance:
     """The top label of each predicted class: problems that share no row."""
-    parts = [require_counts(part, "`kind='top-label'`") for part in tally.parts]
+    remedy = "Other weights are taken by `kind='confidence'`."
+    parts = [require_counts(part, "`kind='top-label'`", remedy) for part in tally.parts]
     if not any(part.size for part in parts):
         raise InputError("", "A test needs rows", "there are none")
     outcome = parts_outcome(parts, tally.classes or (), options.resamples, options.rng)
@@ -399,7 +401,9 @@ def _parts_significance(tally: Tally, options: Options) -> Significance:
 
 def _matrix_significance(evidence: Evidence, method: str, k: int | None, options: Options) -> Significance:
     """Every class, or the k largest scores."""
-    if method in _DIVISORS and k is not None and evidence.view in ("binary", "confidence"):
+    if evidence.view == "binary":
+        raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
+    if method in _DIVISORS and k is not None and evidence.view == "confidence":
         sample = evidence.matrix
         sample = evidence.at(order_by_content(sample.p, sample.w)[0]).matrix
         scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
@@ -412,8 +416,6 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
         return _joint_significance(outcome, int(scores.n), method)
     if method != "omnibus":
         raise _several_questions(evidence.view)
-    if evidence.view == "binary":
-        raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
     classes = evidence.matrix.p.shape[1]
     if k is not None and k > classes:
         raise InputError("k", f"must be at most {classes}, the number of classes", f"got {k}")

@@ -94,13 +94,14 @@ def observed_events(cells: Cells) -> Floats:
     return cells.events.astype(np.float64)[np.newaxis, :]
 
 
-def require_counts(cells: Cells, what: str) -> Cells:
+def require_counts(cells: Cells, what: str, remedy: str = "") -> Cells:
     """The cells, if their weights count rows; otherwise an error."""
     if not cells.whole:
         raise InputError(
             "sample_weight",
             f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",
-            remedy=(
+            remedy=remedy
+            or (
                 "Other weights are taken by `method='omnibus'`, 'ks', 'kuiper', 'spiegelhalter', 'cox' and "
                 "'hosmer-lemeshow'."
             ),
