@@ -299,8 +299,8 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the "
         f"value that {level} of these labels do not exceed.",
         "test": "whether the labels could have been drawn from the scores: the omnibus test compares several "
-        "statistics with those of labels drawn from the scores, and takes the smallest p-value, adjusted for their "
-        "number by the same draws.",
+        "statistics with those of labels drawn from the scores, and ranks a sum of their p-values that grows as they "
+        "become small (Σ w/√p) among the same draws.",
         "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % "
         "of the rows. It is not zero for a calibrated model: compare it with its noise floor.",
         "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
