@@ -209,12 +209,12 @@ def compare_of(
     models = {name: one.expanded for name, one in models.items()}
     first = next(iter(models.values()))
     n = first.units if first.cluster is None else first.cluster.size
-    if n < (least := 3 if asked.key in _IN_CELLS else 2):  # the pair of two rows is one value, without a spread
-        raise InputError("y_true", f"must have at least {least} rows for the error of a difference", f"got {n}")
     if len(models) > max(n, 10):
         remedy = "If they are rows in truth, change the places of models and rows."
         demand, got = "must be at most 10, or as many as there are rows", f"got {len(models):,} on {n:,} rows"
         raise InputError("models", demand, got, remedy=remedy)
+    if n < (least := 3 if asked.key in _IN_CELLS else 2):  # the pair of two rows is one value, without a spread
+        raise InputError("y_true", f"must have at least {least} rows for the error of a difference", f"got {n}")
     first.warn_one_class()
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if rule is not None:
