@@ -1,6 +1,6 @@
 """`by=` and `grades=`: columns whose values divide the rows into segments, and crossings of such columns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -22,6 +22,11 @@ WholeNumbers: TypeAlias = Literal["guess", "names", "measured"]
 Cuts: TypeAlias = tuple[WholeNumbers, int, NDArray[Any] | None]
 """What whole numbers are, how many groups there are of measurements, and the weights of the rows that are kept."""
 TIMES = " × "
+
+
+def joined(names: Iterable[str]) -> str:
+    """The name of a crossing; names that hold the sign themselves are quoted, so that no two crossings share one."""
+    return TIMES.join(repr(name) if TIMES in name else name for name in names)
 
 
 class SegmentColumn(NamedTuple):
@@ -179,7 +184,7 @@ def number_groups(values: Any, weight: Any, groups: int = GROUPS) -> tuple[Ints,
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     """The combinations of values that occur."""
     distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
-    names = (TIMES.join(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
+    names = (joined(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
     crossed = len(columns)
     return SegmentColumn(TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names), crossed=crossed)
 

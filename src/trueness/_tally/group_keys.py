@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_whole
 from trueness._input.columns import column, is_missing, refuse_bad
-from trueness._input.segment_columns import MISSING, TIMES
+from trueness._input.segment_columns import MISSING, joined
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.typing import Bools, Ints
 
@@ -44,8 +44,7 @@ def group_text(key: Any) -> str:
     """
     if not isinstance(key, tuple):
         return MISSING if key is None else str(key)
-    texts = [group_text(one) for one in key]
-    return TIMES.join(repr(text) if TIMES in text else text for text in texts)
+    return joined(map(group_text, key))
 
 
 def group_order(key: Group) -> tuple[tuple[str, Any], ...]:
