@@ -167,7 +167,7 @@ def test_a_long_table_is_paired(call, fails, answers, tmp_path):
     assert "rows of the same 'k' are taken as a cluster" in call(*asked, "k").stderr
     (tmp_path / "z.csv").write_text("m,y,p,k\na,0,0.5,7\nb,1,0.5,7\nb,0,0.1,7\n")
     assert "must have a 'k' equally often; of 7 the rows are 1 of 'a', 2 of 'b'" in fails(*asked, "k")
-    (tmp_path / "z.csv").write_text("a,b,p,q\n0,,0.5,0.7\n1,1,0.2,0.7\n")
+    (tmp_path / "z.csv").write_text("a,b,p,q\n0,,0.5,0.7\n1,1,0.2,0.7\n0,1,0.3,0.6\n")
     assert "Model 'q': column 'b' must not have missing values" in fails("compare", "z.csv", *OWN[1:])
 
 
