@@ -58,7 +58,9 @@ def connection():
     setup = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c fsync=off"
     call(folder / "pg_ctl", "-D", data, "-o", setup, "-l", home / "log", "-w", "start")
     try:
-        yield ibis.postgres.connect(host="127.0.0.1", port=port, user="tester", database="postgres")
+        found = ibis.postgres.connect(host="127.0.0.1", port=port, user="tester", database="postgres")
+        yield found
+        found.disconnect()
     finally:
         call(folder / "pg_ctl", "-D", data, "-m", "immediate", "stop")
         shutil.rmtree(home)
