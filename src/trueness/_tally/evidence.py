@@ -286,7 +286,8 @@ class Evidence:
         if self.rows is None or self.rows.p.ndim == 1:
             return None
         if self.rows.p.size > _LARGE and not self.rows.pixels:
-            return Tally("classwise", ClassParts(self.rows, cells_of_rows), self.rows.classes)  # type: ignore[arg-type]
+            parts: Any = ClassParts(self.rows, cells_of_rows)  # a sequence that is summed when it is read, for a tuple
+            return Tally("classwise", parts, self.rows.classes)
         return tally_of(self.rows, "classwise", piece=True)
 
     @cached_property

@@ -95,7 +95,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         filled = self.parts if self.kind in EACH_ROW else [part for part in self.parts if part.totals.rows > 0]
         weights = None if self.kind in EACH_ROW else [part.totals.weight for part in filled]
         values = np.ascontiguousarray(np.transpose([of(part) for part in filled]))
-        return np.average(values, axis=-1, weights=weights).tolist()  # type: ignore[no-any-return]
+        return np.average(values, axis=-1, weights=weights).tolist()  # type: ignore[no-any-return]  # as `of` does
 
     @property
     def class_factor(self) -> int:

@@ -254,7 +254,7 @@ class _Sums:
                 totals[place] = total.coarsen(self.rule)
         rows = self.tables[:, :, 0, 0] + self.tables[:, :, 1, 0]
         refuse_overflow(rows)
-        filled: list[bool] = rows.any(axis=1).tolist()  # type: ignore[assignment]
+        filled: list[bool] = rows.any(axis=1).tolist()  # type: ignore[assignment]  # of one axis
         if not (totals or any(filled)):
             raise _NeedsGroupByError
         if self.dropped:

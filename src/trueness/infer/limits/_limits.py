@@ -1,4 +1,4 @@
-"""What the confidence limits of any measure consist of, what they may depend on, and those of the bootstrap."""
+"""Confidence limits of any measure: what they are made from and what they may depend on; bootstrap limits."""
 
 import math
 from collections.abc import Callable

@@ -120,7 +120,7 @@ def omnibus_test(
     if asked not in cells.memory:
         cells.memory[asked] = _omnibus_test(cells, draws, rng, None, rounded_to), rng.bit_generator.state
     found, rng.bit_generator.state = cells.memory[asked]
-    return found  # type: ignore[no-any-return]
+    return found  # type: ignore[no-any-return]  # the memory holds anything
 
 
 def _omnibus_test(
