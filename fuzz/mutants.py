@@ -8,8 +8,8 @@
 First all fast tests run once, to learn which test executes which line and how long it takes; `.mutants` keeps the
 answer, and only files and folders of tests that changed are run again. Then a sample of all mutants is drawn with a
 seed. Each runs in a fork of a process that has imported NumPy, SciPy, scikit-learn and pytest, but not trueness, and
-meets only the tests that execute the changed statement: those named like its file first, then its package's, then the
-others, the quickest first, until they usually take `--seconds`. What is executed at import meets all tests that execute
+meets only the tests that execute the changed statement: those named like its file first, then its package's and the
+pinned numbers, then the others, the quickest first, until they usually take `--seconds`. What is executed at import meets all tests that execute
 a function of that file, and those that compare signatures (`tests/test_api.py`). Tests that check the library in a
 process of their own do not count.
 
@@ -288,7 +288,7 @@ def tests_of(mutant: Mutant, seconds: float) -> tuple[str, ...]:
         file = test.partition("::")[0]
         own = f"tests/{package}/", f"src/trueness/{package}/"
         named = Path(file).stem.strip("_") in (stem, f"test_{stem}", "test_api")
-        rank = 0 if named else 1 if file.startswith(own) else 2
+        rank = 0 if named else 1 if file.startswith((*own, "tests/test_stable_numbers.py")) else 2
         return rank, usual[test]
 
     ordered = sorted(tests, key=place)

@@ -109,14 +109,16 @@ def choices(name, values, **others):
 
 GOALS = [
     *({"oe_width": 0.3}, {"oe_se": 0.1}, {"slope_width": 0.4}, {"brier_width": 0.05}, {"c_width": 0.1}),
-    *({"accept_oe": 0.3}, {}),
+    *({"accept_oe": 0.3}, {}, {"detect_oe": 1.3}, {"detect_slope": 0.7}),
 ]
+ACCEPTED = [{"accept_l2": 0.15}, {"accept_ece": 0.15}, {"accept_band": 0.2}]
 RULES = [
     *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, ties="split", fuse=True), tn.Isotonic()),
     *(tn.Distinct(), tn.MassAndWidth(8, 5), tn.EqualMass(4), tn.EqualWidth(3), [0, 0.2, 0.21, 1]),
 ]
 EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]
 TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"]
+RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "politis-romano", "adaptive-hulc"]
 MEASURES = [
     "ece",
     "ece_l2",
@@ -172,6 +174,15 @@ INFER_CALLS = [
     *grid("ece_interval", ["weights", "weighted clusters", "weighted classes"], IMPORTANCE, {"bins": 3, **IMPORTANCE}),
     *grid("ece_interval", ["three classes", "weighted classes"], {"k": 2}, {"k": 3, "method": "analytic"}),
     *grid("ece_interval", ["rows", "three classes"], {"method": "analytic", "support": "reachable", "bins": 3}),
+    *grid(
+        "ece_interval",
+        ["inner scores", "repeated rows", "three classes", "equal scores", "many rows"],
+        *choices("method", RESAMPLED, resamples=99),
+    ),
+    *grid("ece_interval", ["inner scores", "three classes", "many rows"], {"method": "hulc"}),
+    *grid(
+        "noise_floor", ["rows", "repeated rows", "class-wise"], *choices("measure", ["ece", "tce", "smooth_ece", "ace"])
+    ),
     *grid("calibration_test", ALL, *choices("method", TESTS)),
     *grid("calibration_test", ["many rows"], *choices("method", ["omnibus", "ks", "cox", "t-cal"])),
     *grid("calibration_test", ["wrong certain score"], {"rounded_to": 0.01}),
@@ -220,6 +231,7 @@ INFER_CALLS = [
     *grid("validation_size", [""], *({"scores": [0.1, 0.2, 0.2, 0.7], **goal} for goal in GOALS)),
     *grid("validation_size", [""], *choices("scores", [[], [0.3], [[0.3]]], oe_width=0.3)),
     *grid("validation_size", [""], *({"log_odds": (-2.0, 1.0), **goal} for goal in GOALS)),
+    *grid("validation_size", [""], *({"prevalence": 0.3, "c_statistic": 0.8, **goal} for goal in ACCEPTED)),
 ]
 BINARY = ["PlattScaling", "BetaCalibration", "TemperatureScaling", "IsotonicCalibration", "HistogramBinning"]
 BINARY += ["ScalingBinning", "BayesianBinning", "SplineCalibration", "QuadraticScaling", "VennAbers", "AutoCalibration"]
@@ -277,14 +289,17 @@ DECISION_CALLS = [
     *grid("accept_threshold", [*JUDGED, "few rows", "sketch"], {"accuracy": 0.6}, {"accuracy": 0.3, "level": 0.8}),
     *grid("accept_threshold", JUDGED[:5], *choices("criterion", ["precision", "recall"], accuracy=0.4, level=0.7)),
     *grid("decide", ["rows", "weights", "clusters"], {"cost_fp": 1, "cost_fn": 3}, {"cost_fp": 2.5, "cost_fn": 1}),
-    *grid("decision_certificate", [*JUDGED, *TINY, "many rows"], {}, {"method": "bernstein", "level": 0.8}),
+    *grid(
+        "decision_certificate", [*JUDGED, *TINY, "one label", "many rows"], {}, {"method": "bernstein", "level": 0.8}
+    ),
     *grid("net_benefit", [*JUDGED[:6], "tally", "few rows"], {}, {"thresholds": [0.2, 0.5, 0.9], "prevalence": 0.2}),
     *grid("two net benefits", ["rows", "weights", "clusters"]),
     *grid("risk_coverage", [*JUDGED, *TINY, "sketch"], {}, {"level": 0.8}),
     *grid("gate", [*JUDGED], {"max_ece": 0.2, "max_l2": 0.2, "oe_within": 0.5}),
     *grid("gate", ["many rows", "large sketch"], {"max_ece": 0.05, "oe_within": 0.1, "require": True}),
-    *grid("verdict", ["rows", "weights", "clusters", "confidence", "tally", "few rows"]),
+    *grid("verdict", [*JUDGED, *TINY, "few rows", "one label", "two clusters", "wrong certain score", "many rows"]),
     *grid("watch", ["rows", "repeated rows", "clusters", "confidence", "many rows"], {}, {"rate": 0.2, "alpha": 0.2}),
+    *grid("watched segments", ["rows", "clusters", "many rows"]),
     *grid("powered", ["inner scores", "clusters", "many rows"], {}, {"bins": 3, "level": 0.8}),
     *grid("worst_slices", ["rows", "weights", "many rows"], {"min_rows": 12}, {"depth": 1, "min_rows": 5}),
     *grid("worst_slices", ["many rows"], {"cuts": "tree"}),
@@ -433,6 +448,17 @@ def _watch(rows, more, options, _):
     return {"evidence": watch.evidence, "alarms": len(watch.alarms), "history": watch.history}
 
 
+def _watched_segments(rows, more, options, _):
+    y, p = rows
+    watch, names = tn.Watch(segments=["a", "b", "c"]), np.array(list("abc"))
+    for i, part in enumerate(np.array_split(np.arange(len(y)), 4)):
+        wrong = (y[part] | (part % 3 == i % 2)) if i > 1 else y[part]
+        cut = {name: one[part] for name, one in more.items()}
+        watch.update(wrong, p[part], by=names[part % 3], position=i, **cut)
+    found = re.findall(r"[\d.]+", watch.direction)
+    return {"history": watch.history, "since": watch.since, "direction": [float(one) for one in found]}
+
+
 def _powered(rows, more, options, seed):
     y, p = rows
     order = np.arange(len(y))
@@ -450,6 +476,10 @@ def _slices(rows, more, options, seed):
 SPECIAL = {
     "two net benefits": _net_benefits,
     "watch": _watch,
+    "watched segments": _watched_segments,
+    "noise_floor": lambda rows, more, options, seed: tn.noise_floor(
+        getattr(tn, options["measure"]), rows[1], y_true=rows[0], resamples=99, seed=seed, **more
+    ),
     "powered": _powered,
     "worst_slices": _slices,
     "preset": lambda rows, _, options, __: tn.preset(options["name"])(*rows),
