@@ -9,9 +9,9 @@ First all fast tests run once, to learn which test executes which line and how l
 answer, and only files and folders of tests that changed are run again. Then a sample of all mutants is drawn with a
 seed. Each runs in a fork of a process that has imported NumPy, SciPy, scikit-learn and pytest, but not trueness, and
 meets only the tests that execute the changed statement: those named like its file first, then its package's and the
-pinned numbers, then the others, the quickest first, until they usually take `--seconds`. What is executed at import meets all tests that execute
-a function of that file, and those that compare signatures (`tests/test_api.py`). Tests that check the library in a
-process of their own do not count.
+pinned numbers, then the others, the quickest first, until they usually take `--seconds`. What is executed at import
+meets all tests that execute a function of that file, and those that compare signatures (`tests/test_api.py`). Tests
+that check the library in a process of their own do not count.
 
 A mutant is killed if a test fails that passes without the change, or takes far longer than usual (a minute and 20
 times). It has survived if all these tests pass. Results go to `mutants.jsonl`, a line each. The interval is Clopper and

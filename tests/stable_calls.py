@@ -302,7 +302,10 @@ DECISION_CALLS = [
     *grid("watched segments", ["rows", "clusters", "many rows"]),
     *grid("powered", ["inner scores", "clusters", "many rows"], {}, {"bins": 3, "level": 0.8}),
     *grid("worst_slices", ["rows", "weights", "many rows"], {"min_rows": 12}, {"depth": 1, "min_rows": 5}),
-    *grid("worst_slices", ["many rows"], {"cuts": "tree"}),
+    *grid("worst_slices", ["many rows"], {"cuts": "tree"}, {"depth": 3, "min_rows": 200}),
+    *grid("worst_slices", ["clusters"], {"min_rows": 12}),
+    *grid("slices of sums", ["rows", "repeated rows", "many rows"], {"min_rows": 12}),
+    *grid("watched sums", ["rows", "repeated rows", "clusters"]),
     *grid("preset", ["many rows"], {"name": "hle"}),
     *grid("preset", ["three classes"], *choices("name", ["helm", "torchmetrics", "guo2017", "lm-eval-brier"])),
 ]
@@ -469,11 +472,31 @@ def _powered(rows, more, options, seed):
 def _slices(rows, more, options, seed):
     y, p = rows
     letter = np.array(list("aabbbc"))[np.arange(len(y)) % 6]
-    columns = {"letter": letter, "number": np.sin(np.arange(len(y))).round(2)}
+    number = np.sin(np.arange(len(y))).round(2)
+    columns = {"letter": letter, "number": np.where(number < -0.9, np.nan, number), "third": np.arange(len(y)) % 3}
     return tn.worst_slices(y, p, columns, resamples=39, seed=seed, **more, **options)
 
 
+def _slices_of_sums(rows, more, options, seed):
+    y, p = rows
+    sums, order = tn.Accumulator("distinct", by=["letter", "third"]), np.arange(len(y))
+    sums.update(y, p, group={"letter": np.array(list("aabbbc"))[order % 6], "third": order % 3}, **more)
+    return tn.worst_slices(sums, resamples=39, seed=seed, **options)
+
+
+def _watched_sums(rows, more, options, _):
+    y, p = rows
+    watch, order = tn.Watch(), np.arange(len(y))
+    for i in range(3):
+        parts = {name: order % 6 == i + 3 * k for k, name in enumerate("ab")}
+        cut = {name: {key: one[part] for key, one in more.items()} for name, part in parts.items()}
+        watch.update({name: tn.tally(y[part], p[part], **cut[name]) for name, part in parts.items()}, position=i)
+    return {"evidence": watch.evidence, "shift": watch.shift, "history": watch.history}
+
+
 SPECIAL = {
+    "slices of sums": _slices_of_sums,
+    "watched sums": _watched_sums,
     "two net benefits": _net_benefits,
     "watch": _watch,
     "watched segments": _watched_segments,
