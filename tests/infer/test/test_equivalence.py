@@ -49,6 +49,17 @@ def test_the_p_value_is_the_error_rate_at_which_the_limits_keep_the_margin(crite
     assert pvalue(criterion, limit * (1 + 1e-6), y, p) == pytest.approx(alpha, rel=2e-3)
 
 
+@pytest.mark.parametrize("criterion", ["l2", "oe", "ece"])
+def test_importance_weights_have_no_unit(criterion):
+    (y, p), w = some_rows(), 0.5 + np.arange(400) % 3
+    first, second = (
+        equivalence_test(y, p, within=0.15, criterion=criterion, weight_type="importance", sample_weight=unit, seed=0)
+        for unit in (w, 2 * w)
+    )
+    assert 0 < first.pvalue < 1
+    assert (second.pvalue, second.n) == (pytest.approx(first.pvalue, rel=1e-5), 400)
+
+
 @pytest.mark.parametrize("criterion", ["l2", "ece"])
 @pytest.mark.parametrize("rows", ["clusters", "importance", "few events"])
 def test_every_kind_of_rows_has_its_own_limits(criterion, rows):

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, generator
-from trueness._tally.cells import pool_cells
+from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
@@ -242,6 +242,8 @@ def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
+    if isinstance(part, Cells) and evidence.weight_type == "importance" and evidence.weights == "whole":
+        part = part.as_floats()  # whole weights would count rows
     found = EffectiveEvents.of(part, rows)
     whole = part.whole
     n = int(part.weight.sum() if whole else part.count.sum())
