@@ -221,6 +221,16 @@ def test_class_wise_sums_have_the_limits_of_the_scores_of_the_true_classes(weigh
     assert limits_of(found) == pytest.approx(slow_limits(losses, surprise, 0.95, w), rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", NAMES)
+def test_top_labels_of_weighted_and_other_rows_can_be_added(loss):
+    y, P = matrix_rows(80)
+    some, w = P.argmax(axis=1) != 2, 1 + np.arange(80) % 3
+    options = {"kind": "top-label", "labels": [0, 1, 2]}
+    both = tn.tally(y, P, **options) + tn.tally(y[some], P[some], sample_weight=w[some], **options)
+    every = tn.estimate(NAMES[loss], y, P, sample_weight=1 + np.where(some, w, 0), **options)
+    assert limits_of(tn.estimate(NAMES[loss], both)) == pytest.approx(limits_of(every), rel=1e-12)
+
+
 def test_class_wise_sums_of_certain_scores_leave_the_log_loss_open():
     found = tn.estimate("log_loss", tn.tally([0, 1, 2], np.eye(3), kind="classwise"))
     assert (found.low, found.high) == (0, math.inf)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import entr, gammaincinv, logit, ndtri, stdtrit
@@ -101,10 +101,10 @@ def _contradicted(evidence: Evidence) -> str:
 def _joined(tally: Tally) -> Cells:
     """The cells of parts that share no rows, one after another; scores need not ascend."""
     parts = [part for part in tally.parts if part.size]
+    each: list[Any] = [(part.score, part.count, part.weight, part.events) for part in parts]
     if not all(part.whole for part in parts):
-        parts = [part.as_floats() for part in parts]
-    columns = [part.columns() for part in parts]
-    return Cells(**{name: np.concatenate([each[name] for each in columns]) for name in columns[0]})
+        each = [part.as_floats().columns().values() for part in parts]
+    return Cells(*map(np.concatenate, zip(*each, strict=True)))
 
 
 def _matrix_limits(evidence: Evidence, loss: Loss, level: float) -> Limits:
