@@ -151,7 +151,8 @@ def estimate(
         remedy = "A bootstrap does not cover a calibration error near zero."
         raise InputError("method", "must be 'auto' for a measure of the library", got, remedy=remedy)
     if method == "bootstrap":
-        question = question._replace(measure=question.measure._replace(limits=bootstrap_limits(question.function)))
+        limits = partial(bootstrap_limits, question.function)
+        question = question._replace(measure=question.measure._replace(limits=limits))
     level, view = checked_level(level), question.measure.view
     several = question.options.get("k") not in (None, 1)  # scores of a row together, which sums do not keep
     keep: TwoColumns = "keep" if several or question.measure.key == "accuracy" else "binary"

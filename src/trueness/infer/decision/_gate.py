@@ -252,7 +252,7 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
         if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")
         found = ece_limits_of(evidence, bins=bound.rule, level=level, rng=generator(seed))
-        return _Limits(found.n, found.estimate, found.low, found.high)
+        return _Limits(evidence.n, found.value, found.low, found.high)
     if bound.quantity == "l2":
         return _l2(evidence, level, seed)
     # To certify a range takes one test on each side, both at the full level; to leave it on either side, half each.

@@ -4,12 +4,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import expit, logit
 
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness.infer.limits._limits import Limits
+from trueness.infer.limits._limits import Limits, wald_limits
 from trueness.measure._proper_scores import area, placements
 
 # Of a pseudo-cluster per class, this share: Student's t allows for few clusters already.
@@ -17,46 +17,25 @@ _PSEUDO = 0.25
 
 
 def auc_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
-    r"""The area :math:`A` under the ROC curve.
+    r"""The area :math:`A` under the ROC curve: on the logit scale, by the variance of the placements of m and n rows.
 
-    With :math:`V_i` the placement of an event among the non-events and :math:`W_j` that of a non-event among the events
-    (:class:`trueness.measure._proper_scores.Placements`), DeLong's variance is
+    :math:`A (1 - A) (1/m^2 + 1/n^2)` is added to the variance: a pseudo-row per class, without which a few well-ranked
+    events would look certain (for clusters a quarter of that, with effective numbers and Student's t). Limits are never
+    wider than the Clopper-Pearson limits of :math:`\min(m, n)` independent pairs, which are all there is at
+    :math:`A = 1`. At 95 % they covered 77 % for heavy tails with :math:`1 - A` below one event's share.
 
-    .. math:: \hat v = \frac{\sum (V_i - A)^2}{m (m - 1)} + \frac{\sum (W_j - A)^2}{n (n - 1)} ,
-
-    and for clusters the variance of the cluster sums of :math:`(V_i - A)/m` and :math:`(W_j - A)/n` (Obuchowski).
-    Limits are those of :math:`\mathrm{logit}\,A`, with :math:`A (1 - A) (1/m^2 + 1/n^2)` added to the variance: a
-    pseudo-row per class, without which a few well-ranked events would look certain (for clusters a quarter of that,
-    with effective numbers of clusters and Student's t). They are never wider than the Clopper-Pearson limits of
-    :math:`\min(m, n)` independent pairs, which are all there is at :math:`A = 1`.
-
-    In simulations at 95 % with 100 rows (5 to 50 events, normal and exponential scores, areas from 0.5 to 0.995) the
-    interval covered in 92 to 99.7 %, and with 20 clusters of five rows in 95 to 98 %. It fails for heavy tails when
-    :math:`1 - A` is less than one event's share: 77 % for exponential scores, :math:`A = 0.995` and 100 events.
-
-    References
-    ----------
     E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the areas under two or more correlated receiver
     operating characteristic curves: a nonparametric approach, Biometrics 44 (1988), 837-845.
     N. A. Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53 (1997), 567-578.
-
-    Examples
-    --------
-    >>> one = np.ones(6, np.int64)
-    >>> found = auc_limits(Cells(np.arange(1, 7) / 10, one, one, np.array([0, 0, 1, 0, 1, 1])), 0.95)
-    >>> [round(x, 3) for x in (found.value, found.low, found.high, found.standard_error)]
-    [0.889, 0.211, 0.998, 0.157]
     """
     value = area(cells)
     if math.isnan(value):
         return Limits(note="There is only one class: the AUC is undefined.")
-    spread = (
-        _independent_spread(cells, value) if cluster_rows is None else _clustered_spread(cells, value, cluster_rows)
-    )
-    low, high = _limits(value, spread, level)
-    name = "DeLong" if cluster_rows is None else "Obuchowski"
+    name, spread = "DeLong", _independent_spread(cells, value)
+    if cluster_rows is not None:
+        name, spread = "Obuchowski", _clustered_spread(cells, value, cluster_rows)
     method = f"{name} with a pseudo-row per class, on the logit scale"
-    return Limits(low, high, method, math.sqrt(spread.variance), value=value)
+    return Limits(*_limits(value, spread, level), method, math.sqrt(spread.variance), value=value)
 
 
 class _Spread(NamedTuple):
@@ -106,7 +85,6 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
-    tail = (1 - level) / 2
     if spread.freedom <= 0:
         return 0.0, 1.0
     pairs = min(spread.events, spread.others)
@@ -115,7 +93,5 @@ def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
     if binomial == 0:
         return low, high
     variance = spread.variance + spread.pseudo * binomial * (spread.events**-2 + spread.others**-2)
-    quantile = stdtrit(spread.freedom, 1 - tail) if math.isfinite(spread.freedom) else ndtri(1 - tail)
-    reach = float(quantile) * math.sqrt(variance) / binomial
-    centre = float(logit(auc))
-    return max(low, float(expit(centre - reach))), min(high, float(expit(centre + reach)))
+    below, above = wald_limits(float(logit(auc)), variance / binomial**2, spread.freedom, level)
+    return max(low, float(expit(below))), min(high, float(expit(above)))

@@ -12,18 +12,8 @@ from trueness._numerics.logistic import logits
 from trueness._numerics.smooth import loess
 from trueness._numerics.splines import fitted_probabilities, spline_basis
 from trueness._tally.cells import Cells, pool_cells
-from trueness.infer.limits._limits import BIASED, Asked, Limits, LimitsOf
-from trueness.measure._flexible_curve import (
-    METHODS,
-    FlexibleMethod,
-    checked_knots,
-    distance_summary,
-    distances,
-    few_cells,
-    fit_curve,
-    knot_candidates,
-    usable_cells,
-)
+from trueness.infer.limits._limits import BIASED, Asked, Limits
+from trueness.measure import _flexible_curve as flexible
 from trueness.typing import Floats
 
 CURVE_ERRORS = ("ici", "e50", "e90", "emax")
@@ -45,19 +35,13 @@ class CurveErrors(NamedTuple):
     """Of labels drawn from the scores, of shape (draws, 4); nan where such labels give no curve."""
 
 
-def curve_limits(key: str) -> LimitsOf:
+def curve_limits(key: str, asked: Asked) -> Limits:
     """ICI, E50, E90 and Emax: no interval, but values and floors in one go."""
-    which = CURVE_ERRORS.index(key)
-
-    def limits(asked: Asked) -> Limits:
-        found = curve_distances(asked)
-        if found is None:
-            return Limits(note=BIASED)
-        value = float(found.values[which])
-        none = "No calibration curve can be fitted to these rows."
-        return Limits(note=none if math.isnan(value) else BIASED, value=value, known=True)
-
-    return limits
+    found = curve_distances(asked)
+    if found is None:
+        return Limits(note=BIASED)
+    value, none = float(found.values[CURVE_ERRORS.index(key)]), "No calibration curve can be fitted to these rows."
+    return Limits(note=none if math.isnan(value) else BIASED, value=value, known=True)
 
 
 def curve_distances(asked: Asked) -> CurveErrors | None:
@@ -69,42 +53,37 @@ def curve_distances(asked: Asked) -> CurveErrors | None:
     draws = _DRAWS if asked.floors else 0
     key = ("curve", curve, knots, draws)
     if key not in memory:
-        checked_word(curve, "curve", METHODS)
-        checked_knots(knots)
+        checked_word(curve, "curve", flexible.METHODS)
+        flexible.checked_knots(knots)
         memory[key] = curve_errors(cells, curve, draws, asked.rng, knots)
     found: CurveErrors = memory[key]
     return found
 
 
 def curve_errors(
-    cells: Cells, curve: FlexibleMethod, draws: int, rng: np.random.Generator, knots: int = 5
+    cells: Cells, curve: flexible.FlexibleMethod, draws: int, rng: np.random.Generator, knots: int = 5
 ) -> CurveErrors:
     """The four distances, and those of labels that are drawn from the scores as if these were calibrated.
 
     Drawn labels are fitted in full, all at once, on at most about 512 pooled cells. (One Newton step from the
     calibrated curve is not enough: for 1,000 confident scores it gave an ICI of 0.037 on average instead of 0.012.)
     Only where the curve has nearly symmetric limits at every score, coefficients are drawn from their normal limit.
-    Events of weights that are not whole numbers are drawn as rows of the weight that gives their sum the variance
-    Σw²p(1 − p).
     """
-    values = distances(fit_curve(cells, curve, knots))
-    used = usable_cells(cells, curve)
+    values = flexible.distances(flexible.fit_curve(cells, curve, knots))
+    used = flexible.usable_cells(cells, curve)
     if not used.size or not draws:
         return CurveErrors(values, np.full((draws, 4), np.nan))
-    few = pool_cells(few_cells(used), _MOST, ends=_ENDS)
-
-    def summaries(curves: Floats) -> Floats:
-        return np.array([distance_summary(distance, few.weight) for distance in np.abs(curves - few.score)])
-
-    if curve == "spline" and (normal := _normal_curves(few, knot_candidates(used, knots), draws, rng)) is not None:
-        return CurveErrors(values, summaries(normal))
-    events = drawn_events(few, draws, rng)
+    few = pool_cells(flexible.few_cells(used), _MOST, ends=_ENDS)
+    curves = _normal_curves(few, flexible.knot_candidates(used, knots), draws, rng) if curve == "spline" else None
     if curve == "loess":
         smoother = loess(few.score, few.weight)
-        curves = (events @ smoother.operator.T) @ smoother.design(few.score).T
-    else:
-        curves = fitted_probabilities(logits(few.score), few.weight, events, knot_candidates(used, knots))
-    return CurveErrors(values, summaries(curves))
+        curves = (drawn_events(few, draws, rng) @ smoother.operator.T) @ smoother.design(few.score).T
+    elif curves is None:
+        events = drawn_events(few, draws, rng)
+        curves = fitted_probabilities(logits(few.score), few.weight, events, flexible.knot_candidates(used, knots))
+    return CurveErrors(
+        values, np.array([flexible.distance_summary(each, few.weight) for each in np.abs(curves - few.score)])
+    )
 
 
 def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.random.Generator) -> Floats | None:
@@ -129,7 +108,7 @@ def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
     p = cells.score
     if cells.whole:
         return rng.binomial(np.asarray(cells.weight, np.int64), p, (draws, cells.size)).astype(np.float64)
-    # Not normal: of a rare event, clipped normal noise has a mean far above zero.
+    # Rows of the weight that gives the sum its variance; of rare events, clipped normal noise would have a high mean.
     unit = np.sqrt(cells.square_sums[0] / cells.count)
     noise = (rng.binomial(cells.count, p, (draws, cells.size)) - cells.count * p) * unit
     return np.clip(cells.weight * p + noise, 0, cells.weight)

@@ -1,30 +1,13 @@
-r"""One-sided confidence limits for the expected calibration error in given bins.
-
-Let :math:`d_b` be the sum of y − p over the rows of bin b divided by the number of all rows, so that the ECE is
-:math:`\sum_b |d_b|`, and :math:`\delta_b` its mean, so that the true ECE is :math:`\theta = \sum_b |\delta_b|`.
-
-**Upper limit.** With the true signs :math:`s_b`, :math:`\sum |d_b| \ge \sum s_b d_b`, whose mean is θ and whose
-variance is at most :math:`V(\theta)/n` with :math:`V = \overline{p(1 - p)} + \theta \max |1 - 2p| - \theta^2` if all
-errors of a bin have the same sign. Errors that cancel within a bin do not count in θ, but in the variance; so V is at
-least the variance of the labels around their regression line on the scores of each bin, which no curve exceeds. The
-limit is that of a single mean, however many bins there are. Absolute values also raise the mean of the ECE, by at least
-as much as for one gap of size θ with the summed spread of all bins (Jensen); the limit allows for that. If either label
-is expected in fewer than ten rows, the limit is the largest exact (Clopper–Pearson) one over all signs, which holds for
-independent rows of unequal probability (Hoeffding, 1956).
-
-**Lower limit.** The larger of two, each at half the error rate: the ECE less a quantile of its own noise
-:math:`\sum |d_b - \delta_b|`; and the largest :math:`|\sum s_b d_b|` over signs that change at most once, such as those
-of a shift or a wrong slope, less the quantile of the same for the noise. Events are redrawn at the score or the rate of
-each bin, whichever varies more.
-"""
+"""Confidence limits of the ECE in given bins (docs/methods/ece-limits.md) and of the l2 error."""
 
 import math
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betainccinv, chdtr, ndtr, ndtri, stdtrit
+from scipy.special import chdtr, ndtr, ndtri, stdtrit
 
+from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
 from trueness._tally.clusters import ClusteredRows, effective_number
@@ -44,7 +27,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.interval._residuals import residuals_in
-from trueness.infer.limits._limits import BIASED, SEVERAL, Asked, Limits, LimitsOf, Options, biased
+from trueness.infer.limits._limits import BIASED, SEVERAL, Asked, Limits, Options, biased
 from trueness.measure._binned import checked_norm
 from trueness.measure._squared import default_width, squared_ece, top_k_squared_ece
 from trueness.typing import Floats
@@ -57,25 +40,10 @@ _MOST_SIGNS = 12
 _STEPS = 60
 
 
-class ECELimits(NamedTuple):
-    """The ECE in some bins, with a lower and an upper limit, each of which holds at the level."""
-
-    estimate: float
-    low: float
-    high: float
-    n: int
-
-
-def ece_limits_of(
-    evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, rng: np.random.Generator
-) -> ECELimits:
-    """One-sided confidence limits for the ECE in given bins, which must not depend on the labels.
-
-    A matrix is judged by its largest scores.
-    """
-    gaps = bin_gaps(evidence, bins)
-    alpha = round(1 - level, 12)
-    return ECELimits(gaps.ece, gaps.low(alpha, rng), gaps.high(alpha), gaps.n)
+def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, rng: np.random.Generator) -> Limits:
+    """The ECE in given bins, which must not depend on the labels; each of its limits holds at the level."""
+    gaps, alpha = bin_gaps(evidence, bins), round(1 - level, 12)
+    return Limits(gaps.low(alpha, rng), gaps.high(alpha), value=gaps.ece)
 
 
 def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
@@ -160,8 +128,7 @@ class BinGaps(NamedTuple):
             return math.sqrt(max(mean + theta * most - theta * theta, least) / n)
 
         # Bins with few events have a skewed gap, of which absolute values add less.
-        size = self.share * n
-        v = np.minimum(self.variance, self.rate * (1 - self.rate))
+        size, v = self.share * n, np.minimum(self.variance, self.rate * (1 - self.rate))
         noise = float(self.share @ np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0))
         return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
 
@@ -172,9 +139,9 @@ class BinGaps(NamedTuple):
             plus = np.array(list(product((True, False), repeat=hits.size)))
             count = plus @ hits + ~plus @ (n * self.share - hits)
             expected = plus @ mean + ~plus @ (self.share - mean)
-            return float((_clopper_upper(count, n, alpha) - expected).max())
+            return float((clopper_pearson(count, n, 1 - 2 * alpha)[1] - expected).max())
         count = np.linspace(0, n, 2001)
-        return self.ece + float((_clopper_upper(count, n, alpha) - count / n).max())
+        return self.ece + float((clopper_pearson(count, n, 1 - 2 * alpha)[1] - count / n).max())
 
     def low(self, alpha: float, rng: np.random.Generator) -> float:
         """The lower limit."""
@@ -193,9 +160,9 @@ class ClusteredGaps:
         bin_of = bin_numbers(rows.top, rule, rows.cells)
         weight = rows.w
         total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
-        gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
         cell = bin_of * clusters + rows.cluster
         sums = np.bincount(cell, weight * rows.u, n_bins * clusters).reshape(n_bins, clusters)
+        gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
         influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
         covariance = influence @ influence.T * (clusters / max(clusters - 1, 1))
         own = np.sqrt(np.diag(covariance))
@@ -211,10 +178,7 @@ class ClusteredGaps:
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
         worth = float(total**2 / rows.squares.sum())
         self._alone = BinGaps.of_means(rows.n, worth, share, score, rate, square, product)
-
-    @property
-    def ece(self) -> float:
-        return self._alone.ece
+        self.ece = self._alone.ece
 
     def _quantile(self, alpha: float) -> float:
         return -float(stdtrit(self._freedom, alpha))
@@ -230,11 +194,6 @@ class ClusteredGaps:
         """The upper limit."""
         own = _largest_mean(self.ece, float(self._own.sum()), lambda _: self._spread, self._quantile(alpha))
         return min(max(own, self._alone.high(alpha)), 1)
-
-
-def _clopper_upper(count: Floats, n: float, alpha: float) -> Floats:
-    """The exact one-sided upper limit of a rate."""
-    return np.asarray(betainccinv(count + 1, np.maximum(n - count, 1e-300), alpha))
 
 
 def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
@@ -303,22 +262,18 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
     return Gaps(as_rule(bins), norm, 1 if loss == "absolute" else 2)
 
 
-def gap_limits(function: str) -> LimitsOf:
+def gap_limits(function: str, asked: Asked) -> Limits:
     """Two one-sided limits of the l1 error, those of `ece_interval` for the l2 error; none for other norms."""
-
-    def limits(asked: Asked) -> Limits:
-        gaps = gaps_of(function, asked.options)
-        if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
-            return biased(asked)
-        if gaps.norm * gaps.power == 2:
-            return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)
-        if asked.evidence.one is None:
-            return Limits(note=SEVERAL)
-        found = quietly(bin_gaps, asked.evidence, gaps.rule)
-        low, high = found.low(asked.alpha, asked.rng), found.high(asked.alpha)
-        return Limits(low, high, "signed sums of gaps, and redrawn labels")
-
-    return limits
+    gaps = gaps_of(function, asked.options)
+    if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
+        return biased(asked)
+    if gaps.norm * gaps.power == 2:
+        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)
+    if asked.evidence.one is None:
+        return Limits(note=SEVERAL)
+    found = quietly(bin_gaps, asked.evidence, gaps.rule)
+    low, high = found.low(asked.alpha, asked.rng), found.high(asked.alpha)
+    return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
 def largest_gap(asked: Asked) -> Limits:
@@ -355,16 +310,12 @@ def squared_error_of(
     return squared_ece(evidence.sums, bins=bins, smoothness=smoothness, weight_type=weight_type)
 
 
-def squared_limits(*, squared: bool) -> LimitsOf:
+def squared_limits(asked: Asked, *, squared: bool) -> Limits:
     """Limits of the l2 error or of its square."""
-
-    def limits(asked: Asked) -> Limits:
-        k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
-        if smoothness is not None and k in (None, 1):
-            bins, smoothness = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins)), None
-        return _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
-
-    return limits
+    k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
+    if smoothness is not None and k in (None, 1):
+        bins, smoothness = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins)), None
+    return _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
 
 
 def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None) -> Limits:

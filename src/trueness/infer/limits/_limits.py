@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
@@ -78,16 +79,12 @@ def no_limits(note: str) -> LimitsOf:
 biased = no_limits(BIASED)
 
 
-def of_one(limits: Callable[[Any, float, ClusteredRows | None], Limits], *, bins: bool = False) -> LimitsOf:
+def of_one(limits: Callable[[Any, float, ClusteredRows | None], Limits], asked: Asked, *, bins: bool = False) -> Limits:
     """Limits from the sums of the only score of each row, per distinct score or perhaps per bin, and its clusters."""
-
-    def of_asked(asked: Asked) -> Limits:
-        sums = asked.evidence.one
-        if sums is None or (isinstance(sums, Bins) and not bins):
-            return Limits(note=SEVERAL)
-        return limits(sums, asked.level, asked.evidence.in_clusters)
-
-    return of_asked
+    sums = asked.evidence.one
+    if sums is None or (isinstance(sums, Bins) and not bins):
+        return Limits(note=SEVERAL)
+    return limits(sums, asked.level, asked.evidence.in_clusters)
 
 
 def limits_or_note(limits: LimitsOf, asked: Asked) -> Limits:
@@ -98,28 +95,33 @@ def limits_or_note(limits: LimitsOf, asked: Asked) -> Limits:
         return Limits(note=f"No interval: {str(reason)[:1].lower()}{str(reason)[1:]}")
 
 
+def wald_limits(estimate: float, variance: float, freedom: float, level: float) -> tuple[float, float]:
+    """Limits by Student's t, or by the normal law if the degrees of freedom are infinite."""
+    if freedom <= 0 or not variance > 0 or math.isnan(estimate):
+        return -math.inf, math.inf
+    quantile = ndtri((1 + level) / 2) if math.isinf(freedom) else stdtrit(freedom, (1 + level) / 2)
+    reach = float(quantile) * math.sqrt(variance)
+    return estimate - reach, estimate + reach
+
+
 _RESAMPLES = 999
 
 
-def bootstrap_limits(function: Callable[[Any], float]) -> LimitsOf:
+def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
     """Limits reflected about the value: 2 · value − quantiles of the resampled values.
 
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
-
-    def limits(asked: Asked) -> Limits:
-        value, draw = asked.value, _resampler(asked.evidence, asked.rng)
-        if draw is None:
-            return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
-        drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
-        known = drawn[~np.isnan(drawn)]
-        if known.size < 2 or math.isnan(value):
-            return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
-        low, high = basic_interval(value, known, asked.level)
-        what = "clusters" if asked.evidence.dependent else "rows"
-        return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
-
-    return limits
+    value, draw = asked.value, _resampler(asked.evidence, asked.rng)
+    if draw is None:
+        return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
+    drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
+    known = drawn[~np.isnan(drawn)]
+    if known.size < 2 or math.isnan(value):
+        return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
+    low, high = basic_interval(value, known, asked.level)
+    what = "clusters" if asked.evidence.dependent else "rows"
+    return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
 
 
 def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tally] | None:

@@ -30,20 +30,8 @@ def ratio_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows |
     sums and the effective number is reduced for Student's t. If all labels are equal, the effective number is that of
     the rows (weights: of rows of equal weight; clusters: of clusters of equal size).
 
-    In simulations at 95 % (five laws of scores, four errors, 50 to 1,000 rows), either limit missed in at most 3.3 %.
-
-    References
-    ----------
     E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts
     estimated from survey data, Survey Methodology 24 (1998), 193-201.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one = Cells(np.array([0.1]), np.array([60]), np.array([60]), np.array([0]))
-    >>> found = ratio_limits(one, 0.95)
-    >>> [round(x, 3) for x in (found.value, found.low, found.high)]
-    [0.0, 0.0, 0.596]
     """
     return EffectiveEvents.of(sums, cluster_rows).limits((1 - level) / 2)
 
@@ -91,34 +79,19 @@ class _Strata:
     """Sums of the rows in strata of neighbouring scores; a whole weight counts as that number of rows."""
 
     def __init__(self, sums: Cells | Bins) -> None:
-        kept = np.asarray(sums.weight) > 0
-        whole = sums.whole
-        weight = np.asarray(sums.weight, np.float64)[kept]
-        self.score = sums.score[kept]
-        score_sums = weight * self.score if isinstance(sums, Cells) else sums.sum_score[kept]
-        self.total, self.expected = float(weight.sum()), float(score_sums.sum())
+        cells = sums.at_means()
+        self.score, self.whole = cells.score, cells.whole
+        weight, (squares, event_squares) = cells.weight.astype(np.float64), cells.square_sums
+        self.total, self.expected = float(weight.sum()), float((weight * self.score).sum())
         # A frequency counts its rows, another weight the rows of equal weight that it is worth.
-        rows = 1.0 if whole else self.total / float(np.asarray(sums.squares, np.float64)[kept].sum())
+        rows = self.total / float(squares.sum())
         bearable = int(min(self.expected, self.total - self.expected) * rows / _EXPECTED + 1e-9)
         size = max(1, min(bearable, _MOST_STRATA))
         middle = np.cumsum(weight) - weight / 2
         self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
-        self.whole = whole
-
-        def add(values: Floats) -> Floats:
-            return np.asarray(np.bincount(self.number, values, size), np.float64)
-
-        events = np.asarray(sums.events, np.float64)[kept]
-        self.weight, self.events = add(weight), add(events)
-        if whole:
-            self.count, self.squares, self.event_squares = self.weight, self.weight, self.events
-        else:
-            squares = np.asarray(sums.squares, np.float64)[kept]
-            known = sums.event_squares if isinstance(sums, Cells) else None
-            # Bins do not know Σw²y: there the weights of events are taken to be like the others.
-            event_squares = squares * events / weight if known is None else known[kept]
-            count = np.asarray(sums.count, np.float64)[kept]
-            self.count, self.squares, self.event_squares = map(add, (count, squares, event_squares))
+        columns = weight, cells.events, weight if self.whole else cells.count, squares, event_squares
+        each = (np.asarray(np.bincount(self.number, column, size), np.float64) for column in columns)
+        self.weight, self.events, self.count, self.squares, self.event_squares = each
 
     @property
     def rate(self) -> Floats:

@@ -81,11 +81,8 @@ def powered(
 
     .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i) + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
 
-    Errors of :math:`\hat m` cancel, whatever the judge does. Variances come from the terms of rows or clusters, at
-    least those of labels drawn from :math:`\hat m`, kept away from 0 and 1. Limits are those of Clopper and Pearson for
-    as many rows as have this variance, fewer by quantiles of Student's t; bins have the level ``level**(1/bins)``. The
-    test adds the squares, each divided by its variance, of the mean gap, of its slope over the log-odds, and of the
-    sums over all scores up to a cell, and from it on, for 32 cells of equal mass.
+    Errors of :math:`\hat m` cancel, whatever the judge does. Bins have the level ``level**(1/bins)``; limits and test
+    are derived in ``docs/methods/powered.md``.
 
     Rows given to humans must be a random sample, or drawn with `human_prob`. If scores and judge differ between rows
     with and without a human label (p < 0.01), a warning says so; nothing shows a choice that depends on the labels.
@@ -127,15 +124,7 @@ def powered(
     first = given.values[known][0]
     coded = isinstance(first, Number) and rows.get("pos_label") is None and rows.get("labels") is None
     labels = np.where(known, given.values, 0 if coded else first)
-    try:
-        evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
-        if evidence.view != "binary":
-            raise InputError("y_prob", "must be a vector of probabilities", f"got {evidence.view} scores")
-        evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
-        _ = evidence.sums  # checks every value
-    except InputError as error:
-        own = {one: getattr(error, one).replace("y_true", "y_human") for one in ("argument", "demand", "got")}
-        raise error.but(**own) from None
+    evidence = _evidence(labels, y_prob, cluster, rows)
     at: Any = evidence.position
     verdict, weight = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at), known[at] * 1.0
     if human_prob is not None:
@@ -162,6 +151,20 @@ def powered(
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
     pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
     return _record(found, alone, bin_numbers(evidence.sample, rule), level, pvalue=pvalue, selection_pvalue=selection)
+
+
+def _evidence(labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions) -> Evidence:
+    """The rows; errors name `y_human`."""
+    try:
+        evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
+        if evidence.view != "binary":
+            raise InputError("y_prob", "must be a vector of probabilities", f"got {evidence.view} scores")
+        evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
+        _ = evidence.sums  # checks every value
+    except InputError as error:
+        own = {one: getattr(error, one).replace("y_true", "y_human") for one in ("argument", "demand", "got")}
+        raise error.but(**own) from None
+    return evidence
 
 
 def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
@@ -312,9 +315,8 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
 
 def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any) -> Powered:
     expected, p, humans = float(rows.p.mean()), rows.p, int(np.count_nonzero(rows.share))
-    event = rows.mean(p, 1.0)
+    event, oe = rows.mean(p, 1.0), "Observed events divided by the sum of the scores."
     ratio = rows.mean(p, 1.0, event.value / expected)
-    oe = "Observed events divided by the sum of the scores."
     found: dict[str, Any] = {}
     variance = {}
     for name, mean, unit, title, definition in (
@@ -328,8 +330,7 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any)
         found[name] = Estimate(title, *ends, level, _METHOD, humans, definition, error)
         variance[name] = mean.parts(unit)
     variance["bins"] = (0.0, 0.0)
-    lines: list[Any] = []
-    n_bins = int(bin_of.max()) + 1
+    lines, n_bins = [], int(bin_of.max()) + 1
     for b in range(n_bins):
         part, labels = p[bin_of == b], np.count_nonzero(rows.share[bin_of == b])
         rate, low, high = math.nan, 0.0, 1.0

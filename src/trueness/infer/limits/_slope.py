@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, ndtri, stdtrit, xlogy
+from scipy.special import expit, ndtri, xlogy
 
 from trueness._numerics.logistic import (
     line_pools,
@@ -18,9 +18,9 @@ from trueness._numerics.logistic import (
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, effective_number
-from trueness.infer.limits._limits import SEVERAL, Asked, Limits, LimitsOf
+from trueness.infer.limits._limits import SEVERAL, Asked, Limits, wald_limits
 from trueness.measure._slope import InsideCells, contradicted_in_words, inside_cells
-from trueness.typing import Floats, Ints, Numbers
+from trueness.typing import Floats, Numbers
 
 # With more rows of the rarer class, or more distinct scores, than this, Wald limits are as good and faster.
 MANY, _MANY_SCORES = 20_000, 100_000
@@ -41,35 +41,25 @@ def slope_limits(
     remain finite on one side when the scores separate the classes; with fewer than 30 rows of one class they are
     at least as far apart as those of the penalised likelihood (Firth 1993). Other weights and clusters have Wald limits
     with the sandwich variance and Student's t (degrees of freedom: clusters or rows of the rarer class, less 1); with
-    fewer than 30 rows of one class, clusters have limits at least as far apart as independent rows. Scores of exactly 0
-    and 1 are left out and counted. In simulations at 95 %, each limit missed in at most 3 to 4 % of data sets of 50 to
-    300 independent rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score, n = np.array([0.2, 0.5, 0.8, 1.0]), np.array([20, 20, 40, 5])
-    >>> found = slope_limits(Cells(score, n, n, np.array([8, 10, 26, 4])), 0.95)
-    >>> [round(x, 3) for x in (found.value, found.low, found.high)]
-    [0.376, -0.011, 0.782]
+    fewer than 30 rows of one class, clusters have limits at least as far apart as independent rows.
     """
     line = line or fit_line(cells, cluster_rows)
-    inside, x, slope, rarer = line.inside.cells, line.x, line.slope, line.rarer
-    limits = line.covariance.limits(slope, 1, level)
-    method = line.sandwich
+    inside, slope, rarer, method = line.inside.cells, line.slope, line.rarer, line.sandwich
+    limits, error = line.covariance.limits(slope, 1, level), math.sqrt(line.covariance.matrix[1, 1])
     if cluster_rows is not None and rarer < _FEW and cells.whole:
-        alone = slope_limits(cells, level)
-        limits = min(limits[0], alone.low), max(limits[1], alone.high)
+        limits = _hull(limits, slope_limits(cells, level)[:2])
     if not method:
         method = "Wald"
         if rarer <= MANY and inside.size <= _MANY_SCORES:
-            method, limits = "profile likelihood", _profile_limits(x, inside, slope, limits, level)
+            method, limits = "profile likelihood", _profile_limits(line.x, inside, slope, error, level)
         if 0 < rarer < _FEW and inside.size > 1:
-            low, high = _penalised_limits(x, inside, level)
-            limits = min(limits[0], low), max(limits[1], high)
+            limits = _hull(limits, _penalised_limits(line.x, inside, level))
         method += ", penalised" if rarer < _FEW else ""
-    error = math.sqrt(line.covariance.matrix[1, 1])
     return Limits(*limits, method, error, line.left_out, slope)
+
+
+def _hull(one: _Ends, other: _Ends) -> _Ends:
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 class FittedLine(NamedTuple):
@@ -104,18 +94,14 @@ class FittedLine(NamedTuple):
         )
 
 
-def of_line(limits: Callable[[Cells, float, ClusteredRows | None, FittedLine], Limits]) -> LimitsOf:
+def of_line(limits: Callable[[Cells, float, ClusteredRows | None, FittedLine], Limits], asked: Asked) -> Limits:
     """Limits from a line that is fitted once for slope and intercepts."""
-
-    def of_asked(asked: Asked) -> Limits:
-        cells, rows, memory = asked.evidence.one, asked.evidence.in_clusters, asked.evidence.memory
-        if not isinstance(cells, Cells):
-            return Limits(note=SEVERAL)
-        if "line" not in memory:
-            memory["line"] = fit_line(cells, rows)
-        return limits(cells, asked.level, rows, memory["line"])._replace(known=True)
-
-    return of_asked
+    cells, rows, memory = asked.evidence.one, asked.evidence.in_clusters, asked.evidence.memory
+    if not isinstance(cells, Cells):
+        return Limits(note=SEVERAL)
+    if "line" not in memory:
+        memory["line"] = fit_line(cells, rows)
+    return limits(cells, asked.level, rows, memory["line"])._replace(known=True)
 
 
 def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedLine:
@@ -128,33 +114,25 @@ def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedL
     return FittedLine(inside, x, slope, intercept, covariance, sandwich)
 
 
-def _profile_limits(x: Floats, cells: Cells, slope: float, wald: tuple[float, float], level: float) -> _Ends:
-    """Slopes whose profile likelihood is not too far below its maximum or, with separated classes, its supremum.
-
-    The search begins at the Wald limits.
-    """
+def _profile_limits(x: Floats, cells: Cells, slope: float, error: float, level: float) -> _Ends:
+    """Slopes whose profile likelihood is not too far below its maximum or, with separated classes, its supremum."""
     w, e = cells.weight.astype(np.float64), cells.events.astype(np.float64)
     with_event, without = x[e > 0], x[e < w]
     if with_event.size == 0 or without.size == 0 or x.min() == x.max():
         return -math.inf, math.inf
     step = 0.1 / float(np.std(x))
-    drop = ndtri((1 + level) / 2) ** 2 / 2
 
     def profile(b: float) -> float:
-        eta = b * x
-        eta = eta + recalibration_shift(eta, w, e)
-        return log_likelihood(eta, w, e)
+        return log_likelihood(b * x + recalibration_shift(b * x, w, e), w, e)
 
     if not math.isnan(slope):
-        target = profile(slope) - drop
-        low, high = wald if math.isfinite(wald[0]) else (slope - step, slope + step)
-        return _near(profile, target, slope, low), _near(profile, target, slope, high)
+        return _likelihood_limits(profile, slope, error if error > 0 else step, level)
     # A threshold separates the labels: as the slope grows, only the rows on the threshold keep the likelihood below 1.
     rising = with_event.min() >= without.max()
     tied = x == (without.max() if rising else with_event.max())
-    target = float((xlogy(e, e / w) + xlogy(w - e, 1 - e / w))[tied].sum()) - drop
+    target = float((xlogy(e, e / w) + xlogy(w - e, 1 - e / w))[tied].sum()) - _drop(level)
     inwards = profile(0.0) > target
-    limit = likelihood_crossing(profile, target, 0.0, -step if inwards == rising else step)
+    limit = _crossing(profile, target, 0.0, -step if inwards == rising else step)
     return (limit, math.inf) if rising else (-math.inf, limit)
 
 
@@ -187,19 +165,23 @@ def _penalised_limits(x: Floats, cells: Cells, level: float) -> _Ends:
         return -float(minimize_scalar(lambda a: -penalised(a, b), bracket=(start - 1, start + 1), tol=1e-6).fun)
 
     top = minimize_scalar(lambda b: -profile(b), bracket=(0, 1 / scale), tol=1e-4)
-    target, best, step = -float(top.fun) - ndtri((1 + level) / 2) ** 2 / 2, float(top.x), 0.5 / scale
-    return likelihood_crossing(profile, target, best, -step), likelihood_crossing(profile, target, best, step)
+    return _likelihood_limits(profile, float(top.x), 0.5 / scale, level)
 
 
-def _near(profile: Callable[[float], float], target: float, slope: float, guess: float) -> float:
-    """The slope near `guess` at which the profile likelihood falls to `target`."""
-    step = (guess - slope) / 4
-    return likelihood_crossing(profile, target, guess, -step if profile(guess) < target else step)
+def _drop(level: float) -> float:
+    return float(ndtri((1 + level) / 2)) ** 2 / 2
 
 
-def likelihood_crossing(
-    profile: Callable[[float], float], target: float, start: float, step: float, rtol: float = 1e-8
-) -> float:
+def _likelihood_limits(
+    profile: Callable[[float], float], best: float, step: float, level: float, rtol: float = 1e-8
+) -> _Ends:
+    """Values whose likelihood is not too far below its maximum, sought in steps on both sides of it."""
+    target = profile(best) - _drop(level)
+    low, high = (_crossing(profile, target, best, way, rtol) for way in (-step, step))
+    return low, high
+
+
+def _crossing(profile: Callable[[float], float], target: float, start: float, step: float, rtol: float = 1e-8) -> float:
     """The first value from `start` in the direction of `step` at which a likelihood crosses `target`; or infinity."""
     above = profile(start) > target
     inner, outer = start, start + step
@@ -223,15 +205,6 @@ class LineCovariance(NamedTuple):
         return wald_limits(estimate, float(self.matrix[index, index]), self.freedom, level)
 
 
-def wald_limits(estimate: float, variance: float, freedom: float, level: float) -> _Ends:
-    """Limits by Student's t, or by the normal law if the degrees of freedom are infinite."""
-    if freedom <= 0 or not variance > 0 or math.isnan(estimate):
-        return -math.inf, math.inf
-    quantile = ndtri((1 + level) / 2) if math.isinf(freedom) else stdtrit(freedom, (1 + level) / 2)
-    reach = float(quantile) * math.sqrt(variance)
-    return estimate - reach, estimate + reach
-
-
 def _covariance(
     x: Floats, cells: Cells, slope: float, intercept: float, cluster_rows: ClusteredRows | None
 ) -> LineCovariance:
@@ -249,37 +222,33 @@ def _covariance(
         return unknown
     from_centre = np.array([[1.0, -centre], [0.0, 1.0]])
     bread = from_centre @ np.linalg.inv(information)
-    if cluster_rows is not None:
-        spread, freedom = _clustered_spread(cluster_rows, slope, intercept, centre)
-    elif cells.whole:
+    if cluster_rows is None and cells.whole:
         return LineCovariance(bread @ from_centre.T, math.inf)
-    else:
+    spread, freedom, of_rarer = _score_spread(x, cells, slope, intercept, centre, cluster_rows)
+    return LineCovariance(bread @ spread @ bread.T, of_rarer if cluster_rows is None else min(freedom, of_rarer))
+
+
+def _score_spread(
+    x: Floats, cells: Cells, slope: float, intercept: float, centre: float, rows: ClusteredRows | None
+) -> tuple[Floats, float, float]:
+    """The covariance of the score of the likelihood about a centre, over weighted rows or clusters.
+
+    Then the degrees of freedom: of all rows or clusters, and of those with the rarer class.
+    """
+    if rows is None:
         X = np.stack([np.ones(x.size), x - centre]).T
-        spread = X.T @ (X * cells.residual_squares(expit(intercept + slope * x))[:, None])
-        # No more independent pieces of evidence than rows of the rarer class, of equal weight.
         every, of_events = cells.square_sums
-        classes = (cells.events, of_events), (cells.weight - cells.events, every - of_events)
-        freedom = max(1.0, min(float(w.sum() ** 2 / w2.sum()) for w, w2 in classes) - 1)
-    return LineCovariance(bread @ spread @ bread.T, freedom)
-
-
-def _clustered_spread(rows: ClusteredRows, slope: float, intercept: float, centre: float) -> tuple[Floats, float]:
-    """The covariance, over clusters, of the score of the likelihood about a centre; and its degrees of freedom."""
-    x, y, w, codes = rows_inside(rows)
+        classes = (cells.weight, every), (cells.events, of_events), (cells.weight - cells.events, every - of_events)
+        freedom, *each = (max(1.0, float(w.sum() ** 2 / w2.sum()) - 1) for w, w2 in classes)
+        return X.T @ (X * cells.residual_squares(expit(intercept + slope * x))[:, None]), freedom, min(each)
+    kept = (rows.p > 0) & (rows.p < 1)
+    x, y, w = logits(rows.p[kept]), rows.y[kept], rows.w[kept]
+    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
     residual = w * (y - expit(intercept + slope * x))
     sums = np.stack([np.bincount(codes, residual), np.bincount(codes, residual * (x - centre))])
     groups = sums.shape[1]
-    # No more independent pieces of evidence than clusters with the rarer class.
-    seen = (np.unique(codes[label]).size for label in (y > 0, y < 1))
-    freedom = min(effective_number(codes, w) - 1, max(min(seen) - 1.0, 1.0))
-    return sums @ sums.T * groups / max(groups - 1, 1), freedom
-
-
-def rows_inside(rows: ClusteredRows) -> tuple[Floats, Floats, Floats, Ints]:
-    """Log-odds, labels, weights and clusters of the rows with scores strictly between 0 and 1."""
-    kept = (rows.p > 0) & (rows.p < 1)
-    codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
-    return logits(rows.p[kept]), rows.y[kept], rows.w[kept], codes
+    seen = min(np.unique(codes[label]).size for label in (y > 0, y < 1))
+    return sums @ sums.T * groups / max(groups - 1, 1), effective_number(codes, w) - 1, max(seen - 1.0, 1.0)
 
 
 def free_intercept_limits(
@@ -287,49 +256,22 @@ def free_intercept_limits(
 ) -> Limits:
     r"""The intercept :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`, with b free.
 
-    Methods as for :func:`slope_limits`. With the slope fixed at 1 it is another number, the calibration in the large
-    (:func:`trueness.calibration_intercept`).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score, n = np.array([0.2, 0.5, 0.8]), np.array([20, 20, 40])
-    >>> found = free_intercept_limits(Cells(score, n, n, np.array([8, 10, 26])), 0.95)
-    >>> [round(x, 3) for x in (found.value, found.low, found.high, found.standard_error)]
-    [0.076, -0.398, 0.545, 0.239]
+    Methods as for :func:`slope_limits`, without a penalty. With the slope fixed at 1 it is another number, the
+    calibration in the large (:func:`shift_limits`).
     """
     line = line or fit_line(cells, cluster_rows)
     method = line.sandwich or ("Wald" if line.rarer > MANY else "profile likelihood")
-    if math.isnan(line.intercept):
-        return Limits(-math.inf, math.inf, method, math.nan, line.left_out, math.nan)
     limits, error = line.covariance.limits(line.intercept, 0, level), math.sqrt(line.covariance.matrix[0, 0])
     if cluster_rows is not None and line.rarer < _FEW and cells.whole:
-        alone = free_intercept_limits(cells, level)
-        limits = min(limits[0], alone.low), max(limits[1], alone.high)
+        limits = _hull(limits, free_intercept_limits(cells, level)[:2])
     if not line.sandwich and line.rarer <= MANY and math.isfinite(limits[0]):
-        limits = _intercept_profile(line, error, level)
+        x, w, e = _pooled(line.x, line.inside.cells)
+
+        def profile(a: float) -> float:
+            return log_likelihood(a + _best_slope(a, x, w, e, line.slope) * x, w, e)
+
+        limits = _likelihood_limits(profile, line.intercept, error, level)
     return Limits(*limits, method, error, line.left_out, line.intercept)
-
-
-def _intercept_profile(line: FittedLine, error: float, level: float) -> _Ends:
-    """Intercepts whose likelihood, at the best slope for each, is not too far below its maximum."""
-    cells, x, intercept = line.inside.cells, line.x, line.intercept
-    x, w, e = _pooled(x, cells)
-
-    def profile(a: float) -> float:
-        eta = a + _best_slope(a, x, w, e, line.slope) * x
-        return log_likelihood(eta, w, e)
-
-    return _likelihood_limits(profile, intercept, error, level)
-
-
-def _likelihood_limits(
-    profile: Callable[[float], float], best: float, step: float, level: float, rtol: float = 1e-8
-) -> _Ends:
-    """Values whose likelihood is not too far below its maximum, sought in steps on both sides of it."""
-    target = profile(best) - float(ndtri((1 + level) / 2)) ** 2 / 2
-    low, high = (likelihood_crossing(profile, target, best, way, rtol) for way in (-step, step))
-    return low, high
 
 
 def _best_slope(intercept: float, x: Floats, w: Floats, e: Floats, start: float) -> float:
@@ -338,14 +280,12 @@ def _best_slope(intercept: float, x: Floats, w: Floats, e: Floats, start: float)
     def gradient(slope: float) -> float:
         return float((e - w * expit(intercept + slope * x)) @ x)
 
-    return likelihood_crossing(gradient, 0.0, start, 1.0 if gradient(start) > 0 else -1.0, 1e-14)
+    return _crossing(gradient, 0.0, start, 1.0 if gradient(start) > 0 else -1.0, 1e-14)
 
 
 # Above this many distinct scores, limits come from pools of neighbours.
 _POOLS = 4096
 _TINY = 1e-300
-# Doublings of the step in search of a limit.
-_SHIFT_DOUBLINGS = 60
 _PRECISION = 1e-12
 _NO_LIMITS = -math.inf, math.inf
 _OTHER_SLOPE = "The limits assume a slope of 1, which these rows refute; those of observed/expected do not."
@@ -356,16 +296,7 @@ def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
 
     Independent rows, weighted by whole numbers or not at all, have likelihood-ratio limits (R's ``confint``) or, if all
     labels are equal, an exact one: the shift at which such labels have probability (1 − level)/2. Other weights and
-    clusters have Wald limits with the sandwich variance and Student's t. Scores of exactly 0 and 1 are left out.
-
-    Examples
-    --------
-    Of a hundred rows with score 1/2, ten are events: the log-odds are too high by log 9.
-
-    >>> one = Cells(np.array([0.5]), np.array([100]), np.array([100]), np.array([10]))
-    >>> found = shift_limits(one, 0.95)
-    >>> [round(x, 3) for x in (found.value, found.low, found.high, found.standard_error)]
-    [-2.197, -2.915, -1.594, 0.333]
+    clusters have Wald limits with the sandwich variance and Student's t.
     """
     inside = inside_cells(cells).cells
     x = logits(inside.score)
@@ -375,7 +306,10 @@ def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
     if math.isnan(shift):
         known = cluster_rows is None and cells.whole and x.size
         return Limits(*(_exact_limits(x, inside, level) if known else _NO_LIMITS), method, value=shift)
-    precision, freedom = _precision(x, inside, shift, cluster_rows)
+    precision, freedom = float(line_sums(x, inside.weight, inside.events, 1.0, shift)[1][0, 0]), math.inf
+    if cluster_rows is not None or not inside.whole:
+        spread, freedom, _ = _score_spread(x, inside, 1.0, shift, 0.0, cluster_rows)
+        precision = precision**2 / float(spread[0, 0]) if spread[0, 0] > 0 else 0.0
     error = 1 / math.sqrt(precision) if precision > 0 else math.nan
     if cluster_rows is not None or not cells.whole or rarer > MANY:
         return Limits(*wald_limits(shift, error**2, freedom, level), method, error, value=shift)
@@ -415,24 +349,6 @@ def _exact_limits(x: Floats, cells: Cells, level: float) -> tuple[float, float]:
         return log_likelihood(x + a, w, e)
 
     target = math.log((1 - level) / 2)
-    side = 1 if e.any() else -1
-    shifts = (side * 2.0**k for k in range(_SHIFT_DOUBLINGS))
-    inner = next(a for a in shifts if likelihood(a) > target)  # the probability increases towards 1
-    limit = likelihood_crossing(likelihood, target, inner, -side, _PRECISION)
+    side = 1 if e.any() else -1  # to which the probability increases towards 1
+    limit = _crossing(likelihood, target, 0.0, -side if likelihood(0.0) > target else side, _PRECISION)
     return (limit, math.inf) if side > 0 else (-math.inf, limit)
-
-
-def _precision(x: Floats, inside: Cells, shift: float, rows: ClusteredRows | None) -> tuple[float, float]:
-    """One over the variance of the shift, and the degrees of freedom of Student's t (inf: the normal law)."""
-    information = float(line_sums(x, inside.weight, inside.events, 1.0, shift)[1][0, 0])
-    if rows is None and inside.whole:
-        return information, math.inf
-    if rows is None:
-        meat = float(inside.residual_squares(expit(x + shift)).sum())
-        freedom = max(1.0, float(inside.weight.sum() ** 2 / inside.square_sums[0].sum()) - 1)
-    else:
-        logit, y, w, codes = rows_inside(rows)
-        sums = np.bincount(codes, w * (y - expit(logit + shift)))
-        freedom = effective_number(codes, w) - 1
-        meat = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
-    return information**2 / meat if meat > 0 else 0.0, freedom
