@@ -142,15 +142,15 @@ def drawn_floors(
         return {key: _class_floor(one, tally, factor, level, rng) for key, one in functions.items()}
     try:
         if tally.kind == "classwise":  # one class is drawn per row
-            redraw, _ = redraw_of(evidence)
+            redraw = redraw_of(evidence)
         else:
             few = Tally(tally.kind, tuple(map(pool_cells, tally.parts)), tally.classes) if pooled else tally
-            redraw, _ = redraw_of_tally(few, weight_type)
+            redraw = redraw_of_tally(few, weight_type)
             return _shared_floors(functions, redraw, _number_of_draws(few), level, rng)
     except InputError:  # weights that differ at one score: only the rows know them
         if evidence.rows is None or evidence.dependent or tally.kind == "classwise":
             return dict.fromkeys(functions, NO_FLOOR)
-        redraw, _ = redraw_of(evidence)
+        redraw = redraw_of(evidence)
     values = {key: quietly(redrawn_values, one, redraw, rng, draws) for key, one in functions.items()}
     return {key: floor_of(each, level) for key, each in values.items()}
 

@@ -1,9 +1,10 @@
 """The noise floor: what a measure shows for a perfectly calibrated model."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -173,14 +174,15 @@ def noise_floor_of(
     level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
     with nullcontext() if labelled else collected_warnings(OneClassWarning):
-        redraw, tally = redraw_of(evidence)
+        redraw = redraw_of(evidence)
     if observed is not None:
         observed = checked_number(observed, "observed")
     elif labelled:
-        observed = measure_value(measure, tally)
+        observed = measure_value(measure, redraw.tally)
     report = reporter(progress)
     draws = redrawn_values(measure, redraw, rng, resamples, workers=workers, report=report, measured=labelled)
-    return floor_of_draws(measure_name(measure), draws, observed, level, alternative, n=redraw.n, kind=redraw.kind)
+    name, tally = measure_name(measure), redraw.tally
+    return floor_of_draws(name, draws, observed, level, alternative, n=tally.n, kind=tally.kind)
 
 
 def floor_of_draws(
@@ -268,22 +270,11 @@ def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[f
         return [measure_value(measure, tally) for tally in tallies]
     options = measure.keywords if isinstance(measure, partial) else {}
     values: list[float] = []
-    for few in _batches(tallies):
-        values += tce_of_tallies(few, **options)
+    left = iter(tallies)
+    for first in left:  # as many at a time as stay in the processor's cache
+        several = _BATCH // max(1, sum(part.size for part in first.parts))
+        values += tce_of_tallies([first, *islice(left, several)], **options)
     return values
-
-
-def _batches(tallies: Iterable[Tally]) -> Iterator[list[Tally]]:
-    """Tallies whose scores together stay in the processor's cache."""
-    few, size = [], 0
-    for tally in tallies:
-        few.append(tally)
-        size += sum(part.size for part in tally.parts)
-        if size >= _BATCH:
-            yield few
-            few, size = [], 0
-    if few:
-        yield few
 
 
 def _defined(draws: Floats) -> Floats:

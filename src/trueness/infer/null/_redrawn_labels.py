@@ -19,7 +19,7 @@ from trueness._numerics.binomial import MOST_OUTCOMES, binomial_outcomes, binomi
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
 from trueness._tally.evidence import Evidence
-from trueness._tally.multiclass import View, parts_of
+from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
@@ -99,9 +99,8 @@ def caveat(*, accurate: bool) -> str:
 def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
     r"""Whether each sum of c(y − p) is close enough to normal: Lyapunov's ratio is at most 0.2.
 
-    :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}`; for rare events and c = 1, at least 25 expected ones. In
-    simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then rejected at most 0.06
-    and 0.015 of calibrated data sets.
+    In simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then rejected at most
+    0.06 and 0.015 of calibrated data sets.
     """
     p, squares = cells.score, cells.square_sums[0]
     v = squares * p * (1 - p)
@@ -222,44 +221,32 @@ def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
     return np.asarray(hits.view(np.uint8))
 
 
-def weighted_sums(values: Floats, weights: Floats) -> Floats:
-    """Weighted sum of each row, added in the same order for any number of rows."""
-    return np.asarray(np.einsum("ij,j->i", values, weights))
-
-
 @dataclass(frozen=True)
 class Redraw:
     """Draws tallies that have the scores of a given one and labels resampled from them."""
 
-    kind: View
-    classes: tuple[Any, ...] | None
-    n: int
-    """Rows."""
+    tally: Tally
     draw: _DrawParts
 
     def __call__(self, rng: _Generator) -> Tally:
-        return Tally(self.kind, self.draw(rng), self.classes)
+        return Tally(self.tally.kind, self.draw(rng), self.tally.classes)
 
 
-def redraw_of_tally(tally: Tally, weight_type: WeightType) -> tuple[Redraw, Tally]:
-    """A redraw from sums, and the tally to measure."""
+def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
+    """A redraw from sums."""
     if tally.n == 0:
         raise InputError("y_prob", "must have scores", "got an empty Tally")
     if tally.kind == "classwise":
-        raise InputError(
-            "y_prob",
-            "must keep the scores of a row together",
-            "a class-wise Tally does not",
-            remedy="Pass the matrix of scores.",
-        )
+        demand, remedy = "must keep the scores of a row together", "Pass the matrix of scores."
+        raise InputError("y_prob", demand, "a class-wise Tally does not", remedy=remedy)
     if weight_type == "importance":
-        return _independent_parts(tally, map(_draw_by_equal_weight, tally.parts)), tally
+        return _independent_parts(tally, map(_draw_by_equal_weight, tally.parts))
     tally = _frequency_tally(tally)
-    return _independent_parts(tally, map(_draw_by_cell, tally.parts)), tally
+    return _independent_parts(tally, map(_draw_by_cell, tally.parts))
 
 
-def redraw_of(evidence: Evidence) -> tuple[Redraw, Tally]:
-    """A redraw of rows or sums, and the tally to measure."""
+def redraw_of(evidence: Evidence) -> Redraw:
+    """A redraw of rows or sums."""
     weight_type: WeightType = "frequency" if evidence.whole or evidence.weight_type == "frequency" else "importance"
     if evidence.rows is None:
         return redraw_of_tally(evidence.tally_in(), weight_type)
@@ -269,26 +256,22 @@ def redraw_of(evidence: Evidence) -> tuple[Redraw, Tally]:
     if weight_type == "frequency":
         tally = _frequency_tally(tally)
     if tally.kind == "classwise":
-        return Redraw(tally.kind, tally.classes, tally.n, _draw_by_class(sample, tally, weight_type)), tally
+        return Redraw(tally, _draw_by_class(sample, tally, weight_type))
     if weight_type == "frequency" or sample.w is None:
         draws: Iterable[_DrawCells] = map(_draw_by_cell, tally.parts)
     elif tally.kind == "binary":
         draws = [_draw_by_row(sample)]
     else:
         draws = parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
-    return _independent_parts(tally, draws), tally
+    return _independent_parts(tally, draws)
 
 
 def _frequency_tally(tally: Tally) -> Tally:
     """The tally with its weights as counts: a weight of 2 counts the row twice."""
     if not all(part.whole for part in tally.parts):
-        raise InputError(
-            "sample_weight",
-            "must be whole numbers that sum to less than 2³⁵",
-            remedy="For other weights use `weight_type='importance'`, with one label per row.",
-        )
-    counts = (cast(Ints, part.weight) for part in tally.parts)
-    parts = (Cells(part.score, n, n, part.events) for part, n in zip(tally.parts, counts, strict=True))
+        remedy = "For other weights use `weight_type='importance'`, with one label per row."
+        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy)
+    parts = (Cells(part.score, cast(Ints, part.weight), part.weight, part.events) for part in tally.parts)
     return Tally(tally.kind, tuple(parts), tally.classes)
 
 
@@ -301,7 +284,7 @@ def _independent_parts(tally: Tally, draws: Iterable[_DrawCells]) -> Redraw:
         found = {j: each[j](rng) for j in order}
         return tuple(found[j] for j in range(len(each)))
 
-    return Redraw(tally.kind, tally.classes, tally.n, draw)
+    return Redraw(tally, draw)
 
 
 def _draw_by_cell(cells: Cells) -> _DrawCells:
@@ -396,7 +379,7 @@ def draw_classes(reached: Floats, draws: int, rng: np.random.Generator) -> Ints:
     return low
 
 
-IF_ROUNDED = (
+_IF_ROUNDED = (
     "If scores were rounded, say to 0.01, pass `rounded_to=0.01`: those of 0 and 1 are then moved by up to half of it."
 )
 
@@ -448,10 +431,14 @@ def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: fl
     return np.where(zero, low, np.where(one, 1 - high, score))
 
 
-def impossible_in_words(impossible: str, unit: float | None) -> str:
-    """The sentences about labels that are impossible, or only so because scores were rounded to multiples of a unit."""
-    if unit is None:
-        return f"Labels are impossible under the scores: {impossible}. {IF_ROUNDED}"
+def impossible_outcome(impossible: str, contradicted: int) -> Outcome:
+    """The outcome of labels that scores of exactly 0 or 1 rule out."""
+    details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
+    return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {impossible}. {_IF_ROUNDED}", details=details)
+
+
+def impossible_in_words(impossible: str, unit: float) -> str:
+    """The sentences about labels that are impossible only because scores were rounded to multiples of a unit."""
     return (
         f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But scores were rounded to "
         f"multiples of {unit:.4g}; with those of 0 and 1 moved by up to half of it, as their labels suggest, the "

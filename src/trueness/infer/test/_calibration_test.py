@@ -23,7 +23,6 @@ from trueness.infer.test._cumulative import ks, kuiper
 from trueness.infer.test._method import (
     Entries,
     Options,
-    Outcome,
     Test,
     entries_of_equal_weights,
     have_equal_weights,
@@ -39,16 +38,7 @@ from trueness.results import Significance
 from trueness.typing import ArrayLike, RowOptions
 
 TestMethod: TypeAlias = Literal[
-    "omnibus",
-    "exact",
-    "analytic",
-    "t-cal",
-    "adaptive-t-cal",
-    "ks",
-    "kuiper",
-    "spiegelhalter",
-    "cox",
-    "hosmer-lemeshow",
+    "omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow"
 ]
 
 _RESAMPLES = 999
@@ -105,18 +95,13 @@ def calibration_test(
         used to fit the scores (except with `fitted`).
     method : str, default 'omnibus'
         'omnibus'
-            Eight statistics at once, for errors of unknown kind. With :math:`S = \sum (y - p)` and :math:`V = \sum p (1
-            - p)` over a cell: 'error' and 'width', :math:`T` of 'exact' in n^0.4 cells of equal mass and of equal
-            width; 'cells', :math:`\sum S^2 / V` in cells cut by mass and width (:class:`trueness.MassAndWidth`, n^0.5
-            and n^0.4 of them); 'trend', the deviance in n^0.25 cells of equal mass; 'mean' and 'slope', the two parts
-            of 'cox'; 'variance', :math:`\sum p (1 - p) (y - p)`; 'waves', mean, slope and eleven cosines along the
-            scores, as many as fit best. All come from the same redrawn labels. Their p-values :math:`p_j` are combined
-            by :math:`\sum w_j p_j^{-1/2}`, and the sum is ranked among the redrawn labels: the level holds at any n.
-            The weights are 1/2 for 'error' and 'width', 0 for 'variance' and 1 for the others, plus 1, 1 and 2 times
-            :math:`(1 - 2 \bar p)^2` for 'error', 'mean' and 'variance': if events are rare, too few of them show only
-            in sums over many rows. The statistic is the smallest :math:`p_j`; `strongest` says whose. At the floor 1/(R
-            + 1) a smaller, proven tail bound replaces the p-value. A label that a score of exactly 0 or 1 rules out
-            gives p = 0. See Notes.
+            Eight statistics at once, for errors of unknown kind: 'error' and 'width', :math:`T` of 'exact' in cells of
+            equal mass and of equal width; 'cells', squared residuals in fine cells over their variance; 'trend', the
+            deviance in coarse cells; 'mean' and 'slope', the two parts of 'cox'; 'variance',
+            :math:`\sum p (1 - p) (y - p)`; 'waves', cosines along the scores (``docs/methods/omnibus-test.md``). All
+            come from the same redrawn labels. Their p-values :math:`p_j` are combined by
+            :math:`\sum w_j p_j^{-1/2}`, and the sum is ranked among the redrawn labels: the level holds at any n. The
+            statistic is the smallest :math:`p_j`; `strongest` says whose. See Notes.
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
             redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
@@ -213,11 +198,9 @@ def calibration_test(
     dominates. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
     :class:`trueness.FewClustersWarning`: tests at 0.1 may then reject 0.22 of calibrated data sets with rare events.
 
-    **Small p-values** of 'omnibus' do not stop at the floor of redrawn labels: there, and only there, the reported
-    p-value may be a bound that is proven for every n. It is the smallest, times their number, of Chernoff bounds for
-    the events of the whole, of coarse and of fine cells (their sum and their maximum), and for the directions of Cox's
-    slope and Spiegelhalter's z. The level still holds: a value below the floor is that of a valid p-value, and the
-    floor itself is counted in full. With clusters no tail is proven, and the floor remains.
+    **Small p-values** of 'omnibus' do not stop at the floor 1/(R + 1) of redrawn labels: there, and only there, the
+    reported p-value may be a bound by Chernoff's inequality that is proven for every n, so that the level still holds.
+    With clusters no tail is proven, and the floor remains.
 
     **Scores of exactly 0 or 1** have no variance; a label that contradicts one is impossible under calibration. If all
     scores are 0 or 1, the p-value is 1 if all labels agree, and otherwise the smallest the method can give: 0, or 1/(R
@@ -293,15 +276,8 @@ def calibration_test(
             raise InputError("rounded_to", "is not used by `kind='top-label'`", remedy="Leave it out.")
     two_columns: Literal["binary", "keep"] = "binary" if k is None else "keep"
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns=two_columns, cluster=cluster)
-    return test_of(
-        evidence.rounded(rounded_to),
-        method=method,
-        bins=bins,
-        k=k,
-        resamples=resamples,
-        fitted=fitted,
-        rng=generator(seed),
-    )
+    evidence = evidence.rounded(rounded_to)
+    return test_of(evidence, method=method, bins=bins, k=k, resamples=resamples, fitted=fitted, rng=generator(seed))
 
 
 def test_of(
@@ -315,7 +291,7 @@ def test_of(
     rng: np.random.Generator,
 ) -> Significance:
     """The test of rows or sums that have been read, as :func:`calibration_test`."""
-    options = _options(method, bins, resamples, fitted, k, rng, clustered=evidence.dependent)
+    options = _options(method, bins, resamples, fitted, k, rng, evidence.dependent)
     options = options._replace(rounded_to=evidence.rounded_to)
     # Whole-number weights count rows here, whatever they mean elsewhere.
     evidence = replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
@@ -329,9 +305,8 @@ def test_of(
         if evidence.rows is None:
             evidence.tally_in(options.rule)  # refuses bins
         rows = evidence.clustered
-        found = significance(
-            rows.cells, method, CLUSTERED_TESTS[method](rows, options, options.resamples or _RESAMPLES)
-        )
+        outcome = CLUSTERED_TESTS[method](rows, options, options.resamples or _RESAMPLES)
+        found = significance(rows.cells, method, outcome)
     elif (k is not None and k > 1) or (evidence.view == "classwise" and evidence.rows is not None):
         found = _matrix_significance(evidence, method, k, options)
     elif method == "omnibus" and evidence.view == "top-label":
@@ -391,12 +366,10 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
 
 def _parts_significance(tally: Tally, options: Options) -> Significance:
     """The top label of each predicted class: problems that share no row."""
-    remedy = "Other weights are taken by `kind='confidence'`."
-    parts = [require_counts(part, "`kind='top-label'`", remedy) for part in tally.parts]
+    parts = [require_counts(part, "`kind='top-label'`", "`kind='confidence'`") for part in tally.parts]
     if not any(part.size for part in parts):
         raise InputError("", "A test needs rows", "there are none")
-    outcome = parts_outcome(parts, tally.classes or (), options.resamples, options.rng)
-    return _joint_significance(outcome, int(tally.weight))
+    return parts_outcome(parts, tally.classes or (), options).significance("omnibus", int(tally.weight))
 
 
 def _matrix_significance(evidence: Evidence, method: str, k: int | None, options: Options) -> Significance:
@@ -413,7 +386,7 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
             outcome = analytic_outcome(scores, per_axis, detail)
         else:
             outcome = pair_test(scores, options, _DIVISORS[method], detail)
-        return _joint_significance(outcome, int(scores.n), method)
+        return outcome.significance(method, int(scores.n))
     if method != "omnibus":
         raise _several_questions(evidence.view)
     classes = evidence.matrix.p.shape[1]
@@ -425,34 +398,19 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
     evidence.sample  # noqa: B018  # checks every value
     sample = evidence.expanded.matrix
     y, names = np.asarray(sample.y), evidence.classes or tuple(range(classes))
-    outcome = matrix_outcome(np.asarray(sample.p), y, names, k, options.resamples, options.rng, options.rounded_to)
-    return _joint_significance(outcome, y.size)
-
-
-def _joint_significance(outcome: Outcome, n: int, method: str = "omnibus") -> Significance:
-    details = {**outcome.details, "smallest_pvalue": outcome.smallest}
-    return Significance(outcome.statistic, outcome.pvalue, method, n, outcome.assumptions, **details)
+    return matrix_outcome(np.asarray(sample.p), y, names, k, options).significance(method, y.size)
 
 
 def _options(
-    method: Any,
-    bins: BinsLike | None,
-    resamples: Any,
-    fitted: Any,
-    k: Any,
-    rng: np.random.Generator,
-    *,
-    clustered: bool,
+    method: str, bins: BinsLike | None, resamples: Any, fitted: Any, k: Any, rng: np.random.Generator, clustered: bool
 ) -> Options:
-    checked_word(method, "method", tuple(_METHODS))
     if not isinstance(fitted, bool | np.bool_):
         raise InputError("fitted", "must be True or False", f"got {fitted!r}")
     if clustered and method not in CLUSTERED_TESTS:
         *most, last = map(repr, CLUSTERED_TESTS)
         takers = f"{', '.join(most)} or {last}"
         raise InputError("cluster", f"is only accepted by {takers}", f"`method={method!r}` needs independent rows")
-    passed = {"bins": bins is not None, "resamples": resamples is not None, "fitted": bool(fitted)}
-    passed["k"] = checked_k(k) > 1
+    passed = {"bins": bins is not None, "resamples": resamples is not None, "fitted": fitted, "k": checked_k(k) > 1}
     if clustered and passed["k"]:
         raise InputError("k", "must be 1 with `cluster`", f"got {k}")
     for option in (name for name, is_passed in passed.items() if is_passed):
@@ -473,8 +431,5 @@ def _refuse_unused(option: str, method: str) -> None:
 
 
 def _several_questions(view: str) -> InputError:
-    return InputError(
-        "",
-        f"A single test poses one question; kind={view!r} poses one per class",
-        remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`.",
-    )
+    demand = f"A single test poses one question; kind={view!r} poses one per class"
+    return InputError("", demand, remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`.")

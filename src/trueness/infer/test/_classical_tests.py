@@ -9,14 +9,7 @@ from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells, pool_cells, segment_sums
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
-from trueness.infer.null._redrawn_labels import (
-    caveat,
-    is_nearly_normal,
-    monte_carlo_outcome,
-    of_events,
-    weighted_sums,
-    with_draws,
-)
+from trueness.infer.null._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
 from trueness.infer.test._method import Options, Outcome, observed_events, require_counts
 from trueness.typing import Floats
 
@@ -24,6 +17,11 @@ from trueness.typing import Floats
 _EQUAL = 1e-12
 # Sums of the same weights in another order may differ by this share.
 _ROUNDED = 1e-9
+
+
+def _weighted_sums(values: Floats, weights: Floats) -> Floats:
+    """Weighted sum of each row, added in the same order for any number of rows."""
+    return np.asarray(np.einsum("ij,j->i", values, weights))
 
 
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
@@ -43,7 +41,7 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     accurate = is_nearly_normal(few, 1 - 2 * few.score)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
-        size = of_events(lambda events: np.abs(z_of(weighted_sums(events - expected, slope))))
+        size = of_events(lambda events: np.abs(z_of(_weighted_sums(events - expected, slope))))
         return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=z)
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
     return Outcome(z, float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}")
@@ -108,7 +106,7 @@ class _Score:
             if self.freedom > 0:
                 value += excess.sum(axis=1) ** 2 / self.information
             if self.freedom > 1:
-                value += weighted_sums(excess, self.away) ** 2 / self.second
+                value += _weighted_sums(excess, self.away) ** 2 / self.second
         wrong = np.abs(events[:, self.certain] - self.certain_events) > _ROUNDED * self.certain_weight
         value[wrong.any(axis=1)] = np.inf
         return value
@@ -148,11 +146,8 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     if not options.fitted:
         options = with_draws(cells, options, accurate=accurate)
     elif require_counts(cells, "`fitted=True`") and used < 3:
-        demand, remedy = (
-            "leaves g − 2 degrees of freedom and needs g ≥ 3 groups",
-            "Use more `bins`, or rows not used to fit.",
-        )
-        raise InputError("fitted", demand, f"there are {used}", remedy=remedy)
+        demand = "leaves g − 2 degrees of freedom and needs g ≥ 3 groups"
+        raise InputError("fitted", demand, f"there are {used}", remedy="Use more `bins`, or rows not used to fit.")
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
         return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)

@@ -1,9 +1,8 @@
 """Tests for rows in clusters, by random signs of whole clusters (the wild bootstrap).
 
-If the scores are calibrated, the residuals y − p of a cluster have mean zero, whatever their dependence. A sum over
-clusters then varies like the same sum with each cluster multiplied by a random sign. Where few events are expected, the
-observed residuals say too little about those that could have occurred; labels drawn from the scores, as if rows were
-independent, say more. A statistic must therefore be large by both.
+If the scores are calibrated, the residuals y − p of a cluster have mean zero, whatever their dependence: a sum over
+clusters varies like the same sum with a random sign for each. Where few events are expected, labels drawn from the
+scores, as if rows were independent, say more. A statistic must therefore be large by both.
 
 References: Wu, "Jackknife, bootstrap and other resampling methods in regression analysis", Annals of Statistics, 1986;
 Cameron, Gelbach, Miller, "Bootstrap-based improvements for inference with clustered errors", Review of Economics and
@@ -80,14 +79,11 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     own = float(share @ residuals.s**2)
     first = np.flatnonzero(np.diff(residuals.entry[order], prepend=-1))
     runs = NestedRuns(order.size, [first[residuals.first], first])
-    count = (
-        np.ones(order.size, dtype=np.int64)
-        if not residuals.counts
-        else np.rint(residuals.row_weight[order]).astype(np.int64)
-    )
-    w = residuals.weight[order, np.newaxis] if residuals.weight is not None and not residuals.counts else None
+    weight, p = residuals.row_weight[order], p[order]
+    w = weight[:, np.newaxis] if residuals.weight is not None and not residuals.counts else None
+    count = np.rint(weight if w is None else np.ones(weight.size)).astype(np.int64)
     dtype = np.min_scalar_type(int(count.sum())) if w is None else np.float64
-    expected = (count if w is None else w[:, 0])[:, np.newaxis] * p[order, np.newaxis]
+    expected = (weight * p)[:, np.newaxis]
     of_bins, of_entries = (np.asarray(runs.sums(expected, np.float64)[runs.rows[i]]) for i in range(2))
 
     def of_signs(signs: Floats) -> Floats:
@@ -100,7 +96,7 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
         whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
         return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))
 
-    return ClusterStatistic(residuals.estimate, p[order], count, of_signs, of_labels)
+    return ClusterStatistic(residuals.estimate, p, count, of_signs, of_labels)
 
 
 def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
@@ -130,29 +126,27 @@ def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome
     return _outcome(rows, statistic, options, draws, z, more)
 
 
-def _cumulative(of_extremes: Callable[[Floats, Floats], Floats]) -> ClusteredTest:
-    def test(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
-        order = np.argsort(rows.p, kind="stable")
-        count = _counts(rows)[order]
-        p, u, cluster = rows.p[order], count * rows.u[order], rows.cluster[order]
-        last = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
+def _cumulative(
+    of_extremes: Callable[[Floats, Floats], Floats], rows: ClusteredRows, options: Options, draws: int
+) -> Outcome:
+    order = np.argsort(rows.p, kind="stable")
+    count = _counts(rows)[order]
+    p, u, cluster = rows.p[order], count * rows.u[order], rows.cluster[order]
+    last = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
 
-        def of_residuals(residuals: Floats) -> Floats:
-            path = np.cumsum(residuals, axis=1, out=residuals)
-            path = path if last.size == p.size else path[:, last]
-            # The path starts at 0.
-            return of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
+    def of_residuals(residuals: Floats) -> Floats:
+        path = np.cumsum(residuals, axis=1, out=residuals)[:, last]
+        # The path starts at 0.
+        return of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
 
-        statistic = ClusterStatistic(
-            float(of_residuals(u[np.newaxis].copy())[0]),
-            p,
-            count,
-            lambda signs: of_residuals(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u),
-            lambda labels: of_residuals(labels.T - count * p),
-        )
-        return _outcome(rows, statistic, options, draws, statistic.observed)
-
-    return test
+    statistic = ClusterStatistic(
+        float(of_residuals(u[np.newaxis].copy())[0]),
+        p,
+        count,
+        lambda signs: of_residuals(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u),
+        lambda labels: of_residuals(labels.T - count * p),
+    )
+    return _outcome(rows, statistic, options, draws, statistic.observed)
 
 
 def _outcome(
@@ -213,8 +207,8 @@ def _omnibus(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
 CLUSTERED_TESTS: Mapping[str, ClusteredTest] = {
     "omnibus": _omnibus,
     "exact": _exact,
-    "ks": _cumulative(ks_statistic),
-    "kuiper": _cumulative(kuiper_statistic),
+    "ks": partial(_cumulative, ks_statistic),
+    "kuiper": partial(_cumulative, kuiper_statistic),
     "spiegelhalter": _spiegelhalter,
 }
 """The tests that take clusters: functions of rows, options and the number of draws."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+from scipy.special import ndtri
 
 from trueness._input.arguments import checked_fraction
 from trueness._numerics.brownian import largest_distance_sf, range_sf
@@ -17,12 +18,7 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
-from trueness.infer.test._method import (
-    Options,
-    Outcome,
-    observed_events,
-    significance,
-)
+from trueness.infer.test._method import Options, Outcome, observed_events, significance
 from trueness.results import Walk
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -52,15 +48,6 @@ _KS = _Statistic(ks_statistic, largest_distance_sf, "largest distance from 0")
 _KUIPER = _Statistic(kuiper_statistic, range_sf, "range")
 
 
-class _Path(NamedTuple):
-    """The extremes of the cumulated differences Σw(y − p), which start at 0; Σw² p(1 − p), and Σw."""
-
-    high: float
-    low: float
-    variance: float
-    total: float
-
-
 def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
     total = float(cells.weight.sum())
     expected = cells.weight * cells.score
@@ -78,13 +65,14 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         distance = of_events(lambda events: statistic.of_extremes(*extremes(events)) / total)
         return monte_carlo_outcome(distance, cells, options)
     (high,), (low,) = extremes(observed_events(cells))
-    outcome = _limit_outcome(statistic, _Path(float(high), float(low), float(v.sum()), total))
+    outcome = _limit_outcome(statistic, float(high), float(low), float(v.sum()), total)
     return outcome._replace(assumptions=outcome.assumptions + caveat(accurate=accurate))
 
 
-def _limit_outcome(statistic: _Statistic, path: _Path) -> Outcome:
-    observed = float(statistic.of_extremes(path.high, path.low) / path.total)
-    spread = math.sqrt(path.variance) / path.total
+def _limit_outcome(statistic: _Statistic, high: float, low: float, variance: float, total: float) -> Outcome:
+    """From the extremes of the cumulated differences Σw(y − p), which start at 0, Σw² p(1 − p) and Σw."""
+    observed = float(statistic.of_extremes(high, low) / total)
+    spread = math.sqrt(variance) / total
     certain = math.inf if observed > 0 else 0.0  # every score is 0 or 1
     scaled = observed / spread if spread > 0 else certain
     assumptions = (
@@ -146,39 +134,31 @@ def cumulative_walk(
     ([0.0, 0.25, 0.75, 1.0], [0.0, -0.0625, 0.1875, 0.1875])
     """
     level = checked_fraction(level, "level")
-    return cumulative_walk_of(Evidence.of(y_true, y_prob, rows, kind="confidence"), level=level)
-
-
-def cumulative_walk_of(evidence: Evidence, *, level: float = 0.95) -> Walk:
-    """The walk of rows or sums that have been read, as :func:`cumulative_walk`."""
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
     evidence.require_one("the walk of a matrix")
     return walk_of_cells(evidence.cells, level)
 
 
 def walk_of_cells(cells: Cells, level: float) -> Walk:
     """The walk of one binary problem."""
-    from scipy.special import ndtri
-
     if not cells.size:
         raise InputError("", "A walk needs rows", "there are none")
     total = float(cells.weight.sum())
     path = np.cumsum(cells.events - cells.weight * cells.score)
-    variances = cells.square_sums[0] * cells.score
-    variances *= 1 - cells.score
-    extremes = _Path(max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total)
-    path /= total
-    np.cumsum(variances, out=variances)
+    variances = cells.square_sums[0] * cells.score * (1 - cells.score)
+    sums = max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total
     passed = _kept_steps(path)[1:] - 1
-    deviation = _from_zero(np.sqrt(variances[passed]) / total)
+    deviation = _from_zero(np.sqrt(np.cumsum(variances)[passed]) / total)
+    reach = bracketed_root(lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0)
     return Walk(
         share=_from_zero(np.cumsum(cells.weight)[passed] / total),
         score=cells.score[np.concatenate([[0], passed])],
-        height=_from_zero(path[passed]),
+        height=_from_zero(path[passed] / total),
         half=float(ndtri((1 + level) / 2)) * deviation,
         level=level,
-        reach=_quantile(level) * float(deviation[-1]),
-        ks=significance(cells, "ks", _limit_outcome(_KS, extremes)),
-        kuiper=significance(cells, "kuiper", _limit_outcome(_KUIPER, extremes)),
+        reach=reach * float(deviation[-1]),
+        ks=significance(cells, "ks", _limit_outcome(_KS, *sums)),
+        kuiper=significance(cells, "kuiper", _limit_outcome(_KUIPER, *sums)),
         n=int(cells.weight.sum() if cells.whole else cells.count.sum()),
     )
 
@@ -196,7 +176,3 @@ def _kept_steps(path: Floats) -> Ints:
     heights = [_from_zero(path[: ends[1] - 1]), *(path[a - 1 : b - 1] for a, b in pairwise(ends[1:]))]
     extremes = [a + at for a, part in zip(ends, heights, strict=False) for at in (part.argmin(), part.argmax())]
     return np.unique(np.array([0, size - 1, *extremes], dtype=np.int64))
-
-
-def _quantile(level: float) -> float:
-    return bracketed_root(lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0)

@@ -116,11 +116,10 @@ def equivalence_test(
     in simulations are in ``docs/evidence/coverage.md``; :func:`trueness.validation_size` plans the number of rows.
 
     **Smoothness.** 'l2' compares rows of neighbouring scores, unless each distinct score is a cell of its own: it holds
-    if the error varies smoothly with the score. If each leaf of an overfitted tree has its own error, neighbours say
-    nothing about each other, and no test can see the error without repeated scores: a true l2 error of 0.12 over 20,000
-    leaves is accepted within 0.09 in 98 % of samples of 2,000 rows. `condition` and `assumptions` say so, with the
-    number of distinct scores; if rows of equal score show an error above the margin, at 99 % confidence, there is a
-    :class:`trueness.FewRowsWarning`.
+    if the error varies smoothly with the score, as `condition` says. If each leaf of an overfitted tree has its own
+    error, no test can see it without repeated scores: a true l2 error of 0.12 over 20,000 leaves is accepted within
+    0.09 in 98 % of samples of 2,000 rows. If rows of equal score show an error above the margin, at 99 % confidence,
+    there is a :class:`trueness.FewRowsWarning`.
 
     **Too good to be true.** Labels that agree with the scores better than chance allows (the lower tail of the omnibus
     test, at 0.001) say nothing about new rows: usually the scores were fitted on them. The p-value is then 1, with an
@@ -245,8 +244,7 @@ def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
     if isinstance(part, Cells) and evidence.weight_type == "importance" and evidence.weights == "whole":
         part = part.as_floats()  # whole weights would count rows
     found = EffectiveEvents.of(part, rows)
-    whole = part.whole
-    n = int(part.weight.sum() if whole else part.count.sum())
+    n = int(part.weight.sum() if part.whole else part.count.sum())
     return _Limits(found.value, n, lambda alpha: found.limits(alpha)[:2], _RATIO)
 
 

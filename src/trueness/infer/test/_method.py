@@ -32,16 +32,10 @@ def have_equal_weights(cells: Cells) -> bool:
 
 def entries_of_equal_weights(cells: Cells) -> Entries:
     """Entries of cells with other weights, if all rows of a score have the same."""
-    assert cells.squares is not None
-    w = cells.weight.astype(np.float64)
     if not have_equal_weights(cells):
-        raise InputError(
-            "sample_weight",
-            "must be equal for all rows of a score if only their sums are there",
-            "rows of one score have different weights",
-            remedy="Pass the rows.",
-        )
-    each = w / cells.count
+        demand = "must be equal for all rows of a score if only their sums are there"
+        raise InputError("sample_weight", demand, "rows of one score have different weights", remedy="Pass the rows.")
+    each = cells.weight.astype(np.float64) / cells.count
     return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
 
 
@@ -71,22 +65,22 @@ class Outcome(NamedTuple):
     details: Mapping[str, Any] = {}
     """Further fields of :class:`trueness.results.Significance`, by name."""
 
+    def significance(self, method: str, n: int) -> Significance:
+        """The public record."""
+        details = {**self.details, "smallest_pvalue": self.smallest}
+        return Significance(self.statistic, self.pvalue, method, n, self.assumptions, **details)
+
 
 Test: TypeAlias = Callable[[Cells, Options], Outcome]
 
 
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
-    """The public record of an outcome."""
-    n, p, pvalue = int(cells.totals.weight if cells.whole else cells.totals.rows), cells.score, outcome.pvalue
-    if not any_uncertain(p) and not outcome.details.get("contradicted"):  # calibration leaves nothing to chance
-        pvalue = 1.0 if bool((cells.events == cells.weight * p).all()) else outcome.smallest
-    details = {**outcome.details, "smallest_pvalue": outcome.smallest}
-    return Significance(outcome.statistic, pvalue, method, n, outcome.assumptions, **details)
-
-
-def any_uncertain(p: Floats) -> bool:
-    """Whether any of the ascending scores lies strictly between 0 and 1."""
-    return bool(np.searchsorted(p, 0.0, side="right") < np.searchsorted(p, 1.0, side="left"))
+    """The public record of an outcome; scores of only 0 and 1 leave nothing to chance."""
+    p, n = cells.score, int(cells.totals.weight if cells.whole else cells.totals.rows)
+    if not ((p > 0) & (p < 1)).any() and not outcome.details.get("contradicted"):
+        agree = bool((cells.events == cells.weight * p).all())
+        outcome = outcome._replace(pvalue=1.0 if agree else outcome.smallest)
+    return outcome.significance(method, n)
 
 
 def observed_events(cells: Cells) -> Floats:
@@ -94,18 +88,14 @@ def observed_events(cells: Cells) -> Floats:
     return cells.events.astype(np.float64)[np.newaxis, :]
 
 
-def require_counts(cells: Cells, what: str, remedy: str = "") -> Cells:
-    """The cells, if their weights count rows; otherwise an error."""
+_TAKERS = "`method='omnibus'`, 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'"
+
+
+def require_counts(cells: Cells, what: str, takers: str = _TAKERS) -> Cells:
+    """The cells, if their weights count rows; otherwise an error that says what takes other weights."""
     if not cells.whole:
-        raise InputError(
-            "sample_weight",
-            f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows",
-            remedy=remedy
-            or (
-                "Other weights are taken by `method='omnibus'`, 'ks', 'kuiper', 'spiegelhalter', 'cox' and "
-                "'hosmer-lemeshow'."
-            ),
-        )
+        demand = f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows"
+        raise InputError("sample_weight", demand, remedy=f"Other weights are taken by {takers}.")
     return cells
 
 

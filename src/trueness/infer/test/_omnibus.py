@@ -1,19 +1,12 @@
-r"""The omnibus test of calibration: several statistics, the same redrawn labels, one p-value.
-
-Let the R + 1 label vectors be the observed one and R drawn from the scores. Each of them has a p-value :math:`p_j` for
-each statistic (see :mod:`trueness.infer.test._omnibus_statistics`), its rank among all R + 1. They are combined by
-:math:`\sum_j w_j p_j^{-1/2}`, which is large if one p-value is very small or several are small, and this sum is ranked
-among all R + 1 again. The weights depend on the scores alone. Under calibration all R + 1 vectors are exchangeable, so
-the level holds at any n, with ties and rare events.
-"""
+"""The omnibus test of calibration, many statistics of the same redrawn labels: see docs/methods/omnibus-test.md."""
 
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, gammaincc, logit, xlogy
+from scipy.special import expit, gammaincc, logit
 
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells, segment_sums
@@ -21,19 +14,12 @@ from trueness.infer.null._redrawn_labels import (
     contradictions,
     contradictions_in_words,
     impossible_in_words,
+    impossible_outcome,
     moved_inside,
     moved_scores,
 )
 from trueness.infer.test._method import Entries, Options, Outcome
-from trueness.infer.test._omnibus_statistics import (
-    FORMS,
-    MANY,
-    NAMES,
-    WORDS,
-    Statistics,
-    evidence,
-    log_odds,
-)
+from trueness.infer.test._omnibus_statistics import FORMS, MANY, NAMES, WORDS, Statistics, evidence, log_odds, log_ratio
 from trueness.typing import Floats, Ints
 
 # Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
@@ -78,21 +64,16 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
 
 def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     """The outcome with its details in words."""
-    known: dict[str, Any] = {"contradicted": result.contradicted}
     if not result.alone:
-        details = known | {"strongest": "labels that are impossible under the scores"}
-        return Outcome(0.0, 0.0, impossible_in_words(result.impossible, None), details=details)
+        return impossible_outcome(result.impossible, result.contradicted)
     strongest, smallest = WORDS[result.strongest], min(result.alone.values())
     words = f"{assumptions}{strongest_in_words(strongest, smallest, 'alone')}"
     if result.pvalue < smallest:
         words += " The p-value, which is smaller, is a proven bound."
-    if result.contradicted:
+    if result.unit is not None:
         words = f"{impossible_in_words(result.impossible, result.unit)} {words}"
-    details = known | {
-        "alone": result.alone,
-        "strongest": strongest if smallest < SOME else "",
-        "too_good": result.too_good,
-    }
+    details = {"contradicted": result.contradicted, "alone": result.alone, "too_good": result.too_good}
+    details["strongest"] = strongest if smallest < SOME else ""
     return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
 
 
@@ -102,11 +83,7 @@ def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
 
 
 def omnibus_test(
-    cells: Cells,
-    draws: int,
-    rng: np.random.Generator,
-    entries: Entries | None = None,
-    rounded_to: float | None = None,
+    cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None = None, rounded_to: float | None = None
 ) -> OmnibusTest:
     """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
@@ -191,19 +168,15 @@ def power_function(
 
 
 def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined.
-
-    The p-value of a statistic is its rank, and so is that of the combination. The largest value of a statistic counts
-    for more than its rank by the ratio to the second largest: vectors that lead in one statistic each would otherwise
-    all be equal.
-    """
+    """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined."""
     return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values), weights))
 
 
 def extremeness(values: Floats, among: Floats | None = None) -> Floats:
-    """The negative logarithms of the p-values; that of the largest value is increased by its lead.
+    """The negative logarithms of the p-values; that of the largest value is increased by its lead over the second.
 
-    With `among`, the values are ranked one at a time among these, and whatever is larger than all of them has a lead.
+    Vectors that lead in one statistic each would otherwise all be equal. With `among`, the values are ranked one at a
+    time among these, and whatever is larger than all of them has a lead.
     """
     if among is not None:
         logs = -np.log([ranks(row, others) for row, others in zip(values, among, strict=True)])
@@ -276,15 +249,10 @@ def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
     p, n, hits = cells.score, cells.weight.astype(np.float64), cells.events.astype(np.float64)
     sums = (np.asarray(segment_sums(part, first), dtype=np.float64) for part in (hits, n - hits, n * p, n * (1 - p)))
     events, others, expected, rest = sums
-    divergence = _excess(events, expected) + _excess(others, rest)
+    divergence = log_ratio(events, expected) + log_ratio(others, rest)
     size = first.size
     whole = float(gammaincc(size, max(0.0, float(divergence.sum()) - size * math.log(2))))
     return [whole] if size == 1 else [whole, 2 * size * math.exp(-float(divergence.max()))]
-
-
-def _excess(observed: Floats, expected: Floats) -> Floats:
-    """O log(O / E); zero without events."""
-    return np.asarray(xlogy(observed, observed) - xlogy(observed, expected))
 
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
@@ -296,9 +264,7 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
     spread = float((n * p * (1 - p) * a * a).sum())
     if total == 0 or spread == 0:
         return 1.0
-    a, total = a * math.copysign(1, total), abs(total)
-
-    x = logit(p)
+    a, total, x = a * math.copysign(1, total), abs(total), logit(p)
 
     def shortfall(log_t: float) -> float:
         """The derivative of the exponent by t, which increases: Σ a(y − p) expected under tilted scores − observed."""

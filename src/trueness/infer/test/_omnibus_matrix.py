@@ -15,16 +15,9 @@ from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
 from trueness._tally.row_sums import cells_of_rows
-from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words
-from trueness.infer.test._method import Outcome
-from trueness.infer.test._omnibus import (
-    SOME,
-    combination,
-    extremeness,
-    ranks,
-    sizes,
-    strongest_in_words,
-)
+from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words, impossible_outcome
+from trueness.infer.test._method import Options, Outcome
+from trueness.infer.test._omnibus import SOME, combination, extremeness, ranks, sizes, strongest_in_words
 from trueness.infer.test._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio, weights_at
 from trueness.typing import Floats, Ints
 
@@ -122,9 +115,7 @@ def joint_outcome(
     return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
 
 
-def parts_outcome(
-    parts: Sequence[Cells], names: Sequence[Hashable], draws: int | None, rng: np.random.Generator
-) -> Outcome:
+def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Options) -> Outcome:
     """The test of several problems that share no row."""
     pairs = [(cells, _class_name(name)) for cells, name in zip(parts, names, strict=True) if cells.size]
     pairs.sort(key=lambda pair: pair[0].content)
@@ -135,17 +126,17 @@ def parts_outcome(
 
     observed = [statistics(statistics.entries.hits[:, np.newaxis]) for _, statistics in named]
     entries = sum(statistics.entries.rows.size for _, statistics in named)
+    draws = options.resamples
     counted = (draws, draws) if draws else (_DRAWS, more_draws(_DRAWS, entries, len(named)))
-    outcome = joint_outcome(named, observed, drawn, counted, rng, "predicted classes")
+    outcome = joint_outcome(named, observed, drawn, counted, options.rng, "predicted classes")
     return _in_order(outcome, map(_class_name, names))
 
 
 def _in_order(outcome: Outcome, names: Iterable[str]) -> Outcome:
     """The outcome with its problems in the order of the names."""
     alone = outcome.details["alone"]
-    return outcome._replace(
-        details={**outcome.details, "alone": {name: alone[name] for name in names if name in alone}}
-    )
+    alone = {name: alone[name] for name in names if name in alone}
+    return outcome._replace(details={**outcome.details, "alone": alone})
 
 
 def _class_name(name: Any) -> str:
@@ -177,38 +168,29 @@ def largest_of(matrix: Matrix, k: int) -> Matrix:
     return Matrix(np.take_along_axis(matrix.p, which, axis=1), np.where(hit.any(axis=1), hit.argmax(axis=1), k), names)
 
 
-def matrix_outcome(
-    p: NDArray[Any],
-    y: Ints,
-    names: Sequence[Hashable],
-    k: int | None,
-    draws: int | None,
-    rng: np.random.Generator,
-    rounded_to: float | None = None,
-) -> Outcome:
+def matrix_outcome(p: NDArray[Any], y: Ints, names: Sequence[Hashable], k: int | None, options: Options) -> Outcome:
     """The test of every class or, with `k`, of the k largest scores of each row."""
-    contradicted = int((p[np.arange(y.size), y] == 0).sum())
+    contradicted, rounded_to = int((p[np.arange(y.size), y] == 0).sum()), options.rounded_to
     have = "has" if contradicted == 1 else "have"
     impossible = f"{contradicted:,} of {y.size:,} rows {have} a class of score exactly 0"
     if contradicted and rounded_to is None:
-        details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
-        return Outcome(0.0, 0.0, impossible_in_words(impossible, None), details=details)
+        return impossible_outcome(impossible, contradicted)
     p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
     rows, columns = order_by_content(p)
     of_class = tuple(map(_class_name, names))
     matrix = Matrix(p[np.ix_(rows, columns)], np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns))
-    outcome = matrix_test(matrix if k is None else largest_of(matrix, k), draws, rng, largest=k is None)
+    outcome = matrix_test(matrix if k is None else largest_of(matrix, k), options, largest=k is None)
     outcome = _in_order(outcome, (*of_class, _LARGEST)) if k is None else outcome
-    if not contradicted:
+    if not contradicted or rounded_to is None:
         return outcome
     words = impossible_in_words(impossible, rounded_to)
     details = {**outcome.details, "too_good": None, "contradicted": contradicted}
     return outcome._replace(assumptions=f"{words} {outcome.assumptions}", details=details)
 
 
-def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, largest: bool) -> Outcome:
+def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
     """The test of the columns of a matrix; with `largest`, of the largest score of each row too."""
-    (n, classes), names, top = matrix.p.shape, list(matrix.names), None
+    (n, classes), names, top, draws = matrix.p.shape, list(matrix.names), None, options.resamples
     columns = [_Column(matrix.p[:, j], matrix.y == j, classes) for j in range(classes)]
     if largest:
         top = matrix.p.argmax(axis=1)
@@ -227,7 +209,7 @@ def matrix_test(matrix: Matrix, draws: int | None, rng: np.random.Generator, *, 
     observed = [column.values(column.hits[:, np.newaxis]) for _, column in varying]
     named = [(names[j], column.statistics) for j, column in varying]
     what = "problems (each class, and the largest score)" if largest else "scores"
-    return joint_outcome(named, observed, drawn, counted, rng, what)
+    return joint_outcome(named, observed, drawn, counted, options.rng, what)
 
 
 def affordable_draws(rows: int, columns: int) -> int:

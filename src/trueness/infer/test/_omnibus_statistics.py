@@ -1,17 +1,4 @@
-r"""The statistics of the omnibus test, for many sets of labels at once.
-
-No single statistic detects every kind of miscalibration. Each of these is the best, or close to it, for one kind; u is
-the residual y − p, S its sum over a cell and V the variance of S if the scores are calibrated:
-
-- ``error``: the debiased squared error T in cells of equal mass (local errors, over-prediction of rare events);
-- ``width``: the same in cells of equal width (local errors where scores are sparse);
-- ``cells``: :math:`\sum S^2 / V` in cells cut by mass and by width (errors where events are rare or nearly certain);
-- ``trend``: the deviance :math:`2 \sum N\,\mathrm{KL}(r, \bar p)` in a few cells of equal mass (slow departures);
-- ``mean``: :math:`\sum u`, two-sided (shifts);
-- ``slope``: :math:`\sum u\,(x - \bar x)` with the log-odds x, two-sided (scores too extreme or too moderate);
-- ``variance``: :math:`\sum u\,p (1 - p)`, two-sided (rare events whose largest scores are too high);
-- ``waves``: the largest standardised sum of squares of the first 2, 3, …, 13 of mean, slope and the sums
-  :math:`\sum u \cos(\pi j t)`, j = 2, …, 12, with t the share of the variance below a score (smooth departures).
+"""The statistics of the omnibus test, for many sets of labels at once: docs/methods/omnibus-test.md has their formulas.
 
 Mean, slope, variance and cosines are replaced by the normal scores of their ranks among all sets of labels, because
 their distributions are skewed when events are rare.
@@ -62,7 +49,7 @@ MANY = 4096
 """With more entries than this, near ties are drawn together."""
 # Scores within this of each other in the angle arcsin √p are near ties. As the angles add up to π/2, the joint
 # distribution of all drawn sums changes by about a sixth of the step times π in total variation, 0.0008 (see
-# :func:`trueness.infer.test._pair_tests.null_statistics`).
+# :func:`trueness.infer.test._pair_tests.pair_test`).
 _ANGLE = 1 / 640
 _COSINES = 12
 # The least variance: scores down to 5e-324 must not overflow its inverse.
@@ -74,16 +61,11 @@ _DIGITS = 9
 _DRAWS, _BLOCK = 64, 512
 
 
-def mass_and_width_cells(cells: Cells, n: float, mass: float, width: float) -> BinRule:
-    """About n^mass cells of equal mass, cut at n^width edges too; one cell per score if the scores are few."""
-    rule = MassAndWidth(max(5, round(n**mass)), max(5, round(n**width)))
-    return Distinct() if cells.size <= 2 * rule.group(cells).edges.size else rule
-
-
 def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:
     """Fine cells, those of equal mass and of equal width, and coarse cells; not more than `most` of each."""
     coarse, size = EqualMass(max(3, round(n**0.25))), max(5, round(n**0.4))
-    fine = mass_and_width_cells(cells, n, 0.5, 0.4)
+    cut = MassAndWidth(max(5, round(n**0.5)), size)
+    fine = Distinct() if cells.size <= 2 * cut.group(cells).edges.size else cut
     if most is not None and bin_starts(cells, fine).size > most:
         return EqualMass(most), EqualMass(most), EqualWidth(min(size, most)), EqualMass(min(coarse.n, most // 2))
     return fine, fine if isinstance(fine, Distinct) else EqualMass(size), EqualWidth(size), coarse

@@ -79,19 +79,19 @@ def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: 
     """T of one or several scores of each row, with (1 + #{T* ≥ T}) / (R + 1), T* from labels drawn from the scores.
 
     Rejecting when this is at most α errs with probability at most α, for any number of rows, any scores and any bins
-    that do not depend on the labels. :func:`null_statistics` says how T* is drawn for very many distinct scores.
+    that do not depend on the labels.
     """
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
     statistic = float(PairStatistic(scores.z, scores.count, scores.first, divisor)(hits)[0])
-    pvalue = float(monte_carlo_pvalue(statistic, null_statistics(scores, resamples, options.rng, divisor)))
+    drawn = np.concatenate(list(_null_batches(scores, resamples, options.rng, divisor)))
+    pvalue = float(monte_carlo_pvalue(statistic, drawn))
     if not ((scores.z > 0) & (scores.z < 1)).any():  # calibration leaves nothing to chance
         pvalue = 1.0 if (scores.hits == scores.count[:, np.newaxis] * scores.z).all() else 1 / (resamples + 1)
     few, *words = (_MANY, "labels", "exact within 0.001") if scores.k == 1 else (_MANY_ROWS, "classes", "nearly exact")
     exactly = "exact at any n" if len(scores.z) <= few else f"{words[1]}, near ties being drawn together"
-    drawn = f"{resamples:,} sets of {words[0]} were drawn from the scores."
-    assumptions = f"Rows are independent; the level is {exactly}: {drawn} {detail}"
-    return Outcome(statistic, pvalue, assumptions, 1 / (resamples + 1))
+    level = f"the level is {exactly}: {resamples:,} sets of {words[0]} were drawn from the scores."
+    return Outcome(statistic, pvalue, f"Rows are independent; {level} {detail}", 1 / (resamples + 1))
 
 
 def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rng: np.random.Generator) -> bool:
@@ -128,7 +128,9 @@ def _log_chance(size: Ints, value: float) -> float:
     return float(-value / 2 - 0.5 * np.log1p(-size / (4 * (size - 1.0))).sum())
 
 
-def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator, divisor: Divisor = "pairs") -> Floats:
+def _null_batches(
+    scores: BinnedScores, draws: int, rng: np.random.Generator, divisor: Divisor = "pairs"
+) -> Iterator[Floats]:
     """T for labels drawn from the scores.
 
     Every label is drawn unless there are more than 4,096 distinct scores (32,768 rows if several scores per row are
@@ -137,12 +139,6 @@ def null_statistics(scores: BinnedScores, draws: int, rng: np.random.Generator, 
     400). For one score per row the joint distribution of all drawn sums, and so the level of the test, changes by less
     than 0.001 in total variation (Ehm, "Binomial approximation to the Poisson binomial distribution", 1991).
     """
-    return np.concatenate(list(_null_batches(scores, draws, rng, divisor)))
-
-
-def _null_batches(
-    scores: BinnedScores, draws: int, rng: np.random.Generator, divisor: Divisor = "pairs"
-) -> Iterator[Floats]:
     total = scores.n
     size = np.add.reduceat(scores.count, scores.first)
     if not (size >= 2).any():
@@ -225,14 +221,15 @@ class NestedPairs:
         self.kept = [of_bins[rows[of_bins] >= 2] for of_bins in self.runs.rows]
         self.share = [2 / rows[of_bins] / count.sum() for of_bins in self.kept]
         self.several = np.flatnonzero(count > 1)
-        self.space: tuple[Floats, Floats] | None = None
+        self.space: Floats = np.zeros((2, 0, 0))
 
     def __call__(self, events: NDArray[Any]) -> Floats:
         """The statistic of each set of events, of shape (m, draws), in each partition: shape (draws, partitions)."""
-        excess, pairs = self._space(events.shape[1])
+        if self.space.shape[2] != events.shape[1]:  # kept: allocating it anew costs as much as the sums
+            self.space = np.zeros((2, self.runs.nodes, events.shape[1]))
+        excess, pairs = self.space
         entries = excess[: self.runs.size]
-        np.copyto(entries, events)
-        entries -= self.count * self.p
+        np.subtract(events, self.count * self.p, out=entries)
         if self.several.size:
             at = self.several
             squares = self.count[at] * self.p[at] ** 2 + events[at] * (1 - 2 * self.p[at])
@@ -244,14 +241,5 @@ class NestedPairs:
             other = np.take(excess, right, axis=0)
             joint += one * other
             one += other
-        values = np.empty((events.shape[1], len(self.kept)))
-        for i, (of_bins, share) in enumerate(zip(self.kept, self.share, strict=True)):
-            part = np.take(pairs, of_bins, axis=0, out=excess[: of_bins.size], mode="clip")
-            np.einsum("i,ij->j", share, part, out=values[:, i])
-        return values
-
-    def _space(self, draws: int) -> tuple[Floats, Floats]:
-        """Memory shared by batches of one size: allocating it anew costs as much as the sums."""
-        if self.space is None or self.space[0].shape[1] != draws:
-            self.space = np.empty((self.runs.nodes, draws)), np.zeros((self.runs.nodes, draws))
-        return self.space
+        each = zip(self.share, self.kept, strict=True)
+        return np.stack([np.einsum("i,ij->j", share, pairs[of_bins]) for share, of_bins in each], axis=1)
