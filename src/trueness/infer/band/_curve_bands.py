@@ -100,11 +100,8 @@ def curve_band(
 
     Both are bands for the mean of the curve, as `covers` of the result says. It is the truth if the log-odds are a
     spline with these knots, as for calibrated scores or a wrong slope; otherwise it is the best approximation (splines)
-    or a local mean (loess), and more rows make it worse: simultaneous bands of splines covered a truth with one
-    sine wave 0.95 at 1,000 rows and 0.87 at 3,000, one capped at 0.8 0.93 and 0.79, one with two waves 0.31 and never
-    (with ``knots=7``: 0.94 and 0.95; 0.93 and 0.72; 0.92 and 0.91). For a band without such an assumption see
-    :func:`trueness.monotone_band`. Where the curve can be the truth, splines and loess cover 0.90 to 1.00 (see the
-    guide); confident scores with a wrong slope bend near 0 and 1, where loess covered the truth only 0.73.
+    or a local mean (loess), and more rows make it worse: ``docs/guide/curves.md`` has the coverage. For a band without
+    such an assumption see :func:`trueness.monotone_band`.
 
     References
     ----------

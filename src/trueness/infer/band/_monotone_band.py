@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from scipy.special import betainccinv, betaincinv
@@ -104,15 +104,6 @@ def band_runs(evidence: Evidence) -> "BandRuns":
     return BandRuns(evidence.cells)
 
 
-class _Ends(NamedTuple):
-    """The band at the edges of the groups."""
-
-    high: Floats
-    """The smallest upper limit of all runs that begin with this group or a later one; 1 after the last."""
-    low: Floats
-    """The largest lower limit of all runs that end before this group or an earlier one; 0 before the first."""
-
-
 class BandRuns:
     """The groups of rows and their runs: everything about the band but its level."""
 
@@ -136,51 +127,44 @@ class BandRuns:
         own = weight[first]
         self._share = np.where(self._several, own, size) / self.n, np.where(self._several, size - own, 0) / self.n
         self._begin, self._end = _dyadic_runs(first.size)
+        self.runs = int(self._begin.size)
         rows, found = np.append(0, np.cumsum(size)), np.append(0, np.cumsum(hits))
         self._rows = (rows[self._end] - rows[self._begin]).astype(np.float64)
         self._events = (found[self._end] - found[self._begin]).astype(np.float64)
 
-    @property
-    def runs(self) -> int:
-        """Number of runs."""
-        return int(self._begin.size)
+    def _ends(self, alpha: float) -> tuple[Floats, Floats]:
+        """The band at the edges of the groups, highest ends first.
 
-    def _ends(self, alpha: float) -> _Ends:
+        The smallest upper limit of all runs that begin with this group or a later one, 1 after the last; the largest
+        lower limit of all runs that end before this group or an earlier one, 0 before the first.
+        """
         n, k, tail = self._rows, self._events, alpha / (2 * self.runs)
         upper = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 0.5), tail), 1.0)
         lower = np.where(k > 0, betaincinv(np.maximum(k, 0.5), n - k + 1, tail), 0.0)
         high, low = np.ones(self._number + 1), np.zeros(self._number + 1)
         np.minimum.at(high, self._begin, upper)
         np.maximum.at(low, self._end, lower)
-        return _Ends(np.minimum.accumulate(high[::-1])[::-1], np.maximum.accumulate(low))
+        return np.minimum.accumulate(high[::-1])[::-1], np.maximum.accumulate(low)
 
-    def _distances(self, ends: _Ends) -> tuple[Floats, Floats]:
+    def _distances(self, high: Floats, low: Floats) -> tuple[Floats, Floats]:
         """The largest distance of score and band: for the first score of each group, and for its other scores."""
-        before, own = ends.low[:-1], ends.low[1:]
-        low = np.where(self._several, before, own)
-        first = np.maximum(ends.high[:-1] - self._first, self._first - low)
-        inner = np.maximum(self._last_but_one - before, self._last - own)
-        others = np.maximum(ends.high[1:] - self._second, inner)
-        return first, others
+        of_first = np.where(self._several, low[:-1], low[1:])
+        inner = np.maximum(self._last_but_one - low[:-1], self._last - low[1:])
+        return np.maximum(high[:-1] - self._first, self._first - of_first), np.maximum(high[1:] - self._second, inner)
 
     def share_within(self, eps: float, alpha: float) -> float:
         """The share of rows that the band at level 1 − alpha shows to be right within `eps`."""
-        return sum(
-            float(share[far <= eps].sum())
-            for share, far in zip(self._share, self._distances(self._ends(alpha)), strict=True)
-        )
+        both = zip(self._share, self._distances(*self._ends(alpha)), strict=True)
+        return sum(float(share[far <= eps].sum()) for share, far in both)
 
     def band(self, level: float) -> MonotoneBand:
         """The band at a level."""
-        ends = self._ends(1 - level)
-        several = self._several
-        first, others = self._distances(ends)
-        low = np.where(several, ends.low[:-1], ends.low[1:])
+        (high, low), several = self._ends(1 - level), self._several
         return MonotoneBand(
             score=_interleaved(self._first, self._last, several),
-            low=_interleaved(low, ends.low[1:], several),
-            high=_interleaved(ends.high[:-1], ends.high[1:], several),
-            distance=_interleaved(first, others, several),
+            low=_interleaved(np.where(several, low[:-1], low[1:]), low[1:], several),
+            high=_interleaved(high[:-1], high[1:], several),
+            distance=_interleaved(*self._distances(high, low), several),
             share=_interleaved(*self._share, several),
             level=level,
             n=self.n,
@@ -191,12 +175,8 @@ class BandRuns:
 
 def _dyadic_runs(groups: int) -> tuple[Ints, Ints]:
     """First group, and last group plus 1, of all runs of 1, 2, 4, … groups."""
-    begins, ends = [], []
-    for power in range(groups.bit_length()):
-        begin = np.arange(groups - 2**power + 1)
-        begins.append(begin)
-        ends.append(begin + 2**power)
-    return np.concatenate(begins), np.concatenate(ends)
+    begins = {size: np.arange(groups - size + 1) for size in (2**power for power in range(groups.bit_length()))}
+    return np.concatenate(list(begins.values())), np.concatenate([begin + size for size, begin in begins.items()])
 
 
 def _interleaved(first: Floats, last: Floats, several: Any) -> Floats:

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
+from scipy.special import ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, checked_word, generator
 from trueness._numerics.poisson_binomial import central_interval
@@ -115,11 +117,12 @@ def reliability_bands(
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
     rule, evidence = blind_to_labels(as_rule(bins)), Evidence.of(y_true, y_prob, rows, two_columns="keep")
+    ends_of: Callable[[int, Bins, float], _Ends] = _around_rate
     if band.endswith("consistency"):
         tally = evidence.tally_in(rule)
-        binned, ends_of = tally.coarsen(rule), _around_scores(tally, rule)
+        binned, ends_of = tally.coarsen(rule), partial(_around_scores, tally, rule)
     else:
-        binned, ends_of = evidence.binned(rule, moments=False), _around_rate
+        binned = evidence.binned(rule, moments=False)
     levels = _levels(binned, level) if band.startswith("simultaneous") else [level] * len(binned.parts)
     ends = [ends_of(i, part, each) for i, (part, each) in enumerate(zip(binned.parts, levels, strict=True))]
     return Bands(
@@ -149,14 +152,11 @@ def _around_rate(_: int, bins: Bins, level: float) -> _Ends:
     return clopper_pearson(*effective_counts(bins), level)
 
 
-def _around_scores(tally: Tally, rule: BinRule) -> Callable[[int, Bins, float], _Ends]:
-    def ends(i: int, bins: Bins, level: float) -> _Ends:
-        cells = tally.parts[i]
-        if not cells.size:
-            return np.full(bins.size, np.nan), np.full(bins.size, np.nan)
-        return consistency_ends(cells, rule.group(cells).start, level)
-
-    return ends
+def _around_scores(tally: Tally, rule: BinRule, i: int, bins: Bins, level: float) -> _Ends:
+    cells = tally.parts[i]
+    if not cells.size:
+        return np.full(bins.size, np.nan), np.full(bins.size, np.nan)
+    return consistency_ends(cells, rule.group(cells).start, level)
 
 
 def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
@@ -176,8 +176,6 @@ def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float,
     if cells.whole:
         few, many = central_interval(p, np.asarray(w, np.int64), level)
         return few / total, many / total
-    from scipy.special import ndtri
-
     reach = float(ndtri((1 + level) / 2)) * np.sqrt((cells.square_sums[0][rows] * p * (1 - p)).sum())
     mean = (w * p).sum()
     return max(0.0, (mean - reach) / total), min(1.0, (mean + reach) / total)
@@ -195,22 +193,15 @@ def consistency_of_curve(
 ) -> CurveBand:
     r"""The band of isotonic or smooth curves whose labels are drawn from the scores.
 
-    A simultaneous band contains the whole curve of calibrated scores with probability `level` or more. The curve of
-    the labels and those of R sets of drawn labels are exchangeable if the scores are calibrated. The
-    :math:`\lfloor (1 - \text{level})(R + 1) \rfloor` most extreme ones are left out; the band is the hull of the
-    others. A curve is the more extreme, the smaller its rank at any score, counted from the nearer end; among equals,
-    the second smallest rank decides, and so on (extreme rank length). A pointwise band contains the middle `level` of
-    the drawn curves at each score by itself.
+    The curve of the labels and those of R sets of drawn labels are exchangeable if the scores are calibrated. The
+    :math:`\lfloor (1 - \text{level})(R + 1) \rfloor` most extreme ones are left out; a simultaneous band is the hull of
+    the others. A curve is the more extreme, the smaller its rank at any score, counted from the nearer end; among
+    equals, the second smallest rank decides, and so on (extreme rank length; Myllymäki, Mrkvička, Grabarnik, Seijo,
+    Hahn, "Global envelope tests for spatial processes", Journal of the Royal Statistical Society, Series B, 2017). A
+    pointwise band contains the middle `level` of the drawn curves at each score by itself.
 
-    More than 4,096 distinct scores are pooled: for isotonic curves to cells of equal size, but none of the 512 at
-    either end; for smooth curves within an eighth of the kernel's width. Events of a pool are binomial with its mean
-    score, which varies at least as much as the events of the single scores (Hoeffding 1956). For weights that are not
-    whole numbers, events are normal with variance Σw²p(1 − p).
-
-    References
-    ----------
-    Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope tests for spatial processes", Journal of the Royal
-    Statistical Society, Series B, 2017.
+    Many distinct scores are pooled. Events of a pool are binomial with its mean score, which varies at least as much as
+    the events of the single scores (Hoeffding 1956).
     """
     level, resamples, rng = checked_fraction(level, "level"), checked_resamples(resamples), generator(seed)
     if resamples > _MOST_CURVES:
@@ -218,10 +209,8 @@ def consistency_of_curve(
     if band == "simultaneous-consistency":
         resamples = max(resamples, math.ceil(_LEAST_OMITTED / (1 - level)) - 1)
         if resamples > _MOST_CURVES:
-            demand = (
-                f"must be smaller for a simultaneous band: {resamples:,} curves, and {_MOST_CURVES:,} are the limit"
-            )
-            raise InputError("level", demand, f"got {level!r}")
+            limit = f"{resamples:,} curves, and {_MOST_CURVES:,} are the limit"
+            raise InputError("level", f"must be smaller for a simultaneous band: {limit}", f"got {level!r}")
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves
     x, at, curves = draw(cells, bandwidth, resamples, rng)
     if band == "simultaneous-consistency":

@@ -25,18 +25,8 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
+from trueness.infer.interval import _resampling as resampling
 from trueness.infer.interval._analytic import Region, analytic_region, equal_width, sums_of_bins, zero_threshold
-from trueness.infer.interval._resampling import (
-    RowKinds,
-    adaptive_hulc,
-    basic_interval,
-    bootstrap,
-    centred_interval,
-    hulc,
-    percentile_interval,
-    politis_romano,
-    subsampling,
-)
 from trueness.infer.interval._residuals import check_pairs
 from trueness.infer.interval._score_interval import (
     ScoreSet,
@@ -61,16 +51,16 @@ Method: TypeAlias = Literal[
 ]
 
 BOOTSTRAPS: Final[dict[str, Callable[..., tuple[float, float]]]] = {
-    "bootstrap": partial(bootstrap, percentile_interval),
-    "basic-bootstrap": partial(bootstrap, basic_interval),
-    "centred-bootstrap": partial(bootstrap, centred_interval),
+    "bootstrap": partial(resampling.bootstrap, resampling.percentile_interval),
+    "basic-bootstrap": partial(resampling.bootstrap, resampling.basic_interval),
+    "centred-bootstrap": partial(resampling.bootstrap, resampling.centred_interval),
 }
 """Methods that need only the sums of bins."""
 RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | {
-    "subsampling": subsampling,
-    "politis-romano": politis_romano,
-    "hulc": hulc,
-    "adaptive-hulc": adaptive_hulc,
+    "subsampling": resampling.subsampling,
+    "politis-romano": resampling.politis_romano,
+    "hulc": resampling.hulc,
+    "adaptive-hulc": resampling.adaptive_hulc,
 }
 
 _RESAMPLES = 500
@@ -173,23 +163,17 @@ def ece_interval(
 
     where z is the quantile of Student's t with 30 degrees of freedom (the spread is estimated), :math:`\tau^2` the
     exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the variance of the labels along the
-    error and :math:`R_2` the unevenness of the error over rows. By default there are
-    two partitions, both blind to the labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at
-    the edges of n^0.4 cells of equal width too: joining cells can only hide error, so a lower limit for the joined ones
-    holds. The upper end comes from n^0.65 cells of equal mass, cut at the same edges, in which little can hide. If
-    there are at most twice as many distinct scores as cells, and on average at least two rows for each, every score is
-    its own cell; with at least five rows for each the upper end is that of a noncentral chi-square distribution with
-    the same mean and variance, since the sum of few squares is far from normal. Errors over so few rows that these
-    cells do not separate them are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87
-    at level 0.9.
+    error and :math:`R_2` the unevenness of the error over rows. By default there are two partitions, both blind to the
+    labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at the edges of n^0.4 cells of equal
+    width too: joining cells can only hide error, so a lower limit for the joined ones holds. The upper end comes from
+    n^0.65 cells of equal mass, cut at the same edges, in which little can hide. ``docs/methods/score-interval.md`` has
+    the derivation, and the rules for few distinct scores. Errors over so few rows that these cells do not separate them
+    are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87 at level 0.9.
 
     **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
-    their cell (confident scores, nearly always right), residuals say little about the spread, and the upper end is an
-    exact one, or the larger of it and that of above unless no row has the rarer label: with Clopper-Pearson limits
-    [l, u] for the share of the rarer class,
-    :math:`\frac1n \sum p^2 + u \max_b [\min(1, n u / N_b) - 2 \bar p_b]_+` for scores p of that class, in
-    n^0.4 cells b of equal mass with :math:`N_b` rows each. For 25 events in 25 rows of score 1 that is 0.113 at level
-    0.9: the score may be too high by as much.
+    their cell (confident scores, nearly always right), residuals say little about the spread, and the ends rest on
+    exact binomial limits. For 25 events in 25 rows of score 1 the upper end is 0.113 at level 0.9: the score may be too
+    high by as much.
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
     the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
@@ -238,13 +222,7 @@ def ece_interval(
         raise InputError("squared", "must be True or False", f"got {squared!r}")
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     evidence = Evidence.of(
-        y_true,
-        y_prob,
-        rows,
-        kind="confidence",
-        two_columns=two_columns,
-        cluster=cluster,
-        weight_type=weight_type,
+        y_true, y_prob, rows, kind="confidence", two_columns=two_columns, cluster=cluster, weight_type=weight_type
     )
     return _interval(evidence, question, squared, generator(seed))
 
@@ -255,13 +233,12 @@ def interval_of(
     k: int | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
-    method: Method = "score",
     squared: bool = False,
     smoothness: float | None = None,
     rng: np.random.Generator,
 ) -> Interval:
     """The interval of rows or sums that have been read, as :func:`ece_interval`."""
-    return _interval(evidence, _question(k, bins, level, method, smoothness, None, "published"), squared, rng)
+    return _interval(evidence, _question(k, bins, level, "score", smoothness, None, "published"), squared, rng)
 
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.random.Generator) -> Interval:
@@ -403,11 +380,11 @@ def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generato
         tally = evidence.tally_in(rule)
         scores = of_cells(tally.parts[0], rule, _classes(tally))
     pairs = _pair_sums(scores)
-    region = _resampled_region(RowKinds(scores), question, rng)
+    region = _resampled_region(resampling.RowKinds(scores), question, rng)
     return ScoreSet(pairs.statistic, region, int(pairs.total), scores.bins)
 
 
-def _resampled_region(sums: RowKinds | Bins, question: _Question, rng: np.random.Generator) -> Region:
+def _resampled_region(sums: resampling.RowKinds | Bins, question: _Question, rng: np.random.Generator) -> Region:
     """The interval of the method; an error is not negative, so values below zero are cut off."""
     method = RESAMPLING[question.method]
     low, high = method(sums, level=question.level, resamples=question.resamples, rng=rng)
@@ -439,9 +416,8 @@ def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
 
 def _checked_resamples(method: str, resamples: int | None) -> int:
     if resamples is not None and (method not in RESAMPLING or method == "hulc"):
-        raise InputError(
-            "resamples", "is only for the bootstraps, subsamplings and 'adaptive-hulc'", f"{method!r} takes none"
-        )
+        demand = "is only for the bootstraps, subsamplings and 'adaptive-hulc'"
+        raise InputError("resamples", demand, f"{method!r} takes none")
     return _RESAMPLES if resamples is None else checked_resamples(resamples)
 
 

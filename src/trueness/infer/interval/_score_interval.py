@@ -1,9 +1,4 @@
-"""The score interval for the squared error: all values that the estimate does not reject at their own spread.
-
-By default two partitions of the scores are used. The estimate and the lower end come from coarse cells: merging cells
-can only hide error, so a lower limit of the coarse error is one of the whole. The upper end comes from fine cells, in
-which little can hide. Zero is decided by the omnibus test.
-"""
+"""The score interval for the squared error, derived in docs/methods/score-interval.md, whose letters it uses."""
 
 import math
 import sys
@@ -12,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betaincinv, chdtri, chndtr, ndtr, stdtrit
+from scipy.special import chdtri, chndtr, ndtr, stdtrit
 
 from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
+from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
 from trueness._tally.cells import Cells
@@ -81,9 +77,8 @@ class _Part(NamedTuple):
     def ends(self, alpha: float) -> tuple[float, float]:
         r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
 
-        The upper end uses max(T, 0), and the distribution of squares if every cell is one score. z is the quantile of
-        Student's t with 30 degrees of freedom, 3 % above the normal one at α = 0.1: the spread is estimated, and with
-        the normal quantile sets of large errors covered about 0.89 in place of 0.90.
+        The upper end uses max(T, 0), and the distribution of squares if every cell is one score. With a normal quantile
+        in place of Student's, sets of large errors covered about 0.89 in place of 0.90.
         """
         z = float(stdtrit(_FREEDOM, 1 - alpha / 2))
         z2 = z * z
@@ -99,12 +94,7 @@ class _Part(NamedTuple):
         return max(0.0, low), high
 
     def _end_of_squares(self, gaps: "_Gaps", most: float, alpha: float) -> float:
-        r"""The upper end, at most `most`, if T + A is a sum of squared gaps, A their mean for calibrated scores.
-
-        It has the mean :math:`\theta + A` and the variance V of :meth:`ends`, and nearly the distribution of c times a
-        noncentral :math:`\chi^2` of these moments: :math:`c = V / (2 A + 4 \theta)`, A / c degrees of freedom,
-        noncentrality :math:`\theta / c`. With few cells its lower tail is far lighter than a normal one.
-        """
+        """The upper end, at most `most`, if T plus its bias is a sum of few squared gaps: nearly a noncentral χ²."""
         bias = gaps.bias
         null_scale = self.null / (2 * bias)
         observed = max(self.estimate + bias, null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY)))
@@ -291,9 +281,8 @@ def given_clustered_set(rows: ClusteredRows, rule: BinRule, alpha: float, rng: n
 
 
 def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
-    noise, unevenness = _noise(rows, residuals), _unevenness(rows, residuals)
-    null = max(sign_variance(residuals), label_variance(residuals, rows.p))
-    return _Part(residuals.estimate, null, noise, unevenness, rows.n, bool((np.diff(residuals.start) > 1).any()))
+    null, paired = max(sign_variance(residuals), label_variance(residuals, rows.p)), np.diff(residuals.start) > 1
+    return _Part(residuals.estimate, null, *_noise(rows, residuals), rows.n, bool(paired.any()))
 
 
 def _region(ends: tuple[float, float], *, zero: bool) -> Region:
@@ -329,15 +318,15 @@ def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
     return max(0.0, 2 * float(((every * every - squares) * residuals.coefficient**2).sum()))
 
 
-def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
-    r"""R₁: the variance of cluster sums along the error, and at least that of the rows of a cluster in a bin.
+def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> tuple[float, float]:
+    r"""R₁, the variance of cluster sums along the error, at least that of the rows of a cluster in a bin; and R₂.
 
     With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
     :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
     :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster is left out of the mean of its bin
     because it pulls that mean towards itself. The mean of the others varies too, which inflates the variance of a row
     of weight w by the factor :math:`1 / (1 - w / W_b)`; this is divided out if every row is its own cluster. Weights
-    are scaled to mean 1.
+    are scaled to mean 1. R₂ is n times the relative variance of the mean squared error over rows.
     """
     w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
     size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
@@ -347,18 +336,11 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
     # Rows of one cluster may be correlated, and then the mean of the others varies less than their own sum.
     share = 1 - n / size if residuals.unit.size == residuals.u.size else np.ones(n.size)
     rest = w * (residuals.u - others) * np.sqrt(share)
-    weight = float((w * error * error).sum())
-    along = _squared_sums(rows.cluster, error * rest) / weight if weight > 0 else 0.0
-    return max(along, _squared_sums(residuals.entry, rest) / rows.n)
-
-
-def _unevenness(rows: ClusteredRows, residuals: BinnedResiduals) -> float:
-    """R₂: n times the relative variance of the mean squared error over rows."""
-    w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
-    size, excess = (np.add.reduceat(part, residuals.first) for part in (residuals.n, residuals.s))
-    square = (excess / size)[residuals.bin_of] ** 2
-    mean = float((w * square).sum()) / rows.n
-    return _squared_sums(rows.cluster, w * (square - mean)) / (rows.n * mean**2) if mean > 0 else 0.0
+    least, mean = _squared_sums(residuals.entry, rest) / rows.n, float((w * error * error).sum()) / rows.n
+    if mean == 0:
+        return least, 0.0
+    along = _squared_sums(rows.cluster, error * rest) / (rows.n * mean)
+    return max(along, least), _squared_sums(rows.cluster, w * (error**2 - mean)) / (rows.n * mean**2)
 
 
 def _squared_sums(group: Ints, values: Floats) -> float:
@@ -370,13 +352,10 @@ def _squared_sums(group: Ints, values: Floats) -> float:
 def few_events_limits(
     p: Floats, weight: Numbers, hits: Numbers, first: Ints, alpha: float, effective: float | None = None
 ) -> ExactLimits:
-    """Limits from the Clopper-Pearson interval of the share of the rarer label, as :func:`trueness.ece_interval`.
+    """Limits from the Clopper-Pearson interval of the share of the rarer label: docs/methods/score-interval.md, step 5.
 
-    The rarer label is that of the rarer class; or, in each bin, the one that its mean score makes less probable, if
-    fewer rows have that. Given the mean rate of the bins, the error is largest if the rates are 0 in all bins but a
-    few, and at least the squared distance of the mean score from the limits (Jensen's inequality). Scores `p` have
-    `weight` rows each, `hits` of them events; `first` is the first score of each bin, and `effective` the effective
-    number of independent rows.
+    Scores `p` have `weight` rows each, `hits` of them events; `first` is the first score of each bin, and `effective`
+    the effective number of independent rows.
     """
     n, events = float(weight.sum()), float(hits.sum())
     w = weight.astype(np.float64)
@@ -391,9 +370,7 @@ def few_events_limits(
     elif 2 * events > n:
         p, events = 1 - p, n - events
     trials = n if effective is None else min(effective, n)
-    successes = events * trials / n
-    low = float(betaincinv(successes, trials - successes + 1, alpha / 2)) if successes > 0 else 0.0
-    high = float(betaincinv(successes + 1, trials - successes, 1 - alpha / 2)) if successes < trials else 1.0
+    low, high = (float(end) for end in clopper_pearson(events * trials / n, trials, 1 - alpha))
     reach = np.minimum(1, n * high / size) - 2 * np.add.reduceat(w * p, first) / size
     mean = float(w @ p) / n
     distance = max(0.0, low - mean, mean - high)
