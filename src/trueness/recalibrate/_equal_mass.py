@@ -18,7 +18,6 @@ from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Steps
 from trueness.recalibrate._logistic import PlattScaling
-from trueness.recalibrate._saving import Field, array, fitted_calibrator, fractions, n_steps
 from trueness.typing import Floats, Ints
 
 _MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
@@ -73,12 +72,9 @@ class ScalingBinning(base.Calibrator):
     """
 
     _state: ClassVar = {
-        "scaler": Field("the fitted map, applied first; null for the identity", fitted_calibrator, optional=True),
-        "edges": Field(
-            "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
-            fractions(rising=True),
-        ),
-        "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
+        "scaler": "the fitted map, applied first; null for the identity",
+        "edges": "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
+        "values": "mean of the scaled scores of each bin, which is predicted",
     }
 
     n_bins: int = field(default=10, kw_only=False)
@@ -181,10 +177,10 @@ class BayesianBinning(base.Calibrator):
     """
 
     _state: ClassVar = {
-        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
-        "values": Field("predictions below the first edge, and from each edge on", fractions(n_steps)),
-        "posterior": Field("posterior probability of each model", fractions()),
-        "n_bins": Field("number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))),
+        "edges": "where the map has a step; a score equal to an edge is above it",
+        "values": "predictions below the first edge, and from each edge on",
+        "posterior": "posterior probability of each model",
+        "n_bins": "number of bins of each model",
     }
 
     spread: float = 10.0

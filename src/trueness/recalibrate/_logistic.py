@@ -14,7 +14,6 @@ from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, line, log_scores
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
-from trueness.recalibrate._saving import Field, all_of, array, meets, number
 from trueness.typing import Bools, Floats, Ints
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
@@ -71,8 +70,8 @@ class PlattScaling(LogitMap):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "slope": Field("factor of the logit of a score", number()),
-        "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
+        "slope": "factor of the logit of a score",
+        "intercept": "number added to it, which gives the log-odds of the prediction",
     }
 
     from_logits: bool = False
@@ -196,9 +195,9 @@ class BetaCalibration(LogitMap):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "a": Field("factor of log p", number(least=0)),
-        "b": Field("factor of −log(1 − p)", number(least=0)),
-        "c": Field("number added to both, which gives the log-odds of the prediction", number()),
+        "a": "factor of log p",
+        "b": "factor of −log(1 − p)",
+        "c": "number added to both, which gives the log-odds of the prediction",
     }
 
     parameters: Literal["abm", "am", "ab"] = "abm"
@@ -245,7 +244,6 @@ class BetaCalibration(LogitMap):
 
 
 _MOST_KNOTS = 1_000
-_ascending = meets("ascending", lambda _, value: value.size and (np.diff(value) > 0).all())
 
 
 @with_parameters
@@ -310,8 +308,8 @@ class QuadraticScaling(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "reach": Field("largest distance of fitted log-odds from 0; beyond it, the map is straight", number(above=0)),
-        "coefficients": Field("value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(lambda _: 3)),
+        "reach": "largest distance of fitted log-odds from 0; beyond it, the map is straight",
+        "coefficients": "value at log-odds 0; slopes at −reach (signed: at 0) and at reach",
     }
 
     signed: bool = False
@@ -358,10 +356,8 @@ class SplineCalibration(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "knots": Field("log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)),
-        "coefficients": Field(
-            "value at log-odds 0, then the slope at each knot", array(lambda c: 1 + np.size(c.knots_))
-        ),
+        "knots": "log-odds of the knots",
+        "coefficients": "value at log-odds 0, then the slope at each knot",
     }
 
     n_knots: int = 5
