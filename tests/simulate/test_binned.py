@@ -83,7 +83,7 @@ def test_norms_grow_with_their_exponent(rows, norm):
     [
         (
             lambda: simulate.binned(5, [0.1, 1.2], [0.1, 0.2]),
-            r"`scores` must lie in \[0, 1\]; 1 of 2 values do not, the first is 1.2 at row 1",
+            r"`scores` must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.2 at row 1",
         ),
         (lambda: simulate.binned(5, [0.1, 0.2], [0.1, float("nan")]), r"`rates` must lie in \[0, 1\]; .* nan at row 1"),
         (lambda: simulate.binned(5, [0.1, 0.2], [0.1]), r"`rates` must have the shape of `scores`, \(2,\); got \(1,\)"),
@@ -103,7 +103,7 @@ def test_norms_grow_with_their_exponent(rows, norm):
         ),
         (
             lambda: simulate.binned(5, [[0.5, 0.4]], [[0.5, 0.5]]),
-            "Rows of `scores` must sum to 1; 1 of 1 do not, the first sums to 0.9 at row 0",
+            "Rows of `scores` must sum to 1; 1 of 1 does not, the first sums to 0.9 at row 0",
         ),
         (lambda: simulate.outcomes([[1.0]]), "`y_prob` must have at least 2 columns"),
         (lambda: simulate.outcomes([0.5], [0.5, 0.5]), "`truth` must have the shape of `y_prob`"),

@@ -84,22 +84,25 @@ class _Quantiles:
     function: Callable[[Floats], Floats]
 
     def at(self, u: Floats) -> Floats:
-        """The scores at `u`, checked to be probabilities."""
-        z = np.asarray(self.function(u), dtype=np.float64)
         demand = "as a function must map an array of numbers in [0, 1) to scores in [0, 1] of the same shape"
-        if z.shape != u.shape:
-            raise InputError("scores", demand, f"for shape {u.shape} it returned {z.shape}")
-        outside = ~((z >= 0) & (z <= 1))
-        if outside.any():
-            at = int(outside.argmax())
-            raise InputError("scores", demand, f"for {u[at]:.6g} it returned {z[at]:.6g}")
-        return z
+        return _probabilities(self.function, u, "scores", demand)
 
     def __repr__(self) -> str:
         return "a function of uniform numbers"
 
     def _draw(self, n: int, rng: np.random.Generator, shift: float) -> Floats:
         return _move(self.at(rng.random(n)), shift)
+
+
+def _probabilities(function: Callable[[Floats], Floats], at: Floats, name: str, demand: str) -> Floats:
+    """The values of a function of the caller's, checked to be probabilities but for rounding."""
+    found = np.asarray(function(at), dtype=np.float64)
+    if found.shape != at.shape:
+        raise InputError(name, demand, f"for shape {at.shape} it returned {found.shape}")
+    outside = ~((found >= -1e-12) & (found <= 1 + 1e-12))
+    if outside.any():
+        raise InputError(name, demand, f"for {at[outside][0]:.6g} it returned {found[outside][0]:.6g}")
+    return np.clip(found, 0.0, 1.0)
 
 
 def _move(z: Floats, shift: float) -> Floats:
@@ -219,17 +222,8 @@ class _Checked:
     inner: Distortion
 
     def __call__(self, z: Floats) -> Floats:
-        truth = np.asarray(self.inner(z), dtype=np.float64)
-        if truth.shape != z.shape:
-            got = f"for scores of shape {z.shape} it returned {truth.shape}"
-            raise InputError("distortion", "must return one truth per score", got)
-        # Rounding is not an error of the caller.
-        outside = ~((truth >= -1e-12) & (truth <= 1 + 1e-12))
-        if outside.any():
-            at = int(outside.argmax())
-            got = f"for the score {z[at]:.6g} it returned {truth[at]:.6g}"
-            raise InputError("distortion", "must map [0, 1] into [0, 1]", got)
-        return np.clip(truth, 0.0, 1.0)
+        demand = "must map an array of scores in [0, 1] to truths in [0, 1], one per score"
+        return _probabilities(self.inner, z, "distortion", demand)
 
     def __repr__(self) -> str:
         return repr(self.inner) if is_dataclass(self.inner) else "a function as truth"
@@ -348,13 +342,10 @@ def _solve_prevalence(prevalence: float, adjust: str, law: _Law, truth: Distorti
     # A truth with jumps may skip the prevalence.
     if found is None or abs(excess(found)) > 1e-8:
         jumps = "" if found is None else ", and not skipped by a jump"
-        raise InputError(
-            "prevalence",
-            f"must be in the range that shifting the {adjust} can reach, "
-            f"{mean(-_FAR[-1]):.4g} to {mean(_FAR[-1]):.4g}{jumps}",
-            f"got {wanted:g}",
-            remedy=f"Try `adjust={'truth' if adjust == 'scores' else 'scores'!r}`.",
-        )
+        reached = f"{mean(-_FAR[-1]):.4g} to {mean(_FAR[-1]):.4g}{jumps}"
+        demand = f"must be in the range that shifting the {adjust} can reach, {reached}"
+        remedy = f"Try `adjust={'truth' if adjust == 'scores' else 'scores'!r}`."
+        raise InputError("prevalence", demand, f"got {wanted:g}", remedy=remedy)
     return shifted(found)
 
 
@@ -430,7 +421,5 @@ def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     0.004
     """
     d = binary(n, scores=Beta(0.7, 2.6), distortion=Logit(slope=0.6), prevalence=0.2, adjust="truth", seed=seed)
-    recalibrated = Logit(shift=-0.47, slope=0.63)(d.y_prob)
-    return replace(
-        d, name="demo: an overconfident model", columns={"recalibrated": recalibrated}, score_name="overconfident"
-    )
+    columns = {"recalibrated": Logit(shift=-0.47, slope=0.63)(d.y_prob)}
+    return replace(d, name="demo: an overconfident model", columns=columns, score_name="overconfident")

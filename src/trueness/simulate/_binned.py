@@ -5,21 +5,13 @@ import numpy as np
 from trueness._input.arguments import Seed, generator
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
-from trueness.simulate._simulated import (
-    Finite,
-    Simulated,
-    check_array,
-    check_rows,
-    check_shares,
-    draw_labels,
-    pool_scores,
-)
+from trueness.simulate import _simulated as base
 from trueness.typing import ArrayLike, Floats
 
 
 def binned(
     n: int, scores: ArrayLike, rates: ArrayLike, *, weights: ArrayLike | None = None, seed: Seed = None
-) -> Simulated:
+) -> base.Simulated:
     """A binned predictor: each bin has one score and one known event rate.
 
     Parameters
@@ -54,17 +46,17 @@ def binned(
     >>> round(d.true_ece("l1"), 4), round(d.true_ece("l2"), 4)
     (0.11, 0.114)
     """
-    n = check_rows(n)
+    n = base.check_rows(n)
     rng = generator(seed)
     z, t = _pair(scores, rates, "scores", "rates")
-    w = check_shares(weights, len(z), "weights")
+    w = base.check_shares(weights, len(z), "weights")
     rows = rng.choice(len(z), n, p=w)
     truth = _truth_given_score(z, t, w)[rows]
-    return Simulated(draw_labels(truth, rng), z[rows], truth, f"{len(z)} bins", Finite(z, t, w))
+    return base.Simulated(base.draw_labels(truth, rng), z[rows], truth, f"{len(z)} bins", base.Finite(z, t, w))
 
 
 @suggests_keywords
-def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = None) -> Simulated:
+def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = None) -> base.Simulated:
     """Random outcomes for your own scores.
 
     Parameters
@@ -91,16 +83,16 @@ def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = 
     0.1
     """
     rng = generator(seed)
-    z = check_array(y_prob, "y_prob", dimensions=(1, 2))
+    z = base.check_array(y_prob, "y_prob", dimensions=(1, 2))
     t = z.copy() if truth is None else _pair(y_prob, truth, "y_prob", "truth")[1]
     weight = np.full(len(z), 1 / len(z))
     name = f"given scores, {'calibrated' if truth is None else 'given truth'}"
-    return Simulated(draw_labels(t, rng), z, t, name, Finite(z, t, weight))
+    return base.Simulated(base.draw_labels(t, rng), z, t, name, base.Finite(z, t, weight))
 
 
 def _pair(scores: ArrayLike, rates: ArrayLike, first: str, second: str) -> tuple[Floats, Floats]:
-    z = check_array(scores, first, dimensions=(1, 2))
-    t = check_array(rates, second, dimensions=(1, 2))
+    z = base.check_array(scores, first, dimensions=(1, 2))
+    t = base.check_array(rates, second, dimensions=(1, 2))
     if z.shape != t.shape:
         raise InputError(second, f"must have the shape of `{first}`, {z.shape}", f"got {t.shape}")
     return z, t
@@ -108,7 +100,7 @@ def _pair(scores: ArrayLike, rates: ArrayLike, first: str, second: str) -> tuple
 
 def _truth_given_score(z: Floats, t: Floats, w: Floats) -> Floats:
     """Truth given the score: the rate of the bin, or the mean rate of the bins with that score."""
-    group, gaps, _ = pool_scores(z.reshape(len(z), -1), t.reshape(len(z), -1), w)
+    group, gaps, _ = base.pool_scores(z.reshape(len(z), -1), t.reshape(len(z), -1), w)
     shared = np.bincount(group)[group] > 1
     truth = t.copy()
     truth[shared] = np.clip(z + gaps[group].reshape(z.shape), 0.0, 1.0)[shared]

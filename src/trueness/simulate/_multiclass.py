@@ -113,12 +113,9 @@ class Dirichlet:
     def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002
         if self.confusion is None:
             return 0.0
-        raise InputError(
-            "population",
-            "must have finitely many scores, vector scores or calibrated ones for its true error",
-            "these are Dirichlet scores",
-            remedy="Compare `truth` with `y_prob` on many rows, or use `simulate.binned`.",
-        )
+        demand = "must have finitely many scores, vector scores or calibrated ones for its true error"
+        remedy = "Compare `truth` with `y_prob` on many rows, or use `simulate.binned`."
+        raise InputError("population", demand, "these are Dirichlet scores", remedy=remedy)
 
     def squared_error(self, k: int) -> float:  # noqa: ARG002
         return self.error(2, "classwise")
@@ -198,10 +195,10 @@ def _parameters(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike |
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")
     if a.ndim > 1 or (wanted is not None and wanted.ndim != 1):
         raise InputError("alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class")
-    sizes = {"n_classes": None if n_classes is None else checked_whole(n_classes, "n_classes", 10**6)}
-    sizes["alpha"] = a.size if a.ndim else None
-    sizes["prevalence"] = None if wanted is None else wanted.size
-    known = {name: size for name, size in sizes.items() if size is not None} or {"n_classes": 3}
+    known = {} if n_classes is None else {"n_classes": checked_whole(n_classes, "n_classes", 10**6)}
+    known |= {"alpha": a.size} if a.ndim else {}
+    known |= {} if wanted is None else {"prevalence": wanted.size}
+    known = known or {"n_classes": 3}
     if len(set(known.values())) > 1 or min(known.values()) < 2:
         demand = "`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2"
         raise InputError("", demand, "got " + ", ".join(f"`{name}` {size}" for name, size in known.items()))
@@ -223,18 +220,18 @@ def _as_confusion(distortion: Any, classes: int) -> Confusion | None:
     if not isinstance(distortion, Temperature | LabelNoise):
         raise InputError("distortion", "must be None, Temperature or LabelNoise", f"got {distortion!r}")
     if isinstance(distortion, LabelNoise) and distortion.even is None and len(distortion.flip) != classes:
-        side = len(distortion.flip)
-        raise InputError("distortion", f"must have one row of `flip` per class, {classes}", f"got {side}")
+        got = f"got {len(distortion.flip)}"
+        raise InputError("distortion", f"must have one row of `flip` per class, {classes}", got)
     return distortion
 
 
 def _solve_prevalence(shares: Floats, total: float, confusion: Confusion | None) -> Floats:
     """Parameters with this sum that give the classes these probabilities."""
+    a = total * shares
     if confusion is None:
-        return total * shares
+        return a
     if isinstance(confusion, LabelNoise):
         return total * _before_noise(shares, confusion)
-    a = total * shares
     for _ in range(_ROUNDS):
         ratio = shares / _mean_truth(a, confusion.value)
         if np.abs(ratio - 1).max() < 1e-9:
@@ -243,12 +240,9 @@ def _solve_prevalence(shares: Floats, total: float, confusion: Confusion | None)
         a *= total / a.sum()
         if a.min() < 1e-8 * total:
             break
-    raise InputError(
-        "prevalence",
-        f"must be attainable with {confusion!r} and an `alpha` that sums to {total:g}",
-        f"got {np.array2string(shares, precision=4)}",
-        remedy="A smaller `alpha` extends the range.",
-    )
+    demand = f"must be attainable with {confusion!r} and an `alpha` that sums to {total:g}"
+    got = f"got {np.array2string(shares, precision=4)}"
+    raise InputError("prevalence", demand, got, remedy="A smaller `alpha` extends the range.")
 
 
 def _mean_truth(alpha: Floats, temperature: float) -> Floats:
@@ -272,9 +266,6 @@ def _before_noise(shares: Floats, noise: LabelNoise) -> Floats:
     except np.linalg.LinAlgError:
         before = np.zeros(1)
     if before.min() <= 0:
-        raise InputError(
-            "prevalence",
-            f"must be attainable with {noise!r}: no class may be rarer than the labels wrongly recorded as it",
-            f"got {np.array2string(shares, precision=4)}",
-        )
+        demand = f"must be attainable with {noise!r}: no class may be rarer than the labels wrongly recorded as it"
+        raise InputError("prevalence", demand, f"got {np.array2string(shares, precision=4)}")
     return before

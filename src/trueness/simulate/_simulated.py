@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_whole, checked_word
+from trueness._input.columns import refuse_bad
 from trueness._numerics.averages import exponent, power_mean
 from trueness._numerics.quadrature import integral, supremum
-from trueness.errors import InputError, Place
+from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints, Kind, Norm
 
 
@@ -180,23 +181,22 @@ def draw_labels(truth: Floats, rng: np.random.Generator) -> Ints:
 
 
 class Line(ABC):
-    """A distribution of vector scores parametrised by a point on the real line."""
+    """A distribution of vector scores: density, score and truth at a point of the real line.
+
+    `breaks` are the ends of integration panels for all three; the mass outside is negligible.
+    """
 
     @abstractmethod
-    def density(self, s: Floats) -> Floats:
-        """Density at `s`."""
+    def density(self, s: Floats) -> Floats: ...
 
     @abstractmethod
-    def breaks(self) -> Floats:
-        """Integration panels for the density and the two functions below; the mass outside is negligible."""
+    def breaks(self) -> Floats: ...
 
     @abstractmethod
-    def score(self, s: Floats) -> Floats:
-        """Score at `s`."""
+    def score(self, s: Floats) -> Floats: ...
 
     @abstractmethod
-    def truth(self, s: Floats) -> Floats:
-        """Truth given the score at `s`."""
+    def truth(self, s: Floats) -> Floats: ...
 
     def gap(self, s: Floats) -> Floats:
         """Distance between score and truth."""
@@ -301,23 +301,15 @@ def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (
         raise InputError(name, f"must be {shapes} with at least one entry", f"got shape {array.shape}")
     inside = (array >= 0) & (array <= 1)
     if not inside.all():
-        bad = array[~inside]
-        got = f"{bad.size:,} of {array.size:,} values do not, the first is {bad[0]:g}"
-        raise InputError(name, "must lie in [0, 1]", got, place=Place(int(np.argwhere(~inside)[0][0])))
-    if array.ndim == 2:
-        _check_sums(array, name)
-    return array
-
-
-def _check_sums(array: Floats, name: str) -> None:
+        refuse_bad(name, "must lie in [0, 1]", ~inside, f"values do not, the first is {array[~inside][0]:g}")
+    if array.ndim == 1:
+        return array
     if array.shape[1] < 2:
         raise InputError(name, "must have at least 2 columns when it is a matrix", f"got shape {array.shape}")
-    sums = array.sum(axis=1)
-    off = np.abs(sums - 1) > 1e-6
+    off = np.abs(array.sum(axis=1) - 1) > 1e-6
     if off.any():
-        row = int(off.argmax())
-        got = f"{off.sum():,} of {off.size:,} do not, the first sums to {sums[row]:.6g}"
-        raise InputError("", f"Rows of `{name}` must sum to 1", got, place=Place(row))
+        refuse_bad("", f"Rows of `{name}` must sum to 1", off, f"do not, the first sums to {array[off][0].sum():.6g}")
+    return array
 
 
 def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
