@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.recalibrate._calibrator import Calibrator
-from trueness.recalibrate._sql import Dialect, check_columns, quoted_name, sql_in_steps
+from trueness.recalibrate._sql import WRITERS, Dialect, check_columns, sql_in_steps
 from trueness.typing import Floats
 
 
@@ -50,9 +50,8 @@ def apply_calibrator(
     [0.0, 0.25, 0.5, None]
     """
     if not isinstance(calibrator, Calibrator):
-        raise InputError(
-            "calibrator", "must be a fitted calibrator, such as `load_calibrator` returns", f"got {calibrator!r}"
-        )
+        demand = "must be a fitted calibrator, such as `load_calibrator` returns"
+        raise InputError("calibrator", demand, f"got {calibrator!r}")
     check_is_fitted(calibrator)
     demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
     try:
@@ -61,23 +60,17 @@ def apply_calibrator(
         raise InputError("frame", demand, f"got {type(frame).__name__}") from None
     columns, new = _names(prob, name, calibrator, found.collect_schema().names())
     kind = found.implementation
-    if kind.is_duckdb():
-        for step in _sql(calibrator, "duckdb", columns, new, frame.columns):
-            frame = frame.project(", ".join(step))
-        return frame
-    if kind.is_spark_like():
-        for step in _sql(calibrator, "spark", columns, new, frame.columns):
-            frame = frame.selectExpr(*step)
+    if kind.is_duckdb() or kind.is_spark_like():
+        for step in _sql(calibrator, "duckdb" if kind.is_duckdb() else "spark", columns, new, frame.columns):
+            frame = frame.project(", ".join(step)) if kind.is_duckdb() else frame.selectExpr(*step)
         return frame
     if kind.is_polars():
         return _with_polars(frame, calibrator, columns, new)
     if not isinstance(found, nw.DataFrame):
         raise InputError("frame", demand, f"got {type(frame).__name__}", remedy="Apply the map to its partitions.")
     scores = _scores(calibrator, found.select(columns).to_numpy())
-    series = [
-        nw.new_series(one, values, nw.Float64, backend=kind)
-        for one, values in zip(new, np.atleast_2d(scores.T), strict=True)
-    ]
+    pairs = zip(new, np.atleast_2d(scores.T), strict=True)
+    series = [nw.new_series(one, values, nw.Float64, backend=kind) for one, values in pairs]
     if kind.is_pandas_like():  # by position, whatever the index is
         series = [nw.maybe_set_index(one, index=nw.maybe_get_index(found)) for one in series]
     return found.with_columns(*series).to_native()
@@ -105,9 +98,10 @@ def _sql(
 ) -> list[list[str]]:
     """The columns to select, and of these the ones to select then."""
     first, last = sql_in_steps(calibrator._formula(), columns, dialect)
-    kept = [quoted_name(name, dialect) for name in present] if first else ["*"]
-    steps = [["*", *(f"{text} AS {quoted_name(name, dialect)}" for name, text in first.items())]] if first else []
-    return [*steps, [*kept, *(f"{text} AS {quoted_name(one, dialect)}" for text, one in zip(last, new, strict=True))]]
+    quoted = WRITERS[dialect].name
+    kept = list(map(quoted, present)) if first else ["*"]
+    steps = [["*", *(f"{text} AS {quoted(name)}" for name, text in first.items())]] if first else []
+    return [*steps, [*kept, *(f"{text} AS {quoted(one)}" for text, one in zip(last, new, strict=True))]]
 
 
 def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: list[str]) -> Any:

@@ -13,18 +13,8 @@ from trueness._input.columns import column
 from trueness._input.sample import row_weights
 from trueness._numerics.softmax import log_softmax
 from trueness._tally.row_sums import are_whole
+from trueness.recalibrate import _auto_candidates as fits
 from trueness.recalibrate import _formula as formulas
-from trueness.recalibrate._auto_candidates import (
-    LEAST_CHANCE,
-    MATRIX_CANDIDATES,
-    AutoFit,
-    Plan,
-    Rows,
-    chance_of_gain,
-    fit_matrix,
-    fit_vector,
-    vector_shapes,
-)
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
@@ -150,36 +140,36 @@ class AutoCalibration(LogitMap):
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
         logits, worth = self._fit_logits(rows), _rows_worth(rows.weights)
         units = worth if self._cluster is None else int(self._cluster.max()) + 1
-        plan = Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
+        plan = fits.Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
         if logits.ndim == 2:
             found = self._fit_matrix(logits, rows, plan)
             self.reach_ = self.knots_ = self.points_ = None
         else:
             cells = logit_cells(logits, rows.y, rows.w)
-            found, self.knots_, self.points_ = fit_vector(cells, rows.y, rows.w, plan, monotone=bool(self.monotone))
+            found, self.knots_, self.points_ = fits.fit_vector(cells, rows.y, rows.w, plan, monotone=self.monotone)
             self.reach_ = cells.reach
         self.candidates_, self.curves_ = found.names, found.curves
         self.weights_ = found.weights
         self.gain_, self.gain_low_, self.gain_high_ = found.gain
         self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = found.brier_gain
 
-    def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet, plan: Plan) -> AutoFit:
-        z, y, w = log_softmax(logits.astype(np.float64)), rows.y, rows.weights
-        if rows.w is not None and are_whole(w) and plan.rows_worth <= _MOST_REPEATED:  # a weight of 2 is two rows
-            times = w.astype(np.int64)
-            z, y, w = np.repeat(z, times, axis=0), np.repeat(y, times), np.ones(int(times.sum()))
-            plan = plan._replace(cluster=None if plan.cluster is None else np.repeat(plan.cluster, times))
-        return fit_matrix(Rows(z, y, w), plan)
+    def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet, plan: fits.Plan) -> fits.AutoFit:
+        rows = rows._replace(p=log_softmax(logits.astype(np.float64)))
+        if rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED:  # a weight of 2 is two rows
+            times = np.repeat(np.arange(rows.y.size), rows.w.astype(np.int64))
+            rows = rows.take(times)._replace(w=None)
+            plan = plan._replace(cluster=None if plan.cluster is None else plan.cluster[times])
+        return fits.fit_matrix(rows, plan)
 
     def _formula(self) -> formulas.LogOdds | formulas.Softmax | formulas.PythonOnly:
         n = self.n_classes_
         if n is None:
-            shapes: Any = vector_shapes(self.reach_, self.knots_).values()  # type: ignore[arg-type]  # of a vector
+            shapes: Any = fits.vector_shapes(self.reach_, self.knots_).values()  # type: ignore[arg-type]  # of a vector
             curves = [shape.curve(theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
             every = [formulas.line(0, 1), *curves, formulas.joined(*self.points_)]  # type: ignore[misc]  # two rows
             return self._log_odds(formulas.weighted_curve(zip(self.weights_, every, strict=True)))
         parametric = zip(self.candidates_[1:], self.curves_, strict=True)
-        linears = [formulas.Linear(), *(MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric)]
+        linears = [formulas.Linear(), *(fits.MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric)]
         linear = formulas.weighted_linear(zip(self.weights_, linears, strict=True), n)
         if not self.limits or self.from_logits:
             return formulas.Softmax(self._logs(normalized=True), linear)
@@ -195,12 +185,12 @@ class AutoCalibration(LogitMap):
     @property
     def chance_(self) -> float:
         """How probably the map has the smaller log loss in a new sample of the same size."""
-        return chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level)
+        return fits.chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level)
 
     @property
     def leave_alone_(self) -> bool:
         """Whether to keep the scores unchanged: `chance_` is below 2 in 3."""
-        return not self.chance_ >= LEAST_CHANCE
+        return not self.chance_ >= fits.LEAST_CHANCE
 
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""

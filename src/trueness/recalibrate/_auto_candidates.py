@@ -14,10 +14,11 @@ from trueness._numerics.logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature, log_softmax
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
+from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Linear, joined, own_log_odds
 from trueness.recalibrate._logit_map import Bend, Line, LogitCells, LogitShape, LogScores, Spline, spline_knots
 from trueness.recalibrate._temperature import Structure, fit_structured
-from trueness.typing import Bools, Floats, Ints
+from trueness.typing import Floats, Ints
 
 _KNOTS = 5
 # With more classes than this, candidates with parameters for pairs of classes, or fitted class by class, are left out.
@@ -289,93 +290,72 @@ def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
     return np.stack([centre, np.maximum.accumulate(np.log(rate) - np.log1p(-rate))])
 
 
-class Rows(NamedTuple):
-    """Log-probabilities (n, K), classes, and weights."""
-
-    z: Floats
-    y: Ints
-    w: Floats
-
-    def take(self, some: Bools) -> "Rows":
-        return Rows(self.z[some], self.y[some], self.w[some])
-
-
 class MatrixCandidate(NamedTuple):
-    fit: Callable[[Rows], Floats]
-    """The coefficients that rows give it."""
-    shape: Callable[[int], tuple[int, ...]]
-    """Their shape for a number of classes."""
+    fit: Callable[[CalibrationSet], Floats]
+    """The coefficients that rows of log-probabilities give it."""
     linear: Callable[[Floats, int], Linear]
     """The logits of that number of classes with these coefficients."""
 
 
-def _temperature(rows: Rows) -> Floats:
-    return np.array([inverse_temperature(rows.z, rows.y, rows.w, 1.0).value])
+def _temperature(rows: CalibrationSet) -> Floats:
+    return np.array([inverse_temperature(rows.p, rows.y, rows.weights, 1.0).value])
 
 
-def _beta_of_each(rows: Rows) -> Floats:
-    shape = LogScores()
+def _beta_of_each(rows: CalibrationSet) -> Floats:
+    shape, w = LogScores(), rows.weights
     options = shape.identity, shape.ridge, shape.bounded
-    theta = [
-        ridge_logistic(shape.basis(own_log_odds(rows.z, k)), rows.w[None], (rows.w * (rows.y == k))[None], *options)[0]
-        for k in range(rows.z.shape[1])
-    ]
-    return np.array(theta)
+    bases = (shape.basis(own_log_odds(rows.p, k)) for k in range(rows.p.shape[1]))
+    return np.array([ridge_logistic(X, w[None], (w * (rows.y == k))[None], *options)[0] for k, X in enumerate(bases)])
 
 
 def _structured(structure: Structure) -> MatrixCandidate:
-    def fit(rows: Rows) -> Floats:
-        linear = fit_structured(rows.z, rows.y, rows.w, structure, 1.0, _MAX_ITER)[1]
+    def fit(rows: CalibrationSet) -> Floats:
+        linear = fit_structured(rows.p, rows.y, rows.weights, structure, 1.0, _MAX_ITER)[1]
         return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]  # both are there
 
-    return MatrixCandidate(
-        fit, lambda k: (k, k + 1), lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True)
-    )
+    return MatrixCandidate(fit, lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True))
 
 
 MATRIX_CANDIDATES = {
-    "temperature scaling": MatrixCandidate(
-        _temperature, lambda _: (1,), lambda theta, k: Linear(np.full(k, float(theta[0])))
-    ),
+    "temperature scaling": MatrixCandidate(_temperature, lambda theta, k: Linear(np.full(k, float(theta[0])))),
     "structured vector scaling": _structured("vector"),
     "structured matrix scaling": _structured("matrix"),
-    "beta calibration of each class": MatrixCandidate(
-        _beta_of_each, lambda k: (k, 3), lambda theta, k: Linear(np.zeros(k), beta=theta)
-    ),
+    "beta calibration of each class": MatrixCandidate(_beta_of_each, lambda theta, k: Linear(np.zeros(k), beta=theta)),
 }
 
 
-def fit_matrix(rows: Rows, plan: Plan) -> AutoFit:
-    """Fit the candidates on all rows and without each fold, and weigh them."""
+def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
+    """Fit the candidates on all rows of log-probabilities and without each fold, and weigh them."""
     every, cluster, worth = rows, plan.cluster, plan.rows_worth
-    if rows.z.size > _MOST_ENTRIES:
-        some = deal_rows(rows.z, rows.y, rows.w, cluster, math.ceil(rows.z.size / _MOST_ENTRIES), 1)[0] == 0
-        rows, worth = rows.take(some), worth * float(rows.w[some].sum() / rows.w.sum())
+    if rows.p.size > _MOST_ENTRIES:
+        some = deal_rows(rows.p, rows.y, rows.w, cluster, math.ceil(rows.p.size / _MOST_ENTRIES), 1)[0] == 0
+        rows = rows.take(some)
+        worth *= float(rows.weights.sum() / every.weights.sum())
         cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
-    few = rows.z.shape[1] <= _MOST_CLASSES
+    few, w = rows.p.shape[1] <= _MOST_CLASSES, rows.weights
     names = tuple(MATRIX_CANDIDATES) if few else ("temperature scaling", "structured vector scaling")
     candidates = [MATRIX_CANDIDATES[name] for name in names]
     curves = [one.fit(every if i == 0 else rows) for i, one in enumerate(candidates)]
     known = ("identity", *names), tuple(curves)
     if plan.folds < 2:  # nothing can be held out
         return AutoFit(*known, mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
-    dealt = deal_rows(rows.z, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
+    dealt = deal_rows(rows.p, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
     logs = [_held_out(rows, candidates, fold) for fold in dealt]
     own = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
-    by_fold = [np.array([np.bincount(fold, rows.w * one) for one in own[i]]) for i, fold in enumerate(dealt)]
+    by_fold = [np.array([np.bincount(fold, w * one) for one in own[i]]) for i, fold in enumerate(dealt)]
     loss = np.stack(by_fold, axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
-    effect = 1.0 if cluster is None else design_effect(own[0][0] - own[0][best], rows.w, cluster)
+    effect = 1.0 if cluster is None else design_effect(own[0][0] - own[0][best], w, cluster)
     weights = held_out_weights(loss, effect)
     differences = [_mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)]
-    gains = [mean_gain(one, rows.w, cluster, plan.level, worth) for one in np.mean(differences, axis=0)]
+    gains = [mean_gain(one, w, cluster, plan.level, worth) for one in np.mean(differences, axis=0)]
     return AutoFit(*known, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
 
 
-def _held_out(rows: Rows, candidates: list[MatrixCandidate], fold: Ints) -> Floats:
+def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Ints) -> Floats:
     """Log-probabilities from the rows of the other folds: (candidates, n, K)."""
-    log = np.empty((1 + len(candidates), *rows.z.shape))
-    log[0] = log_softmax(rows.z)
+    log = np.empty((1 + len(candidates), *rows.p.shape))
+    log[0] = log_softmax(rows.p)
     for f in range(int(fold.max()) + 1):
         out = fold == f
         inside = rows.take(~out)
@@ -383,7 +363,7 @@ def _held_out(rows: Rows, candidates: list[MatrixCandidate], fold: Ints) -> Floa
             log[1:, out] = log[0, out]
             continue
         for i, one in enumerate(candidates, start=1):
-            log[i, out] = log_softmax(one.linear(one.fit(inside), rows.z.shape[1])(rows.z[out]))
+            log[i, out] = log_softmax(one.linear(one.fit(inside), rows.p.shape[1])(rows.p[out]))
     return log
 
 

@@ -82,16 +82,16 @@ def accept_rows(
     shape: Shape = "vector",
 ) -> CalibrationSet:
     """Check scores, labels and weights; rows of weight 0 are left out."""
-    stand_in = y_prob
-    if scale == "logits":
-        # Labels and weights are checked beside probabilities of the same shape; the logits themselves stay unchanged.
-        logits = _accept_logits(y_prob)
-        refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
-        stand_in = np.broadcast_to(0.5, logits.shape)
-    several = shape == "labels"
     if getattr(y_prob, "ndim", 0) > 2:
         remedy = "`np.moveaxis(y_prob, 1, -1).reshape(-1, K)` has a row per pixel, and `np.ravel(y_true)` its label."
         raise InputError(NAME, "must have one or two dimensions", f"got shape {y_prob.shape}", remedy=remedy)
+    stand_in, several = y_prob, shape == "labels"
+    if scale == "logits":
+        # Labels and weights are checked beside probabilities of the same shape; the logits themselves stay unchanged.
+        logits = _numbers(y_prob)
+        _check_logits(logits)
+        refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
+        stand_in = np.broadcast_to(0.5, logits.shape)
     options: Any = {"labels": labels, "pos_label": pos_label, "multilabel": several}
     sample = read_sample(y_true, stand_in, sample_weight=sample_weight, **options)
     events = None
@@ -104,10 +104,8 @@ def accept_rows(
     y, w = np.asarray(sample.y) if several else np.asarray(sample.y).astype(np.int64, copy=False), sample.w
     if w is not None and not w.all():
         p, y, w = p[w > 0], y[w > 0], w[w > 0]
-    if several:
-        return CalibrationSet(p, y, w, sample.classes)
     one_class = events in (0, y.size) if events is not None and w is None else (y == y[0]).all()
-    if one_class:
+    if one_class and not several:  # a calibrator of each label looks for itself
         warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
     return CalibrationSet(p, y, w, sample.classes)
 
@@ -116,22 +114,24 @@ def accept_scores(
     y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None, shape: Shape = "any"
 ) -> NDArray[Any]:
     """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
-    tolerance = np.inf if shape == "labels" else None
-    p = _accept_logits(y_prob) if scale == "logits" else accept_probabilities(y_prob, tolerance, any_shape=True)
+    p = _numbers(y_prob)
     if classes is None and p.ndim != 1:
         raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {p.shape}")
     if classes is not None and (p.ndim != 2 or p.shape[1] != classes):
         raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {p.shape}")
+    if scale == "logits":
+        _check_logits(p)
+    else:
+        _check_probabilities(p, np.inf if shape == "labels" else row_sum_tolerance(p.dtype, None))
     return p
 
 
-def accept_probabilities(y_prob: ArrayLike, tolerance: float | None = None, *, any_shape: bool = False) -> NDArray[Any]:
-    """Check probabilities of one or two dimensions; with `any_shape`, the caller checks the shape."""
+def accept_probabilities(y_prob: ArrayLike) -> NDArray[Any]:
+    """Check a vector, or a matrix, of probabilities."""
     p = _numbers(y_prob)
-    if p.ndim in (1, 2):
-        _check_probabilities(p, row_sum_tolerance(p.dtype, None) if tolerance is None else tolerance)
-    elif not any_shape:
-        raise InputError(NAME, "must have one or two dimensions", f"got {p.ndim} (shape {p.shape})")
+    if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2):
+        raise InputError(NAME, "must be a vector, or a matrix of at least two columns", f"got shape {p.shape}")
+    _check_probabilities(p, row_sum_tolerance(p.dtype, None))
     return p
 
 
@@ -200,8 +200,7 @@ def _as_floats(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def _accept_logits(y_prob: ArrayLike) -> NDArray[Any]:
-    values = _numbers(y_prob)
+def _check_logits(values: NDArray[Any]) -> None:
     if values.ndim not in (1, 2):
         raise InputError(NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})")
     if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
@@ -210,7 +209,6 @@ def _accept_logits(y_prob: ArrayLike) -> NDArray[Any]:
         bad = ~(np.abs(values) <= _LARGEST)
         demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
         refuse_bad(NAME, f"as logits must be {demand}", bad, f"are not, the first is {values[bad][0]:g}")
-    return values
 
 
 def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:

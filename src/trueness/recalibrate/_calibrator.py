@@ -272,11 +272,9 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         if self.classes_ is not None:
             calibration.check_column_order(calibration.column_names(y_prob), self.columns_, self.classes_)
         if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self.seen_:
-            warn(
-                f"These are the {self.n_rows_:,} rows that the calibrator was fitted on: an error measured on them "
-                "is too small. Hold out other rows, or use `CalibratedClassifier`, which cross-fits.",
-                OwnRowsWarning,
-            )
+            seen = f"These are the {self.n_rows_:,} rows that the calibrator was fitted on"
+            other = "Hold out other rows, or use `CalibratedClassifier`, which cross-fits."
+            warn(f"{seen}: an error measured on them is too small. {other}", OwnRowsWarning)
         return p
 
     def _own_remedies(self) -> AbstractContextManager[None]:

@@ -24,8 +24,7 @@ from trueness.recalibrate._planning import DELTA, epsilon, expected_ece, per_bin
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
-BOUNDS = ("hoeffding", "exact", "clopper-pearson", "bernstein")
-
+_BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guarantee."
 _MOST_TOTAL = 1 << 52
 """Largest sum of whole weights: beyond it, sums of floats skip whole numbers."""
 _MOST_REPEATED = 10**7
@@ -147,12 +146,23 @@ class HistogramBinning(Calibrator):
         clopper-pearson 0.0558
         """
         check_is_fitted(self)
-        alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", BOUNDS)  # type: ignore[assignment]
-        bins = FittedBins(*(getattr(self, f"{name}_") for name in FittedBins._fields))
-        bins = bins._replace(counts=bins.counts - self._boundary_rows())  # the theorem is about labels between them
-        used = self._reachable()
-        arrays = {name: getattr(bins, name)[used].astype(np.float64) for name in ("counts", "rates", "values")}
-        return guarantee_of(bins._replace(**arrays), alpha, bound)
+        alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", tuple(_INSIDE))  # type: ignore[assignment]
+        inside = self.counts_ - self._boundary_rows()  # the theorem is about labels between them
+        used, every = self._reachable(), (inside, self.rates_, self.values_)
+        counts, rates, values = (column[used].astype(np.float64) for column in every)
+        n, B, scheme = self.n_, counts.size, self.scheme_
+        _refuse_ties(self, B)
+        if not self.whole_ and bound != "hoeffding":
+            got = f"got {bound!r}, which counts labels"
+            raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
+        if scheme in _PUBLISHED and bound in ("hoeffding", "exact"):
+            options: Any = {"alpha": alpha, "scheme": scheme, "bound": bound}
+            conditional, marginal = (epsilon(n, B, kind=kind, **options) for kind in ("conditional", "marginal"))
+        else:
+            all_bins = per_bin(alpha, B) if bound == "exact" else alpha / B
+            conditional, marginal = (_largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha))
+        texts = _theorem(self, bound), _assumptions(self), bound, scheme
+        return Guarantee(conditional, marginal, _expected_ece(self, counts), alpha, *texts, n=n, n_bins=B)
 
     def _check_parameters(self) -> None:
         checked_word(self.scheme, "scheme", planning.SCHEMES)
@@ -239,12 +249,9 @@ class HistogramBinning(Calibrator):
         cells = rows.cells()
         self.tied_ = int(cells.weight[cells.weight > 1].sum()) if cells.size < self.n_ else 0
         if self.tied_ and self.scheme in ("umd", "original"):
-            warn(
-                f"{self.tied_:,} of {self.n_:,} rows share their score with another, but the theorem for "
-                f"scheme={self.scheme!r} assumes no ties. `scheme='randomized'` breaks ties at random and keeps the "
-                "guarantee.",
-                TiedScoresWarning,
-            )
+            tied = f"{self.tied_:,} of {self.n_:,} rows share their score with another"
+            theorem = f"the theorem for scheme={self.scheme!r} assumes no ties"
+            warn(f"{tied}, but {theorem}. {_BREAKS_TIES}", TiedScoresWarning)
         rng = _generator(self.seed, _FIT) if self.scheme in ("split", "randomized") else None
         if self.scheme == "split":
             assert rng is not None
@@ -374,64 +381,32 @@ def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) 
     return Cuts(np.concatenate([[0.0], cutting, [1.0]]), None, counts, events, label[drawn][inner].astype(np.float64))
 
 
-class FittedBins(NamedTuple):
-    """The bins that a score can fall into, with the meanings in `HistogramBinning._state`."""
-
-    scheme: str
-    n: int
-    counts: Floats
-    rates: Floats
-    values: Floats
-    tied: int
-    tied_edges: int
-    whole: bool
-
-
-def guarantee_of(fitted: FittedBins, alpha: float, bound: str) -> Guarantee:
-    _refuse_ties(fitted)
-    if not fitted.whole and bound != "hoeffding":
-        got = f"got {bound!r}, which counts labels"
-        raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
-    B = fitted.counts.size
-    ranked = fitted.scheme in ("umd", "randomized", "original")
-    if ranked and bound in ("hoeffding", "exact"):
-        options: Any = {"alpha": alpha, "scheme": fitted.scheme, "bound": bound}
-        conditional = epsilon(fitted.n, B, kind="conditional", **options)
-        marginal = epsilon(fitted.n, B, kind="marginal", **options)
-    else:
-        all_bins = per_bin(alpha, B) if bound == "exact" else alpha / B
-        conditional, marginal = _largest_error(fitted, bound, all_bins), _largest_error(fitted, bound, alpha)
-    texts = _theorem(fitted, bound), _assumptions(fitted), bound, fitted.scheme
-    return Guarantee(conditional, marginal, _expected_ece(fitted), alpha, *texts, n=fitted.n, n_bins=B)
-
-
-def _expected_ece(fitted: FittedBins) -> float:
-    if not fitted.whole:
+def _expected_ece(fitted: HistogramBinning, counts: Floats) -> float:
+    if not fitted.whole_:
         return math.nan
-    if fitted.scheme == "split":  # given the bins, they are as fixed as bins of equal width
-        return expected_ece(int(fitted.counts.sum()), fitted.counts.size, "fixed-width")
-    return expected_ece(fitted.n, fitted.counts.size, fitted.scheme)
+    if fitted.scheme_ == "split":  # given the bins, they are as fixed as bins of equal width
+        return expected_ece(int(counts.sum()), counts.size, "fixed-width")
+    return expected_ece(fitted.n_, counts.size, fitted.scheme_)
 
 
-def _refuse_ties(fitted: FittedBins) -> None:
+def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
     # If each boundary score occurs once, the rows strictly between two of them are independent draws from that
     # interval, tied or not. A boundary score that occurs twice has mass of its own, which belongs to the bin above but
     # is not represented by the labels inside.
-    if fitted.tied_edges and fitted.scheme in ("umd", "original"):
-        demand = f"`scheme={fitted.scheme!r}` has no guarantee if several rows share the score of a boundary"
-        at = f"they do at {fitted.tied_edges:,} of {fitted.counts.size - 1:,} boundaries"
-        remedy = "`scheme='randomized'` breaks ties at random and keeps the guarantee."
-        raise InputError("", demand, f"{at} ({fitted.tied:,} of {fitted.n:,} rows are tied)", remedy=remedy)
-    if fitted.scheme in ("umd", "randomized", "original") and fitted.n < 2 * fitted.counts.size:
-        raise InputError("", "A guarantee needs at least two rows per bin", f"got {fitted.n:,} in all")
+    if fitted.tied_edges_ and fitted.scheme_ in ("umd", "original"):
+        demand = f"`scheme={fitted.scheme_!r}` has no guarantee if several rows share the score of a boundary"
+        at = f"they do at {fitted.tied_edges_:,} of {n_bins - 1:,} boundaries"
+        raise InputError("", demand, f"{at} ({fitted.tied_:,} of {fitted.n_:,} rows are tied)", remedy=_BREAKS_TIES)
+    if fitted.scheme_ in _PUBLISHED and fitted.n_ < 2 * n_bins:
+        raise InputError("", "A guarantee needs at least two rows per bin", f"got {fitted.n_:,} in all")
 
 
-def _largest_error(fitted: FittedBins, bound: str, d: float) -> float:
+def _largest_error(counts: Floats, rates: Floats, values: Floats, bound: str, d: float) -> float:
     """The largest distance between a prediction and a possible rate of its bin; each bin fails with probability d."""
-    low, high = np.zeros(fitted.counts.size), np.ones(fitted.counts.size)
-    some = fitted.counts > (1 if bound == "bernstein" else 0)
-    low[some], high[some] = _rate_interval(bound, fitted.counts[some], fitted.rates[some], d)
-    return float(np.maximum(fitted.values - low, high - fitted.values).max())
+    low, high = np.zeros(counts.size), np.ones(counts.size)
+    some = counts > (1 if bound == "bernstein" else 0)
+    low[some], high[some] = _rate_interval(bound, counts[some], rates[some], d)
+    return float(np.maximum(values - low, high - values).max())
 
 
 def _rate_interval(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Floats, Floats]:
@@ -462,27 +437,27 @@ _INSIDE = {
 }
 
 
-def _theorem(fitted: FittedBins, bound: str) -> str:
-    ranked = fitted.scheme in _PUBLISHED
+def _theorem(fitted: HistogramBinning, bound: str) -> str:
+    ranked = fitted.scheme_ in _PUBLISHED
     text = _INSIDE[bound]
     if ranked:
-        published = f"{_PUBLISHED[fitted.scheme]} of Gupta and Ramdas (2021)"
+        published = f"{_PUBLISHED[fitted.scheme_]} of Gupta and Ramdas (2021)"
         text = published if bound == "hoeffding" else f"{text}; bins as in {published}"
-    if not fitted.whole:
+    if not fitted.whole_:
         return f"{text}. The expected error has no bound for fractional weights."
     size = "Σ (N + 1) / 4N(n + 1) over bins of N labels" if ranked else "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
     return f"{text}. Expected error: the root of {size}, valid for every n."
 
 
-def _assumptions(fitted: FittedBins) -> str:
+def _assumptions(fitted: HistogramBinning) -> str:
     text = "Rows are independent draws from the distribution of future rows, and were not used to train the classifier"
-    if fitted.scheme in ("umd", "original"):
+    if fitted.scheme_ in ("umd", "original"):
         text += "; the distribution of scores has no point mass at a boundary"
-        text += f" ({fitted.tied:,} rows are tied inside bins)" if fitted.tied else ""
-    if fitted.scheme == "randomized":
+        text += f" ({fitted.tied_:,} rows are tied inside bins)" if fitted.tied_ else ""
+    if fitted.scheme_ == "randomized":
         text += "; scores may be discrete, with ties broken at random now and in future"
-    if fitted.scheme in ("split", "fixed-width"):
+    if fitted.scheme_ in ("split", "fixed-width"):
         text += "; the statements hold given the bins and their numbers of labels, the expected error on average"
-    if not fitted.whole:
+    if not fitted.whole_:
         text += "; inside a bin, weights are independent of labels"
     return f"{text}. Event rates are per bin, even where two bins share a value."

@@ -157,11 +157,9 @@ def validate(
         apparent = rows.panel(_fitted_scores(rows, None), slice(None), {**options, "floor": False})
     fits = partial(_reported, report, n_jobs)
     with warn_once():
-        return (
-            _crossfit(rows, folds, apparent, options, fits)
-            if crossfit
-            else _bootstrap(rows, number, apparent, options, fits)
-        )
+        if crossfit:
+            return _crossfit(rows, folds, apparent, options, fits)
+        return _bootstrap(rows, number, apparent, options, fits)
 
 
 class _Rows(NamedTuple):

@@ -19,6 +19,8 @@ from trueness.typing import Bools, Floats, Ints
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
 _SMALL, _LARGE = 1e-3, 1e100
 _VANISHING = 1e-300
+NO_MAXIMUM = "so the likelihood has no finite maximum. Platt's smoothed targets replaced the labels"
+_SEPARATE = f"The scores separate the labels, {NO_MAXIMUM}"
 
 
 @with_parameters
@@ -104,10 +106,7 @@ class PlattScaling(LogitMap):
                 slope, intercept = 1 / unit, shift
                 message = "All scores are equal: the slope is not determined; it is set to 1."
             else:
-                message = (
-                    "The scores separate the labels, so the likelihood has no finite maximum. Platt's smoothed targets "
-                    f"replaced the labels; the slope is {slope * unit:.4g}."
-                )
+                message = f"{_SEPARATE}; the slope is {slope * unit:.4g}."
             warn(message, SeparableWarning)
         self.slope_, self.intercept_ = slope * unit, intercept
 
@@ -222,8 +221,7 @@ class BetaCalibration(LogitMap):
         n_distinct = np.unique(p).size
         if self._separable(p, rows.y):
             events = smoothed_events(rows.y, w)
-            separate = "The scores separate the labels, so the likelihood has no finite maximum."
-            warn(f"{separate} Platt's smoothed targets replaced the labels.", SeparableWarning)
+            warn(f"{_SEPARATE}.", SeparableWarning)
         elif n_distinct < design.start.size:
             values = "value does" if n_distinct == 1 else "values do"
             few = f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters"
@@ -262,10 +260,8 @@ class _Curved(shapes.LogitMap):
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape, data = self._curve_shape, (cells.weight[None], cells.events[None])
-        bounds = shape.bounded if self.monotone else None
-        (self.coefficients_,) = ridge_logistic(
-            shape.basis(cells.z), *data, shape.identity, self.ridge * shape.ridge, bounds
-        )
+        options = shape.identity, self.ridge * shape.ridge, shape.bounded if self.monotone else None
+        (self.coefficients_,) = ridge_logistic(shape.basis(cells.z), *data, *options)
 
     @abstractmethod
     def _adapt(self, cells: shapes.LogitCells) -> None:

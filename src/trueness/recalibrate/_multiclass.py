@@ -219,7 +219,5 @@ class OneVsRest(base.Calibrator):
         self.calibrators_ = base.fit_each(("Label", "Labels") if several else ("Class", "Classes"), fits)
 
     def _formula(self) -> PerClass:
-        return PerClass(
-            tuple(calibrator._formula() for calibrator in self.calibrators_),
-            bool(self.normalize) and self.kind != "multilabel",
-        )
+        columns = tuple(calibrator._formula() for calibrator in self.calibrators_)
+        return PerClass(columns, bool(self.normalize) and self.kind != "multilabel")

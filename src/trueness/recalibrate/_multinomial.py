@@ -7,15 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import refuse_bad
-from trueness._numerics.softmax import (
-    DiagonalMap,
-    FullMap,
-    LinearMap,
-    inverse_temperature,
-    log_softmax,
-    multinomial_regression,
-    softmax,
-)
+from trueness._numerics import softmax as soft
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
@@ -49,10 +41,10 @@ class _Multinomial(LogitMap):
     def _fit(self, rows: CalibrationSet) -> None:
         X = self._fit_logits(rows).astype(np.float64)
         self._check_logits(X)
-        X = log_softmax(X) if self._normalized else X
+        X = soft.log_softmax(X) if self._normalized else X
         linear, identity, ridge = self._problem(X)
-        start = identity * inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _EXTREME else identity
-        found = multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
+        start = identity * soft.inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _EXTREME else identity
+        found = soft.multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
         self.n_iter_ = found.n_steps
         self._keep(found.theta)
         if not found.converged:
@@ -83,7 +75,7 @@ class _Multinomial(LogitMap):
         return Softmax(self._logs(normalized=self._normalized, largest=_LARGEST), Linear(matrix, self.intercept_))
 
     @abstractmethod
-    def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
+    def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
         """The linear map, the parameters of the identity, and the ridge penalty around it."""
 
     @abstractmethod
@@ -138,9 +130,9 @@ class VectorScaling(_Multinomial):
     max_iter: int = 100
     limits: bool = False
 
-    def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
+    def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
         identity = np.tile([1.0, 0.0], (X.shape[1], 1))
-        return DiagonalMap(X), identity, np.full(identity.shape, float(self.l2))
+        return soft.DiagonalMap(X), identity, np.full(identity.shape, float(self.l2))
 
     def _keep(self, theta: Floats) -> None:
         self.scale_, self.intercept_ = np.ascontiguousarray(theta.T)
@@ -157,7 +149,7 @@ class VectorScaling(_Multinomial):
         logits = np.where(zero, 0.0, logs) * self.scale_ + self.intercept_
         # The log-odds of such classes change at these rates.
         rate = np.where(zero, -self.scale_, 0.0)
-        return softmax(np.where(rate < rate.max(axis=1, keepdims=True), -np.inf, logits))
+        return soft.softmax(np.where(rate < rate.max(axis=1, keepdims=True), -np.inf, logits))
 
 
 @with_parameters
@@ -208,13 +200,13 @@ class MatrixScaling(_Multinomial):
     eps: float | None = None
     max_iter: int = 100
 
-    def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
+    def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
         n_classes = X.shape[1]
         identity = np.eye(n_classes, n_classes + 1)
         matrix = 2 * self.odir / (n_classes * (n_classes - 1)) * (1 - np.eye(n_classes))
         own = getattr(self, "odir_intercept", None)
         shifts = np.full(n_classes, 2 * (self.odir if own is None else own) / n_classes)
-        return FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
+        return soft.FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
 
     def _keep(self, theta: Floats) -> None:
         self.matrix_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()

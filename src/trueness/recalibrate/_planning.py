@@ -1,6 +1,7 @@
 """Planning histogram binning: rows, bins and guaranteed errors before any data are seen."""
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -129,10 +130,12 @@ def epsilon(
 
 
 def _spells_out_options(function: Function) -> Function:
-    """Put what :func:`epsilon` says about its options into the docstring of another function."""
-    own, _, rest = str(function.__doc__).partition("    **options\n")
-    options = str(epsilon.__doc__).partition("    alpha : ")[2].partition("\n\n    Returns")[0]
-    function.__doc__ = f"{own}    alpha : {options}\n{rest.partition(chr(10))[2]}"
+    """Put what :func:`epsilon` says about its options, and its references, into the docstring of another function."""
+    options = re.search(r"    alpha : .*?\n\n(?=    Returns)", str(epsilon.__doc__), re.DOTALL)
+    references = re.search(r"    References\n.*?\n\n", str(epsilon.__doc__), re.DOTALL)
+    assert options and references
+    text = str(function.__doc__).replace("    **options\n        As of :func:`epsilon`.\n\n", options[0])
+    function.__doc__ = text.replace("    Examples\n", f"{references[0]}    Examples\n")
     return function
 
 
@@ -164,10 +167,6 @@ def sample_size(
     int
         The smallest n such that :func:`epsilon` is at most ε for it and every larger n. A smaller n may suffice if the
         bound is not monotone (`bound="exact"`).
-
-    References
-    ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML 2021.
 
     Examples
     --------
@@ -223,10 +222,6 @@ def max_bins(
     -------
     int
         The largest number of bins whose :func:`epsilon` is at most ε; 0 if not even one bin achieves it.
-
-    References
-    ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML 2021.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from trueness.infer.limits._slope import shift_limits
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_probabilities
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Logs, Odds, Softmax, line
-from trueness.recalibrate._logistic import smoothed_events
+from trueness.recalibrate._logistic import NO_MAXIMUM, smoothed_events
 from trueness.typing import ArrayLike, Floats
 
 # Beyond this, a weight is too near the largest float to be multiplied by.
@@ -88,9 +88,6 @@ def prior_correction(
     array([0.01  , 0.0833])
     """
     p = accept_probabilities(y_prob)
-    if p.ndim == 2 and p.shape[1] < 2:
-        got = f"got shape {p.shape}"
-        raise InputError("y_prob", "must be a vector, or a matrix of at least two columns", got)
     classes = p.shape[1] if p.ndim == 2 else None
     return _division(_log_weights(weight, rate_train, rate_deploy, classes))(p)
 
@@ -249,11 +246,8 @@ class PriorCorrection(Calibrator):
         if math.isnan(shift):
             x, w = np.log(p[inside]) - np.log1p(-p[inside]), rows.weights[inside]
             shift = recalibration_shift(x, w, smoothed_events(rows.y[inside], w))
-            warn(
-                "The rows have one class only, so the likelihood has no finite maximum. Platt's smoothed targets "
-                f"replaced the labels; the weight is {math.exp(min(-shift, 700)):.4g}.",
-                SeparableWarning,
-            )
+            weight = f"the weight is {math.exp(min(-shift, 700)):.4g}"
+            warn(f"The rows have one class only, {NO_MAXIMUM}; {weight}.", SeparableWarning)
         self.log_weight_, self.log_weight_low_, self.log_weight_high_ = -shift, -high, -low
 
     def _fit_matrix(self, rows: CalibrationSet) -> None:

@@ -14,7 +14,7 @@ from trueness.typing import Floats
 Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
 
 # exp() of larger numbers overflows, which is an error in some databases; of smaller ones it underflows.
-_LARGEST_EXPONENT = "700e0"
+_LARGEST_EXPONENT = 700
 # Sums of rows of a matrix that are equal but for rounding.
 _ROUNDING = 1e-9
 
@@ -50,7 +50,7 @@ class _Writer(NamedTuple):
 
     def clamp(self, text: str) -> str:
         """Numbers whose exponential is neither too large nor too small."""
-        top = _LARGEST_EXPONENT.replace("e0", ".0" + self.suffix) if self.suffix else _LARGEST_EXPONENT
+        top = self.number(_LARGEST_EXPONENT)
         return f"{self.least}({self.greatest}({text}, -{top}), {top})"
 
 
@@ -109,10 +109,6 @@ def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect:
         source = f"(SELECT *, {inner} FROM {source}{writer.fence}) AS scored"
     new = [writer.name(f"{column}_calibrated") for column in columns]
     return f"SELECT *, {', '.join(f'{text} AS {name}' for text, name in zip(last, new, strict=True))} FROM {source}"
-
-
-def quoted_name(name: str, dialect: Dialect) -> str:
-    return WRITERS[dialect].name(name)
 
 
 def check_columns(column: Any, calibrator: Any, argument: str = "column") -> list[str]:
@@ -219,9 +215,9 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
         formulas.refuse(formula, "it normalizes logits first; fit it on probabilities instead")
     matrix, shift = matrix / formula.temperature, shift / formula.temperature
     keeps_zeros = not logs.from_logits and not logs.eps
-    scores = (
-        names if keeps_zeros or logs.from_logits else [f"{writer.greatest}({n}, {number(logs.eps)})" for n in names]
-    )
+    scores = names
+    if logs.eps and not logs.from_logits:
+        scores = [f"{writer.greatest}({name}, {number(logs.eps)})" for name in names]
     z = scores if logs.from_logits else [f"LN({score})" for score in scores]
     terms = [number(1)]
     for j, name in enumerate(names):

@@ -7,15 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
-from trueness._numerics.softmax import (
-    DiagonalMap,
-    FullMap,
-    LinearMap,
-    Regression,
-    inverse_temperature,
-    multinomial_regression,
-    softmax,
-)
+from trueness._numerics import softmax as soft
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
@@ -95,7 +87,7 @@ class TemperatureScaling(LogitMap):
         logits = self._fit_logits(rows)
         if logits.ndim == 1:
             logits = np.column_stack([np.zeros_like(logits), logits])
-        found = inverse_temperature(logits, rows.y, rows.w, self.ridge)
+        found = soft.inverse_temperature(logits, rows.y, rows.w, self.ridge)
         self.temperature_ = min(1 / found.value, sys.float_info.max)  # logits may be that large
         message = {
             "separable": "Every label has the largest score of its row: no temperature is small enough. "
@@ -154,8 +146,9 @@ class EnsembleTemperatureScaling(LogitMap):
 
     def _fit(self, rows: CalibrationSet) -> None:
         logits = self._fit_logits(rows)
-        self.temperature_ = 1 / inverse_temperature(logits, rows.y, rows.w).value
-        parts = softmax(logits, self.temperature_), softmax(logits), np.full(logits.shape, 1 / logits.shape[1])
+        self.temperature_ = 1 / soft.inverse_temperature(logits, rows.y, rows.w).value
+        uniform = np.full(logits.shape, 1 / logits.shape[1])
+        parts = soft.softmax(logits, self.temperature_), soft.softmax(logits), uniform
         own = np.stack([part[np.arange(rows.y.size), rows.y] for part in parts], axis=1)
         weight = rows.weights / rows.weights.sum()
         mixture = np.full(3, 1 / 3)
@@ -177,19 +170,19 @@ class EnsembleTemperatureScaling(LogitMap):
 
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
-) -> tuple[float, Linear, Regression]:
+) -> tuple[float, Linear, soft.Regression]:
     """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they fitted."""
     z, n = Linear(centred=True)(logits), float(w.sum())
     k = z.shape[1]
-    beta = inverse_temperature(z, y, w, ridge).value
+    beta = soft.inverse_temperature(z, y, w, ridge).value
     factor, shift, mixing = (ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING))
-    linear: LinearMap
+    linear: soft.LinearMap
     if structure == "vector":
-        linear, centre, penalty = DiagonalMap(z), np.tile([beta, 0.0], (k, 1)), np.tile([factor, shift], (k, 1))
+        linear, centre, penalty = soft.DiagonalMap(z), np.tile([beta, 0.0], (k, 1)), np.tile([factor, shift], (k, 1))
     else:
-        linear, centre = FullMap(z), beta * np.eye(k, k + 1)
+        linear, centre = soft.FullMap(z), beta * np.eye(k, k + 1)
         penalty = np.column_stack([np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)])
-    found = multinomial_regression(linear, y, w, centre, penalty, max_iter)
+    found = soft.multinomial_regression(linear, y, w, centre, penalty, max_iter)
     matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
     return 1 / beta, Linear(matrix, found.theta[:, -1].copy(), centred=True), found
 
