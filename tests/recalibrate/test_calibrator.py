@@ -139,7 +139,7 @@ LOGITS = TemperatureScaling(from_logits=True)
         (np.array([0.0, -np.inf], np.float32), "as logits must be finite; 1 of 2 is not, the first is -inf at row 1"),
         ([0.0, np.nan], "must not have missing values; 1 of 2"),
         (np.array([0.0, np.nan], np.float32), "must not have missing values; 1 of 2"),
-        (np.zeros((2, 2, 1)), r"`y_prob` must have one or two dimensions; got 3 \(shape \(2, 2, 1\)\)"),
+        (np.zeros((2, 2, 1)), r"`y_prob` must be a vector, as in `fit`; got shape \(2, 2, 1\)"),
     ],
 )
 def test_logits_must_be_finite_and_leave_room_for_a_temperature(values, message):

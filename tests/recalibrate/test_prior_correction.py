@@ -97,7 +97,7 @@ def test_a_matrix_needs_one_number_per_class(how, message):
 
 
 @pytest.mark.parametrize(
-    ("p", "message"), [([0.2, 1.3], "must lie in"), ([[[0.2]]], "one or two dimensions"), ([[0.2, 0.2]], "sum to")]
+    ("p", "message"), [([0.2, 1.3], "must lie in"), ([[[0.2]]], "must be a vector, or"), ([[0.2, 0.2]], "sum to")]
 )
 def test_bad_scores_are_refused(p, message):
     with pytest.raises(tn.InputError, match=f"`y_prob` .*{message}|{message}"):

@@ -16,7 +16,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Linear, joined, own_log_odds
-from trueness.recalibrate._logit_map import Bend, Line, LogitCells, LogitShape, LogScores, Spline, spline_knots
+from trueness.recalibrate._logit_map import LINE, LOG_SCORES, LogitCells, LogitShape, bend, spline, spline_knots
 from trueness.recalibrate._temperature import Structure, fit_structured
 from trueness.typing import Floats, Ints
 
@@ -189,11 +189,11 @@ def design_effect(difference: Floats, weight: Floats, cluster: Ints) -> float:
 def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
     """The parametric candidates for a vector by name, for log-odds up to `reach` from 0."""
     return {
-        "Platt scaling": Line(),
-        "beta calibration": LogScores(),
-        "quadratic scaling": Bend(reach, signed=False),
-        "signed quadratic scaling": Bend(reach, signed=True),
-        "spline": Spline(knots),
+        "Platt scaling": LINE,
+        "beta calibration": LOG_SCORES,
+        "quadratic scaling": bend(reach, signed=False),
+        "signed quadratic scaling": bend(reach, signed=True),
+        "spline": spline(knots),
     }
 
 
@@ -302,7 +302,7 @@ def _temperature(rows: CalibrationSet) -> Floats:
 
 
 def _beta_of_each(rows: CalibrationSet) -> Floats:
-    shape, w = LogScores(), rows.weights
+    shape, w = LOG_SCORES, rows.weights
     options = shape.identity, shape.ridge, shape.bounded
     bases = (shape.basis(own_log_odds(rows.p, k)) for k in range(rows.p.shape[1]))
     return np.array([ridge_logistic(X, w[None], (w * (rows.y == k))[None], *options)[0] for k, X in enumerate(bases)])

@@ -314,8 +314,8 @@ class QuadraticScaling(_Curved):
         self.reach_ = cells.reach
 
     @property
-    def _curve_shape(self) -> shapes.Bend:
-        return shapes.Bend(self.reach_, signed=bool(self.signed))
+    def _curve_shape(self) -> shapes.LogitShape:
+        return shapes.bend(self.reach_, signed=bool(self.signed))
 
     def _natural(self, i: int) -> float:
         return float((self._curve_shape.natural @ self.coefficients_)[i])
@@ -367,5 +367,5 @@ class SplineCalibration(_Curved):
         self.knots_ = shapes.spline_knots(cells.z, cells.weight, self.n_knots)
 
     @property
-    def _curve_shape(self) -> shapes.Spline:
-        return shapes.Spline(self.knots_)
+    def _curve_shape(self) -> shapes.LogitShape:
+        return shapes.spline(self.knots_)

@@ -4,7 +4,7 @@ One rule holds for scores of 0 and 1, whose log-odds are infinite (`_least_dista
 0 for lack of trees, become modest, and the scores of a model that grades its certainty keep nearly all of their range.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -138,128 +138,85 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
     warn(f"{subject} exactly {'0 or 1' if vector else '0'}{others} and {verb} {where}.", MovedScoresWarning)
 
 
-class LogitShape(ABC):
+class LogitShape(NamedTuple):
     """A family of maps from log-odds to log-odds, linear in coefficients of which all but the first are not negative.
 
     The first column of the basis is 1; the others do not decrease in z over the range of the scores. With the bounds, a
-    map never decreases.
+    map never decreases. The identity has the coefficients 0, 1, …, 1.
     """
 
-    identity: Floats
-    """Coefficients of the identity; the first one is that of the constant."""
-
-    @property
-    def ridge(self) -> Floats:
-        """The penalty of strength 1: half the squared distance from the identity in the natural coefficients."""
-        return np.eye(self.identity.size)
+    natural: Floats
+    """The matrix that takes the coefficients to those that are penalized."""
+    basis: Callable[[Floats], Floats]
+    """The columns that the coefficients multiply, at log-odds."""
+    curve: Callable[[Floats], Curve]
+    """The map with these coefficients."""
 
     @property
     def bounded(self) -> Bools:
         """The coefficients that must not be negative for the map to increase."""
-        return np.arange(self.identity.size) > 0
+        return np.arange(len(self.natural)) > 0
 
-    @abstractmethod
-    def basis(self, z: Floats) -> Floats:
-        """Columns that the coefficients multiply."""
+    @property
+    def identity(self) -> Floats:
+        return self.bounded.astype(np.float64)
 
-    @abstractmethod
-    def curve(self, theta: Floats) -> Curve:
-        """The map with these coefficients."""
-
-
-class Line(LogitShape):
-    """a + bz."""
-
-    identity = np.array([0.0, 1.0])
-
-    def basis(self, z: Floats) -> Floats:
-        return np.column_stack([np.ones_like(z), z])
-
-    def curve(self, theta: Floats) -> Curve:
-        return line(*theta)
+    @property
+    def ridge(self) -> Floats:
+        """The penalty of strength 1: half the squared distance from the identity in the natural coefficients."""
+        return np.asarray(self.natural.T @ self.natural)
 
 
-class LogScores(LogitShape):
-    """c + a log p − b log(1 − p), with p the probability of log-odds z."""
-
-    identity = np.array([0.0, 1.0, 1.0])
-
-    def basis(self, z: Floats) -> Floats:
-        return log_scores(z)
-
-    def curve(self, theta: Floats) -> Curve:
-        c, a, b = map(float, theta)
-        return line(c, 0.0, a, b)
+LINE = LogitShape(np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta))
+"""a + bz."""
+LOG_SCORES = LogitShape(np.eye(3), log_scores, lambda theta: line(theta[0], 0.0, *map(float, theta[1:])))
+"""c + a log p − b log(1 − p), with p the probability of log-odds z."""
 
 
-class Bend(LogitShape):
-    """a + bz + c z² (`signed`: c z|z|) for |z| up to `reach`, straight beyond.
+def bend(reach: float, *, signed: bool) -> LogitShape:
+    """A + bz + c z² (`signed`: c z|z|) for |z| up to `reach`, straight beyond.
 
     Coefficients are a and the slopes at two points between which the slope is linear: −reach and reach; signed, 0 and
     reach. The slopes are not negative exactly if the map increases.
     """
+    slope, c = ([0, 1, 0], 0.5 / reach) if signed else ([0, 0.5, 0.5], 0.25 / reach)
+    natural = np.array([[1, 0, 0], slope, [0, -c, c]])
 
-    identity = np.array([0.0, 1.0, 1.0])
-
-    def __init__(self, reach: float, *, signed: bool) -> None:
-        self.reach, self.signed = reach, signed
-
-    @property
-    def ridge(self) -> Floats:
-        own = self.natural
-        return np.asarray(own.T @ own)
-
-    @property
-    def natural(self) -> Floats:
-        """The matrix that takes the coefficients to a, b and c."""
-        if self.signed:
-            return np.array([[1, 0, 0], [0, 1, 0], [0, -0.5 / self.reach, 0.5 / self.reach]])
-        return np.array([[1, 0, 0], [0, 0.5, 0.5], [0, -0.25 / self.reach, 0.25 / self.reach]])
-
-    def basis(self, z: Floats) -> Floats:
-        inside = np.clip(z, -self.reach, self.reach)
+    def basis(z: Floats) -> Floats:
+        inside = np.clip(z, -reach, reach)
         beyond = z - inside
-        square = inside * (np.abs(inside) if self.signed else inside)
-        straight = 2 * beyond * np.abs(inside if self.signed else self.reach)
-        if not self.signed:
-            straight = np.where(beyond < 0, -straight, straight)
-        bend, own = square + straight, self.natural  # the product with `own`, without waking threads
-        return np.column_stack([np.ones_like(z), *(z * own[1, j] + bend * own[2, j] for j in (1, 2))])
+        square = inside * (np.abs(inside) if signed else inside) + 2 * (beyond if signed else np.abs(beyond)) * reach
+        # The product with `natural`, without waking threads.
+        return np.column_stack([np.ones_like(z), *(z * natural[1, j] + square * natural[2, j] for j in (1, 2))])
 
-    def curve(self, theta: Floats) -> Curve:
-        (_, low, high), t = theta, self.reach
-        breaks, slope = ([-t, 0.0, t], [high, low, high]) if self.signed else ([-t, t], [low, high])
+    def curve(theta: Floats) -> Curve:
+        _, low, high = theta
+        breaks, slopes = ([-reach, 0.0, reach], [high, low, high]) if signed else ([-reach, reach], [low, high])
         at = np.array(breaks)
-        return with_slopes(at, self.basis(at) @ theta, np.array(slope))
+        return with_slopes(at, basis(at) @ theta, np.array(slopes))
+
+    return LogitShape(natural, basis, curve)
 
 
-class Spline(LogitShape):
+def spline(knots: Floats) -> LogitShape:
     """A curve whose slope is linear between knots and constant outside; coefficients: value at 0, slopes at knots."""
 
-    def __init__(self, knots: Floats) -> None:
-        self.knots = knots
-        self.identity = np.concatenate([[0.0], np.ones(knots.size)])
-
-    def basis(self, z: Floats) -> Floats:
-        at_zero = self._areas(np.zeros(1))
-        return np.column_stack([np.ones_like(z), self._areas(z) - at_zero])
-
-    def curve(self, theta: Floats) -> Curve:
-        return with_slopes(self.knots, self.basis(self.knots) @ theta, theta[1:])
-
-    def _areas(self, z: Floats) -> Floats:
+    def areas(z: Floats) -> Floats:
         """The integral of each knot's hat, from the first knot to z."""
-        t, k = self.knots, self.knots.size
-        areas = np.zeros((z.size, k))
-        areas[:, 0] += np.minimum(z - t[0], 0)
-        areas[:, -1] += np.maximum(z - t[-1], 0)
-        for j in range(k - 1):
-            width = t[j + 1] - t[j]
-            inside = np.clip(z - t[j], 0, width)
+        found = np.zeros((z.size, knots.size))
+        found[:, 0] += np.minimum(z - knots[0], 0)
+        found[:, -1] += np.maximum(z - knots[-1], 0)
+        for j, width in enumerate(np.diff(knots)):
+            inside = np.clip(z - knots[j], 0, width)
             rising = inside * inside / (2 * width)
-            areas[:, j + 1] += rising
-            areas[:, j] += inside - rising
-        return areas
+            found[:, j + 1] += rising
+            found[:, j] += inside - rising
+        return found
+
+    def basis(z: Floats) -> Floats:
+        return np.column_stack([np.ones_like(z), areas(z) - areas(np.zeros(1))])
+
+    return LogitShape(np.eye(1 + knots.size), basis, lambda theta: with_slopes(knots, basis(knots) @ theta, theta[1:]))
 
 
 def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
