@@ -9,13 +9,12 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.arguments import checked_fraction
-from trueness._input.columns import column
-from trueness._input.sample import row_weights
+from trueness._keywords import suggests_keywords
 from trueness._numerics.softmax import log_softmax
 from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _auto_candidates as fits
 from trueness.recalibrate import _formula as formulas
-from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes, used_rows
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.typing import ArrayLike, Floats, Ints
@@ -104,6 +103,7 @@ class AutoCalibration(LogitMap):
         super()._check_parameters()
         checked_fraction(self.level, "level")
 
+    @suggests_keywords
     def fit(
         self,
         y_prob: ArrayLike,
@@ -116,11 +116,8 @@ class AutoCalibration(LogitMap):
     ) -> Self:
         self._cluster: Ints | None = None
         if cluster is not None:
-            n = column(y_true, "y_true").values.shape[0]
-            self._cluster = group_codes(cluster, "cluster", n)
-            if sample_weight is not None:
-                used = row_weights(sample_weight, n).values > 0
-                self._cluster = np.unique(self._cluster[used], return_inverse=True)[1]
+            used = used_rows(y_true, sample_weight)
+            self._cluster = np.unique(group_codes(cluster, "cluster", used.size)[used], return_inverse=True)[1]
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:

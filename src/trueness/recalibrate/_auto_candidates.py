@@ -5,7 +5,7 @@ Folds are the same for rows in any order; losses outside the training part give 
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri, stdtrit
@@ -31,6 +31,9 @@ _MOST_DEALT = 2**22
 # The draws that deal rows are always the same.
 _SEED = 20_260_101
 _IDENTITY_SHARE = 0.5
+Gain: TypeAlias = tuple[float, float, float]
+"""By how much a loss falls, per row, and its confidence limits."""
+_NO_GAIN = 0.0, -np.inf, np.inf
 LEAST_CHANCE = 2 / 3
 """How probably a map must be better in a new sample to be more than noise."""
 
@@ -117,17 +120,6 @@ def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
     return np.asarray(fold[code])
 
 
-class Gain(NamedTuple):
-    """By how much a loss falls, per row, with confidence limits."""
-
-    value: float
-    low: float
-    high: float
-
-
-_NO_GAIN = Gain(0.0, -np.inf, np.inf)
-
-
 def chance_of_gain(gain: float, low: float, high: float, level: float) -> float:
     """How probably a map with this gain, and limits of this level for it, is better in a new sample of the same size.
 
@@ -173,9 +165,9 @@ def mean_gain(difference: Floats, weight: Floats, cluster: Ints | None, level: f
         freedom = float(size.sum() ** 2 / (size @ size)) - 1
         variance = float(sums @ sums) / size.sum() ** 2 * sums.size / max(sums.size - 1, 1)
     if freedom <= 0:
-        return Gain(mean, -np.inf, np.inf)
+        return mean, -np.inf, np.inf
     reach = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
-    return Gain(mean, mean - reach, mean + reach)
+    return mean, mean - reach, mean + reach
 
 
 def design_effect(difference: Floats, weight: Floats, cluster: Ints) -> float:

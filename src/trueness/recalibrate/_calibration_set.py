@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trueness._input.columns import column, refuse_bad, refuse_missing
 from trueness._input.labels import labels_missing
-from trueness._input.sample import Sample, read_sample, refuse_shuffled_index
+from trueness._input.sample import Sample, read_sample, refuse_shuffled_index, row_weights
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
@@ -160,6 +160,12 @@ def score_names(y_prob: ArrayLike) -> tuple[str, ...] | None:
     """The names of the columns of scores; None if they have none, or other names than text."""
     names = column_names(y_prob) or (getattr(y_prob, "name", None),)
     return names if all(isinstance(name, str) for name in names) else None  # type: ignore[return-value]
+
+
+def used_rows(y_true: ArrayLike, sample_weight: ArrayLike | None) -> Bools:
+    """Which rows have a weight above 0."""
+    n = column(y_true, "y_true").values.shape[0]
+    return np.ones(n, np.bool_) if sample_weight is None else row_weights(sample_weight, n).values > 0
 
 
 def group_codes(groups: ArrayLike, name: str, n: int) -> Ints:

@@ -93,16 +93,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     about_: dict[str, Any]
     """Notes that are saved with the map, such as the column that the scores came from; empty after `fit`."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            suggests_keywords(cls)
-        if "fit" in vars(cls):
-            cls.fit = suggests_keywords(vars(cls)["fit"])  # type: ignore[method-assign]  # the same signature
-
     @property
     def _scale(self) -> calibration.Scale:
-        return "probabilities"
+        """That of a calibrator inside, if there is one."""
+        inner = getattr(self, "calibrator", None)
+        return "probabilities" if inner is None else inner._scale
 
     @property
     def _rows_shape(self) -> calibration.Shape:
@@ -347,10 +342,8 @@ def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]
             messages.setdefault(kind, {}).setdefault(repr(name), text)
     for category, texts in messages.items():
         names, first = list(texts), next(iter(texts.values()))
-        if len(names) == 1:
-            warn(f"{nouns[0]} {names[0]}: {first}", category)
-        else:
-            warn(f"{nouns[1]} {join_names(names)}; the first says: {first}", category)
+        several = f"{nouns[1]} {join_names(names)}; the first says"
+        warn(f"{several if len(names) > 1 else f'{nouns[0]} {names[0]}'}: {first}", category)
     return results
 
 

@@ -5,7 +5,6 @@ from dataclasses import field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln
 from sklearn.base import clone
 
@@ -18,7 +17,7 @@ from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Steps
 from trueness.recalibrate._logistic import PlattScaling
-from trueness.typing import Floats, Ints
+from trueness.typing import Floats
 
 _MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
 _MOST_MODELS = 10_000
@@ -217,17 +216,6 @@ class _Model(NamedTuple):
     log_evidence: float
 
 
-def _models(cells: Cells, numbers: range, strength: float) -> Iterator[_Model]:
-    """The distinct models, from few bins to many."""
-    weight, events = (np.cumsum(column) for column in (cells.weight, cells.events))
-    seen: set[bytes] = set()
-    for n_bins in numbers:
-        first = EqualMass(n_bins).first_cells(weight)
-        if first.tobytes() not in seen:
-            seen.add(first.tobytes())
-            yield _model(cells.score, weight, events, first, strength)
-
-
 def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
     n = float(cells.weight.sum())
     root = float(np.cbrt(n))  # unlike n ** (1 / 3), exact for cubes
@@ -238,19 +226,24 @@ def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
     return min(least, alone), min(most, alone)
 
 
-def _model(score: Floats, up_to: NDArray[Any], events_up_to: NDArray[Any], first: Ints, strength: float) -> _Model:
-    """The model whose bins begin at the cells `first`; weight and events are cumulative."""
-    last = np.append(first[1:], score.size) - 1
-    weight, events = (np.diff(column[last].astype(np.float64), prepend=0.0) for column in (up_to, events_up_to))
-    edges = midpoints(score[last[:-1]], score[first[1:]])
-    # The midpoint of a bin as narrow as a float may round to 0 or 1, where the prior would have no variance.
-    middle = (np.append(0.0, edges) + np.append(edges, 1.0)) / 2
-    middle = np.clip(middle, 1e-300, 1 - 2.0**-53)
-    own = strength / middle.size
-    alpha, beta = own * middle, own * (1 - middle)
-    non_events = np.maximum(weight - events, 0)
-    log_evidence = float((betaln(events + alpha, non_events + beta) - betaln(alpha, beta)).sum())
-    return _Model(edges, (events + alpha) / (weight + own), log_evidence)
+def _models(cells: Cells, numbers: range, strength: float) -> Iterator[_Model]:
+    """The distinct models, from few bins to many."""
+    cumulative, score, seen = [np.cumsum(column) for column in (cells.weight, cells.events)], cells.score, set[bytes]()
+    for n_bins in numbers:
+        first = EqualMass(n_bins).first_cells(cumulative[0])
+        if first.tobytes() in seen:
+            continue
+        seen.add(first.tobytes())
+        last = np.append(first[1:], score.size) - 1
+        weight, events = (np.diff(column[last].astype(np.float64), prepend=0.0) for column in cumulative)
+        edges = midpoints(score[last[:-1]], score[first[1:]])
+        # The midpoint of a bin as narrow as a float may round to 0 or 1, where the prior would have no variance.
+        middle = np.clip((np.append(0.0, edges) + np.append(edges, 1.0)) / 2, 1e-300, 1 - 2.0**-53)
+        own = strength / middle.size
+        alpha, beta = own * middle, own * (1 - middle)
+        non_events = np.maximum(weight - events, 0)
+        log_evidence = float((betaln(events + alpha, non_events + beta) - betaln(alpha, beta)).sum())
+        yield _Model(edges, (events + alpha) / (weight + own), log_evidence)
 
 
 def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:

@@ -6,8 +6,8 @@ formula for each class. What cannot be said like that is `PythonOnly`. Outside t
 formula has no value.
 """
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from trueness.typing import Floats
 LARGEST_LOGIT = 1e300
 """Logits that `predict` takes."""
 
-_NONE = np.zeros(0)
 # A term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0.
 _NEGLIGIBLE = 1e-16
 # Slopes this small are 0 but for the rounding of coefficients.
@@ -35,10 +34,8 @@ def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:
     raise InputError("", demand, remedy="`save` and `load_calibrator` carry every map to another Python.")
 
 
-class Map(Protocol):
-    """One of the formulas below, or any function of checked scores."""
-
-    def __call__(self, p: NDArray[Any], /) -> Floats: ...
+Map: TypeAlias = Callable[[NDArray[Any]], Floats]
+"""One of the formulas below, or any function of checked scores."""
 
 
 class PythonOnly(NamedTuple):
@@ -171,7 +168,7 @@ class Curve(NamedTuple):
 
 def line(value: float, slope: float, a: float = 0.0, b: float = 0.0) -> Curve:
     """The curve value + slope · z + a log p − b log(1 − p)."""
-    return Curve(_NONE, np.zeros(1), np.array([float(value)]), np.array([float(slope)]), np.zeros(1), a, b)
+    return Curve(np.zeros(0), np.zeros(1), np.array([float(value)]), np.array([float(slope)]), np.zeros(1), a, b)
 
 
 def joined(x: Floats, y: Floats) -> Curve:

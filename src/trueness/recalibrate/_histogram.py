@@ -25,11 +25,8 @@ from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
 _BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guarantee."
-_MOST_TOTAL = 1 << 52
-"""Largest sum of whole weights: beyond it, sums of floats skip whole numbers."""
-_MOST_REPEATED = 10**7
-"""The same where each repetition of a row is drawn separately."""
-
+# The largest sum of whole weights: beyond it, sums of floats skip whole numbers; and where each repetition is drawn.
+_MOST_TOTAL, _MOST_REPEATED = 1 << 52, 10**7
 # Streams of random numbers from one seed: `predict` must not repeat the draws of `fit`.
 _FIT, _PREDICT = 0, 1
 
@@ -96,10 +93,7 @@ class HistogramBinning(Calibrator):
         "n_bins": "number of bins",
         "n": "number of rows; a row of weight 2 counts twice",
         "edges": "bin b is [edges[b], edges[b + 1]), the last one closed",
-        "ties": (
-            "tie-breaker of each inner edge: a row with exactly that score is in the bin above if its own number is as "
-            "large; null if scores alone decide"
-        ),
+        "ties": "random number of each inner edge: tied rows whose own is as large are above it; null if unused",
         "values": "prediction of each bin",
         "counts": "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
         "rates": "mean label without boundary rows; the overall rate if there are none",
@@ -252,12 +246,11 @@ class HistogramBinning(Calibrator):
             tied = f"{self.tied_:,} of {self.n_:,} rows share their score with another"
             theorem = f"the theorem for scheme={self.scheme!r} assumes no ties"
             warn(f"{tied}, but {theorem}. {_BREAKS_TIES}", TiedScoresWarning)
-        rng = _generator(self.seed, _FIT) if self.scheme in ("split", "randomized") else None
+        rng = _generator(self.seed, _FIT)
         if self.scheme == "split":
-            assert rng is not None
             cuts = split_cuts(cells, self.n_bins_, planning.cut_rows(self.n_, self.split), rng)
         else:
-            cuts = rank_cuts(cells, self.n_bins_, rng)
+            cuts = rank_cuts(cells, self.n_bins_, rng if self.scheme == "randomized" else None)
         self.edges_, self.ties_, self.counts_ = cuts.edges, cuts.ties, cuts.counts
         at_edge = np.searchsorted(cells.score, cuts.edges[1:-1])
         self.tied_edges_ = int((cells.weight[at_edge] > 1).sum())
@@ -267,7 +260,6 @@ class HistogramBinning(Calibrator):
             self.counts_ = cuts.counts + self._boundary_rows()
             self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / self.counts_[below]
         elif self.scheme == "randomized":
-            assert rng is not None
             self.values_ = (self.values_ + planning.DELTA * rng.random(self.n_bins_)) / (1 + planning.DELTA)
 
     def _fit_fixed(self, rows: CalibrationSet) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from trueness.recalibrate import _logit_map as shapes
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, line, log_scores
-from trueness.recalibrate._logit_map import EPS_STATE, LogitMap
-from trueness.typing import Bools, Floats, Ints
+from trueness.typing import Floats, Ints
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
 _SMALL, _LARGE = 1e-3, 1e100
@@ -24,7 +23,7 @@ _SEPARATE = f"The scores separate the labels, {NO_MAXIMUM}"
 
 
 @with_parameters
-class PlattScaling(LogitMap):
+class PlattScaling(shapes.LogitMap):
     r"""Platt scaling: logistic regression of the labels on the logits of the scores.
 
     Parameters
@@ -34,9 +33,6 @@ class PlattScaling(LogitMap):
         used unchanged. Otherwise they are P(positive), whose logit is taken.
     targets : {'labels', 'platt'}, default 'labels'
         What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
-    ridge : float, default 0
-        Half this, times the squared distance of intercept and slope from 0 and 1, is added to the log loss summed over
-        rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
     Notes
     -----
@@ -71,7 +67,7 @@ class PlattScaling(LogitMap):
     """
 
     _state: ClassVar = {
-        **EPS_STATE,
+        **shapes.EPS_STATE,
         "slope": "factor of the logit of a score",
         "intercept": "number added to it, which gives the log-odds of the prediction",
     }
@@ -129,24 +125,16 @@ def _unit(x: Floats) -> float:
     return math.ldexp(1.0, -math.frexp(largest)[1])
 
 
-class _Design(NamedTuple):
-    """The free parameters, from which (a, b, c) = parameters @ make."""
-
-    make: Floats
-    bounded: Bools
-    start: Floats
-
-
-_LOG2 = math.log(2)
+# For free parameters: (a, b, c) = parameters @ matrix.
 _DESIGNS = {
-    "abm": _Design(np.eye(3), np.array([True, True, False]), np.array([1.0, 1.0, 0.0])),
-    "am": _Design(np.array([[1.0, 1, 0], [0, 0, 1]]), np.array([True, False]), np.array([1.0, 0.0])),
-    "ab": _Design(np.array([[1, 0, _LOG2], [0, 1, -_LOG2]]), np.array([True, True]), np.array([1.0, 1.0])),
+    "abm": np.eye(3),
+    "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    "ab": np.array([[1.0, 0.0, math.log(2)], [0.0, 1.0, -math.log(2)]]),
 }
 
 
 @with_parameters
-class BetaCalibration(LogitMap):
+class BetaCalibration(shapes.LogitMap):
     r"""Beta calibration: the map that is optimal if each class has beta-distributed scores.
 
     More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The family contains the
@@ -157,9 +145,6 @@ class BetaCalibration(LogitMap):
     parameters : {'abm', 'am', 'ab'}, default 'abm'
         Which parameters are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through
         (1/2, 1/2).
-    ridge : float, default 0
-        Half this, times the squared distance of the free parameters from those of the identity, is added to the log
-        loss summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
     Notes
     -----
@@ -193,7 +178,7 @@ class BetaCalibration(LogitMap):
     """
 
     _state: ClassVar = {
-        **EPS_STATE,
+        **shapes.EPS_STATE,
         "a": "factor of log p",
         "b": "factor of −log(1 − p)",
         "c": "number added to both, which gives the log-odds of the prediction",
@@ -210,24 +195,24 @@ class BetaCalibration(LogitMap):
 
     def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights
-        design = _DESIGNS[self.parameters]
-        logs = log_scores(self._fit_logits(rows))[:, [1, 2, 0]]
+        make = _DESIGNS[self.parameters]
+        slopes = make[:, :2].any(axis=1)  # are not negative, and 1 for the identity
+        X, identity = log_scores(self._fit_logits(rows))[:, [1, 2, 0]] @ make.T, slopes.astype(np.float64)
         events = w * rows.y
         if self.ridge:
-            ridge = self.ridge * np.eye(design.start.size)
-            (theta,) = ridge_logistic(logs @ design.make.T, w[None], events[None], design.start, ridge, design.bounded)
-            self.a_, self.b_, self.c_ = map(float, theta @ design.make)
+            ridge = self.ridge * np.eye(identity.size)
+            (theta,) = ridge_logistic(X, w[None], events[None], identity, ridge, slopes)
+            self.a_, self.b_, self.c_ = map(float, theta @ make)
             return
         n_distinct = np.unique(p).size
         if self._separable(p, rows.y):
             events = smoothed_events(rows.y, w)
             warn(f"{_SEPARATE}.", SeparableWarning)
-        elif n_distinct < design.start.size:
+        elif n_distinct < identity.size:
             values = "value does" if n_distinct == 1 else "values do"
-            few = f"The scores' {n_distinct} distinct {values} not determine {design.start.size} parameters"
+            few = f"The scores' {n_distinct} distinct {values} not determine {identity.size} parameters"
             warn(f"{few}; the fit nearest to the identity is returned.", SeparableWarning)
-        parameters = bounded_logistic(logs @ design.make.T, w, events, design.start, design.bounded)
-        self.a_, self.b_, self.c_ = map(float, parameters @ design.make)
+        self.a_, self.b_, self.c_ = map(float, bounded_logistic(X, w, events, identity, slopes) @ make)
 
     def _separable(self, p: Floats, y: Ints) -> bool:
         event, rest = p[y == 1], p[y == 0]

@@ -20,15 +20,20 @@ from trueness.typing import Bools, Floats, Ints
 EPS_STATE = {"eps": "scores nearer to 0 or 1 than this are moved to that distance"}
 """What a map keeps that moves scores."""
 
-_ABOUT_EPS = """    eps : float, optional
+_ABOUT = {
+    "from_logits": """    from_logits : bool, default False
+        Whether the scores are logits; otherwise they are P(positive), whose logit is taken.""",
+    "eps": """    eps : float, optional
         Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
         or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that."""
-_ABOUT_LIMITS = """    limits : bool, default False
+        of that.""",
+    "limits": """    limits : bool, default False
         Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map."""
-_ABOUT_LOGITS = """    from_logits : bool, default False
-        Whether the scores are logits; otherwise they are P(positive), whose logit is taken."""
+        map.""",
+    "ridge": """    ridge : float, default 0
+        Half this, times the squared distance of the parameters from those of the identity, is added to the log loss
+        summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.""",
+}
 ABOUT_MATRIX = {
     "from_logits": """    from_logits : bool, default False
         Whether the scores are logits. Probabilities enter by their logarithms.""",
@@ -47,7 +52,7 @@ MOST_CELLS = 4096
 class LogitMap(Calibrator):
     """A calibrator with a parameter `eps`, perhaps `from_logits` and `limits`, that works on log-odds or logarithms."""
 
-    _shared_parameters: ClassVar = {"from_logits": _ABOUT_LOGITS, "eps": _ABOUT_EPS, "limits": _ABOUT_LIMITS}
+    _shared_parameters: ClassVar = _ABOUT
     _positive: ClassVar[str] = ""
     """The penalty that must be above 0."""
     eps: float | None

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from trueness._input.arguments import checked_whole, checked_word
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate import _calibrator as base
-from trueness.recalibrate._calibration_set import CalibrationSet, Scale, Shape, accept_scores
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_scores
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.recalibrate._logistic import PlattScaling
@@ -195,10 +195,6 @@ class OneVsRest(base.Calibrator):
     @property
     def _rows_shape(self) -> Shape:
         return "labels" if self.kind == "multilabel" else "matrix"
-
-    @property
-    def _scale(self) -> Scale:
-        return "probabilities" if self.calibrator is None else self.calibrator._scale
 
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))

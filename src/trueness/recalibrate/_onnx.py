@@ -21,8 +21,8 @@ _OPSET, _IR_VERSION = 17, 8
 def onnx_of(formula: formulas.Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:
     """The model of a formula, written to `path` if there is one."""
     checked_word(dtype, "dtype", ("float64", "float32"))
-    graph = _Graph()
-    scores, (low, high) = graph.input(dtype), formulas.domain(formula)
+    graph, (low, high) = _Graph(), formulas.domain(formula)
+    scores = "scores" if dtype == "float64" else graph.add("Cast", "scores", to=graph.kind("float64"))
     valid = graph.add("And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high))
     of_rows: Any = {formulas.PerClass: _per_class, formulas.Mixture: _mixture, formulas.Softmax: _softmax}
     if type(formula) in of_rows:
@@ -49,10 +49,6 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def input(self, dtype: str) -> str:
-        """The scores in double precision."""
-        return "scores" if dtype == "float64" else self.add("Cast", "scores", to=self._kind("float64"))
-
     def add(self, operator: str, *inputs: str | float | NDArray[Any], **attributes: Any) -> str:
         """The result of an operator; numbers and arrays become constants."""
         names = [one if isinstance(one, str) else self._constant(np.asarray(one)) for one in inputs]
@@ -62,7 +58,7 @@ class _Graph:
 
     def model(self, out: str, n_classes: int | None, dtype: str) -> Any:
         helper = self._onnx.helper
-        kind = self._kind(dtype)
+        kind = self.kind(dtype)
         self._nodes.append(helper.make_node("Cast", [out], ["calibrated"], to=kind))
         shape = ["n"] if n_classes is None else ["n", n_classes]
         ends = [helper.make_tensor_value_info(name, kind, shape) for name in ("scores", "calibrated")]
@@ -72,7 +68,7 @@ class _Graph:
         self._onnx.checker.check_model(model)
         return model
 
-    def _kind(self, dtype: str) -> int:
+    def kind(self, dtype: str) -> int:
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def _constant(self, values: NDArray[Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from trueness._keywords import suggests_keywords
 from trueness._tally.atomic import as_path, replace_file
@@ -57,8 +58,6 @@ class Savable:
         return {**described, "checksum": _checksum(described)}
 
     def _described(self) -> dict[str, Any]:
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         notes = _notes(self.about_)  # type: ignore[attr-defined]
         return {
@@ -93,9 +92,16 @@ class Savable:
 @suggests_keywords
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     """The fitted calibrator of any class that `to_dict` described, perhaps by way of JSON."""
-    content = {name: one for name, one in stored.items() if name != "checksum"} if isinstance(stored, Mapping) else {}
-    expected = _checksum(content)  # fails for what is nested too deeply, or too long, to be read
-    _check_form(stored)
+    if not isinstance(stored, Mapping):
+        raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
+    # The checksum fails for what is nested too deeply, or too long, to be read.
+    expected = _checksum({name: one for name, one in stored.items() if name != "checksum"})
+    absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
+    if absent:
+        raise InputError("stored", _DEMAND, f"it has no {', '.join(map(repr, sorted(absent)))}")
+    if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
+        demand = f"must have schema {SCHEMA}, which this version of trueness reads"
+        raise InputError("stored", demand, f"it has {stored['schema']!r}")
     if stored.get("checksum") != expected:
         found = "its checksum is wrong: a value was changed" if "checksum" in stored else "it has no 'checksum'"
         raise InputError("stored", _DEMAND, found, remedy="Save the calibrator again.")
@@ -166,17 +172,6 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_canonical(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _check_form(stored: Any) -> None:
-    if not isinstance(stored, Mapping):
-        raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
-    absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
-    if absent:
-        raise InputError("stored", _DEMAND, f"it has no {', '.join(map(repr, sorted(absent)))}")
-    if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
-        demand = f"must have schema {SCHEMA}, which this version of trueness reads"
-        raise InputError("stored", demand, f"it has {stored['schema']!r}")
 
 
 def _notes(about: Any) -> dict[str, Any]:

@@ -10,16 +10,15 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.utils import metadata_routing
 
-from trueness._input.columns import column
-from trueness._input.sample import row_weights
 from trueness._input.segment_columns import MISSING, TIMES, read_by
+from trueness._keywords import suggests_keywords
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.row_sums import are_whole
 from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, deal_rows, design_effect, mean_gain
-from trueness.recalibrate._calibration_set import CalibrationSet, Scale, group_codes
+from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, used_rows
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.typing import ArrayLike, Floats, Ints
@@ -74,13 +73,10 @@ class SegmentCalibration(base.Calibrator):
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
 
-    @property
-    def _scale(self) -> Scale:
-        return "probabilities" if self.calibrator is None else self.calibrator._scale
-
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
 
+    @suggests_keywords
     def fit(
         self,
         y_prob: ArrayLike,
@@ -92,12 +88,11 @@ class SegmentCalibration(base.Calibrator):
         pos_label: Any = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
-        n = column(y_true, "y_true").values.shape[0]
-        used = np.ones(n, bool) if sample_weight is None else row_weights(sample_weight, n).values > 0
-        self.by_names_, keys, code = _segments(by, y_true, n)
+        used = used_rows(y_true, sample_weight)
+        self.by_names_, keys, code = _segments(by, y_true, used.size)
         there, self._code = np.unique(code[used], return_inverse=True)
         self.segments_ = tuple(keys[i] for i in there)
-        self._cluster = None if cluster is None else group_codes(cluster, "cluster", n)[used]
+        self._cluster = None if cluster is None else group_codes(cluster, "cluster", used.size)[used]
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
