@@ -49,8 +49,8 @@ def apply_calibrator(
     >>> tn.apply_calibrator(lazy, fitted, prob="p", name="q").collect()["q"].to_list()
     [0.0, 0.25, 0.5, None]
     """
+    demand = "must be a fitted calibrator, such as `load_calibrator` returns"
     if not isinstance(calibrator, Calibrator):
-        demand = "must be a fitted calibrator, such as `load_calibrator` returns"
         raise InputError("calibrator", demand, f"got {calibrator!r}")
     check_is_fitted(calibrator)
     demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"

@@ -194,11 +194,10 @@ class AutoCalibration(LogitMap):
         check_is_fitted(self)
         order = [i for i in np.argsort(-self.weights_, kind="stable") if self.weights_[i] >= 0.05]
         shares = ", ".join(f"{self.candidates_[i]} {100 * self.weights_[i]:.0f} %" for i in order)
-        limits = f"{100 * self.level:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
-        gain = f"The log loss of new rows falls by {self.gain_:.3g} per row ({limits})."
-        if self.gain_ < 0:
-            limits = f"{100 * self.level:g} % limits {-self.gain_high_:.3g} and {-self.gain_low_:.3g}"
-            gain = f"The log loss of new rows does not fall but rises by {-self.gain_:.3g} per row ({limits})."
+        change, sign = ("does not fall but rises", -1) if self.gain_ < 0 else ("falls", 1)
+        low, high = sorted((sign * self.gain_low_, sign * self.gain_high_))
+        limits = f"{100 * self.level:g} % limits {low:.3g} and {high:.3g}"
+        gain = f"The log loss of new rows {change} by {sign * self.gain_:.3g} per row ({limits})."
         chance = f" It is better in about {100 * self.chance_:.0f} % of new samples of this size."
         advice = " That is no more than noise: leave the scores alone." if self.leave_alone_ else ""
         return f"Map: {shares}. {gain}{chance}{advice}"

@@ -46,8 +46,7 @@ class Folds(NamedTuple):
 
     events: Floats
     others: Floats
-    of_row: Ints | None
-    """The fold of each row in each deal, where rows were dealt; None where counts were."""
+    of_row: Ints | None  # the fold of each row in each deal, where rows were dealt; None where counts were
 
     def training(self) -> tuple[Floats, Floats]:
         """Weights, and weights of events, of the rows outside each fold, and last of all rows."""
@@ -76,11 +75,9 @@ def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | Non
     fold = deal_rows(cells.z[cells.cell], y, w, cluster, number, deals)
     weight = np.ones(y.size) if w is None else w
     code = (np.arange(deals)[:, None] * number + fold) * m + cells.cell
-    both = [
-        np.bincount(code.ravel(), np.tile(weight * side, deals), deals * number * m).astype(np.float64)
-        for side in (y, 1.0 - y)
-    ]
-    return Folds(both[0].reshape(deals, number, m), both[1].reshape(deals, number, m), fold)
+    sides = (np.bincount(code.ravel(), np.tile(weight * side, deals), deals * number * m) for side in (y, 1.0 - y))
+    weights = [side.reshape(deals, number, m).astype(np.float64) for side in sides]
+    return Folds(weights[0], weights[1], fold)
 
 
 def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator) -> Floats:
@@ -192,12 +189,10 @@ def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
 class Plan(NamedTuple):
     """How candidates are cross-fitted."""
 
-    cluster: Ints | None
-    """The cluster of each row, if rows of a cluster may be dependent."""
+    cluster: Ints | None  # the cluster of each row, if rows of a cluster may be dependent
     folds: int
     level: float
-    rows_worth: float
-    """How many independent rows of equal weight the rows are worth."""
+    rows_worth: float  # how many independent rows of equal weight the rows are worth
 
 
 class AutoFit(NamedTuple):
@@ -283,10 +278,8 @@ def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
 
 
 class MatrixCandidate(NamedTuple):
-    fit: Callable[[CalibrationSet], Floats]
-    """The coefficients that rows of log-probabilities give it."""
-    linear: Callable[[Floats, int], Linear]
-    """The logits of that number of classes with these coefficients."""
+    fit: Callable[[CalibrationSet], Floats]  # the coefficients that rows of log-probabilities give it
+    linear: Callable[[Floats, int], Linear]  # the logits of that number of classes with these coefficients
 
 
 def _temperature(rows: CalibrationSet) -> Floats:

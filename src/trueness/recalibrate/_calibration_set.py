@@ -1,6 +1,5 @@
 """The calibration set: scores with labels to learn from; and scores alone, to be mapped."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -44,14 +43,10 @@ _LARGEST = np.float64(1e300)  # temperatures, up to a million times as large, mu
 class CalibrationSet(NamedTuple):
     """Checked rows to learn from; none has weight 0."""
 
-    p: NDArray[Any]
-    """Scores, (n,) or (n, K): float64, or the float32 or float16 that was passed."""
-    y: Ints
-    """0/1, or column indices; for several labels, a column of 0/1 each, which its own calibrator checks."""
-    w: Floats | None
-    """Weights above 0, or None."""
-    classes: tuple[Any, ...] | None
-    """Names of the columns of a matrix."""
+    p: NDArray[Any]  # scores, (n,) or (n, K): float64, or the float32 or float16 that was passed
+    y: Ints  # 0/1, or column indices; for several labels, a column of 0/1 each, which its own calibrator checks
+    w: Floats | None  # weights above 0, or None
+    classes: tuple[Any, ...] | None  # names of the columns of a matrix
 
     @property
     def weights(self) -> Floats:
@@ -72,16 +67,9 @@ class CalibrationSet(NamedTuple):
 
 
 def accept_rows(
-    y_prob: ArrayLike,
-    y_true: ArrayLike,
-    sample_weight: ArrayLike | None,
-    *,
-    labels: Sequence[Any] | None = None,
-    pos_label: Any = None,
-    scale: Scale = "probabilities",
-    shape: Shape = "vector",
+    y_prob: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None, *, scale: Scale, shape: Shape, **options: Any
 ) -> CalibrationSet:
-    """Check scores, labels and weights; rows of weight 0 are left out."""
+    """Check scores, labels and weights; rows of weight 0 are left out. `options` say which label is which."""
     if getattr(y_prob, "ndim", 0) > 2:
         remedy = "`np.moveaxis(y_prob, 1, -1).reshape(-1, K)` has a row per pixel, and `np.ravel(y_true)` its label."
         raise InputError(NAME, "must have one or two dimensions", f"got shape {y_prob.shape}", remedy=remedy)
@@ -92,8 +80,7 @@ def accept_rows(
         _check_logits(logits)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         stand_in = np.broadcast_to(0.5, logits.shape)
-    options: Any = {"labels": labels, "pos_label": pos_label, "multilabel": several}
-    sample = read_sample(y_true, stand_in, sample_weight=sample_weight, **options)
+    sample = read_sample(y_true, stand_in, sample_weight=sample_weight, multilabel=several, **options)
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)

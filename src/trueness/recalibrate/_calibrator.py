@@ -96,8 +96,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     @property
     def _scale(self) -> calibration.Scale:
         """That of a calibrator inside, if there is one."""
-        inner = getattr(self, "calibrator", None)
-        return "probabilities" if inner is None else inner._scale
+        return getattr(getattr(self, "calibrator", None), "_scale", "probabilities")
 
     @property
     def _rows_shape(self) -> calibration.Shape:

@@ -98,14 +98,10 @@ class ScalingBinning(base.Calibrator):
     def _fit(self, rows: CalibrationSet) -> None:
         unfitted = self._unfitted
         n_parts = 3 if unfitted is not None else 2
-        if self.split == "none":
-            parts = [rows] * n_parts
-        elif rows.y.size < n_parts:
+        if self.split != "none" and rows.y.size < n_parts:
             demand = f'`split="thirds"` needs at least {n_parts} rows'
             raise InputError("", demand, f"got {rows.y.size}", remedy='`split="none"` needs one.')
-        else:
-            parts = rows.split(n_parts, self.seed)
-        *for_map, for_bins, for_means = parts
+        *for_map, for_bins, for_means = [rows] * n_parts if self.split == "none" else rows.split(n_parts, self.seed)
         self.scaler_ = None if unfitted is None else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
         for_bins, for_means = (rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means))
         self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
@@ -211,8 +207,7 @@ class BayesianBinning(base.Calibrator):
 
 class _Model(NamedTuple):
     edges: Floats
-    rate: Floats
-    """Posterior mean of each bin's event rate."""
+    rate: Floats  # posterior mean of each bin's event rate
     log_evidence: float
 
 

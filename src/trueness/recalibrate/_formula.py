@@ -6,8 +6,8 @@ formula for each class. What cannot be said like that is `PythonOnly`. Outside t
 formula has no value.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from collections.abc import Iterable
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,10 @@ def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:
     raise InputError("", demand, remedy="`save` and `load_calibrator` carry every map to another Python.")
 
 
-Map: TypeAlias = Callable[[NDArray[Any]], Floats]
-"""One of the formulas below, or any function of checked scores."""
+class Map(Protocol):
+    """One of the formulas below, or any function of checked scores."""
+
+    def __call__(self, p: NDArray[Any], /) -> Floats: ...
 
 
 class PythonOnly(NamedTuple):
@@ -206,10 +208,8 @@ class LogOdds(NamedTuple):
     """The probability of the log-odds that a curve makes of those of the score."""
 
     curve: Curve
-    from_logits: bool = False
-    """Whether the score is the log-odds itself."""
-    eps: float = 0.0
-    """Scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are."""
+    from_logits: bool = False  # whether the score is the log-odds itself
+    eps: float = 0.0  # scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are
 
     def __call__(self, p: NDArray[Any]) -> Floats:
         p = p.astype(np.float64)
@@ -237,12 +237,9 @@ class Logs(NamedTuple):
     """The logarithms of the scores of a row, or its logits."""
 
     from_logits: bool = False
-    eps: float = 0.0
-    """Smaller scores are set to this."""
-    normalized: bool = False
-    """Whether the logarithm of the sum of the exponentials is subtracted."""
-    largest: float = LARGEST_LOGIT
-    """Logits must not be further from 0."""
+    eps: float = 0.0  # smaller scores are set to this
+    normalized: bool = False  # whether the logarithm of the sum of the exponentials is subtracted
+    largest: float = LARGEST_LOGIT  # logits must not be further from 0
 
     def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
         z = p
@@ -256,11 +253,9 @@ class Logs(NamedTuple):
 class Linear(NamedTuple):
     """Logits of the classes that are linear in the logarithms z of a row: matrix @ z + shift."""
 
-    matrix: Floats | None = None
-    """(K, K); its diagonal alone, (K,); or None for the identity."""
+    matrix: Floats | None = None  # (K, K); its diagonal alone, (K,); or None for the identity
     shift: Floats | None = None
-    centred: bool = False
-    """Whether z is taken without its mean, as a number added to a row has no meaning."""
+    centred: bool = False  # whether z is taken without its mean, as a number added to a row has no meaning
     beta: Floats | None = None
     """For each class against all others, with P its share of the row: c, a and b of c + a log P − b log(1 − P). The
     logarithm of the probability of these log-odds, times `beta_weight`, is added to the logit of the class."""

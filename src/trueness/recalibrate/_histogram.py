@@ -20,7 +20,6 @@ from trueness.recalibrate import _planning as planning
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import PythonOnly, Steps
-from trueness.recalibrate._planning import DELTA, epsilon, expected_ece, per_bin, size_epsilon
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
@@ -151,9 +150,9 @@ class HistogramBinning(Calibrator):
             raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
         if scheme in _PUBLISHED and bound in ("hoeffding", "exact"):
             options: Any = {"alpha": alpha, "scheme": scheme, "bound": bound}
-            conditional, marginal = (epsilon(n, B, kind=kind, **options) for kind in ("conditional", "marginal"))
+            conditional, marginal = (planning.epsilon(n, B, kind=kind, **options) for kind in planning.KINDS[:2])
         else:
-            all_bins = per_bin(alpha, B) if bound == "exact" else alpha / B
+            all_bins = planning.per_bin(alpha, B) if bound == "exact" else alpha / B
             conditional, marginal = (_largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha))
         texts = _theorem(self, bound), _assumptions(self), bound, scheme
         return Guarantee(conditional, marginal, _expected_ece(self, counts), alpha, *texts, n=n, n_bins=B)
@@ -302,12 +301,10 @@ def _generator(seed: Any, stream: int) -> np.random.Generator:
 class Cuts(NamedTuple):
     """Bins [edges[b], edges[b + 1]), the last one closed, and the labels inside them."""
 
-    edges: Floats
-    """0, the scores of the boundary points, 1."""
+    edges: Floats  # 0, the scores of the boundary points, 1
     ties: Floats | None
     """A random number for each boundary point, which orders it among points of equal score; None if unused."""
-    counts: Ints
-    """Number of labels inside each bin, without boundary points."""
+    counts: Ints  # number of labels inside each bin, without boundary points
     events: Floats
     boundary_labels: Floats
 
@@ -377,8 +374,8 @@ def _expected_ece(fitted: HistogramBinning, counts: Floats) -> float:
     if not fitted.whole_:
         return math.nan
     if fitted.scheme_ == "split":  # given the bins, they are as fixed as bins of equal width
-        return expected_ece(int(counts.sum()), counts.size, "fixed-width")
-    return expected_ece(fitted.n_, counts.size, fitted.scheme_)
+        return planning.expected_ece(int(counts.sum()), counts.size, "fixed-width")
+    return planning.expected_ece(fitted.n_, counts.size, fitted.scheme_)
 
 
 def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
@@ -408,7 +405,7 @@ def _rate_interval(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Float
         reach = np.sqrt(math.log(2 / d) / (2 * n))
     elif bound == "exact":
         sizes, at = np.unique(n, return_inverse=True)
-        reach = np.array([size_epsilon(int(size), d) for size in sizes])[at]
+        reach = np.array([planning.size_epsilon(int(size), d) for size in sizes])[at]
     else:
         # Maurer and Pontil (2009), Theorem 4, on both sides; the variance is the unbiased one.
         log = math.log(4 / d)
@@ -418,7 +415,7 @@ def _rate_interval(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Float
 
 _PUBLISHED = {
     "umd": "Theorem 3 (conditional) and Theorem 4 with δ = 0 (marginal)",
-    "randomized": f"Theorem 4 with δ = {DELTA:g}",
+    "randomized": f"Theorem 4 with δ = {planning.DELTA:g}",
     "original": "Corollary 1 (conditional) and the same step from Theorem 4 (marginal)",
 }
 _INSIDE = {

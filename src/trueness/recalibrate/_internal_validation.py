@@ -169,12 +169,10 @@ class _Rows(NamedTuple):
     X: Any
     y: NDArray[Any]
     classes: NDArray[Any]
-    event: int
-    """The column of the event."""
+    event: int  # the column of the event
     group: Ints | None
     w: Floats | None
-    fit_w: Floats | None
-    """Weights for the estimator, if it takes them."""
+    fit_w: Floats | None  # weights for the estimator, if it takes them
 
     @property
     def events(self) -> Bools:
@@ -267,10 +265,8 @@ def _crossfit(
     kept = np.zeros(p.size, np.bool_)
     kept[np.concatenate([test for _, test in folds])] = True
     corrected = rows.panel(p, kept, options)
-    optimism = {
-        key: before.value - after.value
-        for key, before, after in zip(corrected.names, apparent.estimates, corrected.estimates, strict=True)
-    }
+    both = zip(corrected.names, apparent.estimates, corrected.estimates, strict=True)
+    optimism = {key: before.value - after.value for key, before, after in both}
     left = int((~kept).sum())
     outside = f" {left:,} of {kept.size:,} rows are in no test part and left out." if left else ""
     return Validation(apparent, corrected, optimism, "crossfit", len(folds), _CROSSFIT + outside)
@@ -291,11 +287,9 @@ def _bootstrap(
         times = np.bincount(draws[i], minlength=rows.y.size)
         draws[i] = np.empty(0, np.int64)
         w = np.ones(rows.y.size) if rows.w is None else rows.w
-        values = [
-            panel_values(tally(rows.events, p, sample_weight=weight), apparent.names, options["curve"])
-            for weight in (times * w, rows.w)
-        ]
-        differences[i] = [values[0][key] - values[1][key] for key in apparent.names]
+        tallies = (tally(rows.events, p, sample_weight=weight) for weight in (times * w, rows.w))
+        own, new = (panel_values(one, apparent.names, options["curve"]) for one in tallies)
+        differences[i] = [own[key] - new[key] for key in apparent.names]
     finite = np.isfinite(differences)
     sums = np.where(finite, differences, 0.0).sum(axis=0)
     means = np.divide(sums, finite.sum(axis=0), out=np.full(sums.size, np.nan), where=finite.any(axis=0))

@@ -203,13 +203,10 @@ class VennAbers(Calibrator):
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
             demand = "must sum to less than 2⁵⁹, so that a new row of weight 1 counts"
             raise InputError("sample_weight", demand, f"got {rows.w.sum():g}")
-        if self.folds is None:
-            pairs = [_pair(rows)]
-        elif self.folds > rows.y.size:
+        if self.folds is not None and self.folds > rows.y.size:
             raise InputError("folds", f"must be at most the number of rows, {rows.y.size:,}", f"got {self.folds:,}")
-        else:
-            pairs = [_pair(part) for part in rows.split(self.folds, self.seed)]
-        self.edges_, p0, p1 = _on_common_edges(pairs)
+        parts = [rows] if self.folds is None else rows.split(self.folds, self.seed)
+        self.edges_, p0, p1 = _on_common_edges([_pair(part) for part in parts])
         self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
         brier = (p1 + (p0**2 - p1**2) / 2).mean(axis=0)
         self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else np.maximum.accumulate(brier)

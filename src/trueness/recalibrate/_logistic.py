@@ -2,13 +2,13 @@
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from trueness._input.arguments import checked_whole, checked_word
 from trueness._numerics.logistic import bounded_logistic, recalibration_line, recalibration_shift, ridge_logistic
-from trueness.errors import InputError, SeparableWarning, warn
+from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate import _logit_map as shapes
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
@@ -196,7 +196,7 @@ class BetaCalibration(shapes.LogitMap):
     def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights
         make = _DESIGNS[self.parameters]
-        slopes = make[:, :2].any(axis=1)  # are not negative, and 1 for the identity
+        slopes = np.asarray(make[:, :2].any(axis=1))  # are not negative, and 1 for the identity
         X, identity = log_scores(self._fit_logits(rows))[:, [1, 2, 0]] @ make.T, slopes.astype(np.float64)
         events = w * rows.y
         if self.ridge:
@@ -245,7 +245,7 @@ class _Curved(shapes.LogitMap):
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape, data = self._curve_shape, (cells.weight[None], cells.events[None])
-        options = shape.identity, self.ridge * shape.ridge, shape.bounded if self.monotone else None
+        options: Any = shape.identity, self.ridge * shape.ridge, shape.bounded if self.monotone else None
         (self.coefficients_,) = ridge_logistic(shape.basis(cells.z), *data, *options)
 
     @abstractmethod
@@ -345,8 +345,7 @@ class SplineCalibration(_Curved):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if checked_whole(self.n_knots, "n_knots") > _MOST_KNOTS:
-            raise InputError("n_knots", f"must be at most {_MOST_KNOTS:,}", f"got {self.n_knots!r}")
+        checked_whole(self.n_knots, "n_knots", _MOST_KNOTS)
 
     def _adapt(self, cells: shapes.LogitCells) -> None:
         self.knots_ = shapes.spline_knots(cells.z, cells.weight, self.n_knots)

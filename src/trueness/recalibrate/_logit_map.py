@@ -150,12 +150,9 @@ class LogitShape(NamedTuple):
     map never decreases. The identity has the coefficients 0, 1, …, 1.
     """
 
-    natural: Floats
-    """The matrix that takes the coefficients to those that are penalized."""
-    basis: Callable[[Floats], Floats]
-    """The columns that the coefficients multiply, at log-odds."""
-    curve: Callable[[Floats], Curve]
-    """The map with these coefficients."""
+    natural: Floats  # the matrix that takes the coefficients to those that are penalized
+    basis: Callable[[Floats], Floats]  # the columns that the coefficients multiply, at log-odds
+    curve: Callable[[Floats], Curve]  # the map with these coefficients
 
     @property
     def bounded(self) -> Bools:
@@ -238,8 +235,7 @@ class LogitCells(NamedTuple):
     z: Floats
     weight: Floats
     events: Floats
-    cell: Ints
-    """The cell of each row."""
+    cell: Ints  # the cell of each row
 
     @property
     def reach(self) -> float:

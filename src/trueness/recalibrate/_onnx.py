@@ -1,14 +1,13 @@
 """Fitted maps as ONNX models."""
 
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_word
-from trueness._tally.atomic import replace_file
+from trueness._tally.atomic import as_path, replace_file
 from trueness._version import __version__
 from trueness.errors import MissingLibraryError
 from trueness.recalibrate import _formula as formulas
@@ -33,7 +32,7 @@ def onnx_of(formula: formulas.Map, n_classes: int | None, path: str | PathLike[s
         out = _vector(graph, formula, scores)
     model = graph.model(graph.add("Where", valid, out, np.nan), n_classes, dtype)
     if path is not None:
-        replace_file(Path(fspath(path)), lambda file: file.write(model.SerializeToString()))
+        replace_file(as_path(path), lambda file: file.write(model.SerializeToString()))
     return model
 
 

@@ -21,7 +21,7 @@ GuaranteeKind: TypeAlias = Literal["conditional", "marginal", "expected-ece"]
 Function = TypeVar("Function", bound=Callable[..., int])
 
 SCHEMES = ("umd", "randomized", "original", "split", "fixed-width")
-KINDS = ("conditional", "marginal", "expected-ece")
+KINDS: tuple[GuaranteeKind, ...] = ("conditional", "marginal", "expected-ece")
 
 DELTA = 1e-9
 """How far `scheme="randomized"` may move a value so that no two bins share one; float64 can represent it."""
@@ -323,11 +323,7 @@ def per_bin(alpha: float, B: int) -> float:
 
 
 def _most_exact(n: int, e: float, plan: _Plan) -> int:
-    """The largest B that keeps ε.
-
-    The exact bound is not monotone in B, but it is among the B that give the same numbers of rows per bin, since the
-    level falls. There are few such runs of B, however many rows.
-    """
+    """The largest B that keeps ε: monotone only among the B of equal rows per bin, of which there are few runs."""
     # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each (Herzog 1947), and
     # must together have 1 − alpha; this excludes bins with fewer than `fewest` rows.
     fewest = (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1

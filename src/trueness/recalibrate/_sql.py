@@ -26,15 +26,11 @@ class _Writer(NamedTuple):
     escape: str = '"'
     least: str = "LEAST"
     greatest: str = "GREATEST"
-    suffix: str = ""
-    """Makes a number one of double precision; without one, an exponent does."""
+    suffix: str = ""  # makes a number one of double precision; without one, an exponent does
     cast: str = "{}"
-    read: str = "{}"
-    """The number in a column."""
-    is_number: str = ""
-    """Whether a column holds one, where the database does not know."""
-    fence: str = ""
-    """Keeps the columns of an inner query from being written out, and computed, wherever they are used."""
+    read: str = "{}"  # the number in a column
+    is_number: str = ""  # whether a column holds one, where the database does not know
+    fence: str = ""  # keeps the columns of an inner query from being written out, and computed, wherever they are used
 
     def name(self, column: str) -> str:
         text = column.replace("\\", "\\\\") if self.escape == "\\" else column
@@ -85,10 +81,8 @@ def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> l
 
 
 def sql_in_steps(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> tuple[dict[str, str], list[str]]:
-    """Columns to compute first, by name, and the expressions of :func:`sql_of` in terms of them.
-
-    A formula for each class stands in the sum of all of them too: in steps it is written and computed once.
-    """
+    """Columns to compute first, by name, and the expressions of :func:`sql_of` in terms of them."""
+    # A formula for each class stands in the sum of all of them too: in steps it is written and computed once.
     if not (isinstance(formula, formulas.PerClass) and formula.normalize):
         return {}, sql_of(formula, columns, dialect)
     first = sql_of(formula._replace(normalize=False), columns, dialect)
