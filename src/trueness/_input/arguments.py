@@ -117,6 +117,8 @@ _TYPES = {
     "percent": "bool, default False",
     "ignore_index": "int, optional",
     "by": "array-like of shape (n,), optional",
+    "level": "float, default 0.95",
+    "cluster": "array-like of shape (n,), optional",
 }
 _TEXTS = {
     "y_true": "Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B images.",
@@ -147,13 +149,15 @@ _TEXTS = {
     "percent": "Whether the scores are percentages, from 0 to 100.",
     "ignore_index": "The label of rows that are left out, such as 255 for pixels without a class.",
     "by": "A column of segments: the result is a dict with the value in each of them. :func:`segments` tests them.",
+    "level": "Confidence level of all limits.",
+    "cluster": "A cluster name for each row; rows of one cluster may depend on each other.",
 }
-_OPTIONS = tuple(_TYPES)[2:-1]
+_OPTIONS = tuple(_TYPES)[2:-3]
 
 # An entry of a section of parameters, whose text begins with a reference to `ece`, and the rest of that text.
 _ENTRY = re.compile(
     r"^(?P<indent> +)(?P<names>[\w*, ]+?)(?P<type> : [^\n]*)?\n"
-    r"(?P=indent)    As for :func:`(?:trueness\.)?(?:ece|tally)`(?P<rest>[^\n]*(?:\n(?P=indent)    [^\n]*)*)$",
+    r"(?P=indent)    As for :func:`(?:trueness\.)?(?:ece|tally|estimate)`(?P<rest>[^\n]*(?:\n(?P=indent)    [^\n]*)*)$",
     re.MULTILINE,
 )
 

@@ -25,7 +25,8 @@ from trueness.infer._estimate import estimates_of, value_of
 from trueness.infer._panel import NAMES, panel_of_answers
 from trueness.infer.band._curve_bands import band_of_cells
 from trueness.infer.band._monotone_band import BandRuns
-from trueness.infer.decision._verdict import FEW_ROWS, NEEDED, attempted, power_of, prior_shift_in, significance_of
+from trueness.infer.decision._verdict import FEW_ROWS, NEEDED, attempted, power_of, significance_of
+from trueness.infer.group._prior_shift import shift_of_limits
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_errors
 from trueness.infer.null._noise_floor import noise_floor_of
@@ -83,7 +84,8 @@ def summarize(data: Evidence, options: Options, notes: Notes, *, top_label: bool
         inside = inside_cells(tally.parts[0])
         inference |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
         if binary and {"slope", "intercept"} <= estimates.keys():
-            inference["prior_shift"] = prior_shift_in(estimates, inside, options.level)
+            shift = shift_of_limits(estimates["intercept"], estimates["slope"], inside, options.level)
+            inference["prior_shift"] = shift
     return Summary(
         n=data.sums.n,
         rate=rate,

@@ -1,7 +1,6 @@
 """`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Literal, TypeAlias, Unpack
 
@@ -20,6 +19,8 @@ from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 
 Criterion: TypeAlias = Literal["accuracy", "precision", "recall"]
 _STARTS = 5
+_Found: TypeAlias = tuple[int, float, float]
+"""The place of a threshold among the scores, the rows that it accepts, and the share of right answers, or of events."""
 _NAMES = Wording({"y_true": "`correct`", "y_prob": "`confidence`"})
 
 
@@ -62,12 +63,10 @@ def accept_threshold(
 
     Notes
     -----
-    The candidates are the distinct scores. One that accepts :math:`m` rows with :math:`k` errors has the p-value
-    :math:`P(\mathrm{Bin}(m, 1 - g) \le k)` for the accuracy :math:`g`. Five sequences start at geometrically spaced
-    numbers of accepted rows, each at a fifth of 1 − level, and go down until the first candidate that fails; the lowest
-    that passed in any of them is the answer. For independent rows and thresholds fixed beforehand, the chance that it
-    accepts too many errors is at most 1 − level (fixed-sequence testing within Bonferroni's method); that the
-    candidates are scores of the same rows can raise it by a factor of at most 1/g, and did not in simulations.
+    Five sequences of tests, each at a fifth of 1 − level, go down the distinct scores until the first that fails. For
+    independent rows and thresholds fixed beforehand, the chance of too many errors is at most 1 − level; that the
+    candidates are scores of the same rows can raise it by a factor of at most 1/accuracy, and did not in simulations.
+    ``docs/methods/decisions.md`` has the steps.
 
     References
     ----------
@@ -102,32 +101,29 @@ def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) 
     (part,) = evidence.cells_at_means
     some = part.weight > 0
     score, n, events = (np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events))
-    total = float(n.sum())
-
-    def answer(
-        threshold: float = math.nan, accepted: float = 0.0, observed: float = math.nan, needed: int | None = None
-    ) -> AcceptThreshold:
-        low, high = (float(end) for end in clopper_pearson(accepted, total, level))
-        asked = (round(accepted), round(total), goal, level, criterion)
-        return AcceptThreshold(
-            threshold, float(accepted / total), low, high, not math.isnan(threshold), observed, *asked, needed
-        )
-
-    if criterion == "recall":
-        return _recall(score, n, events, goal, level, answer)
-    accepted, errors = np.cumsum(n[::-1]), np.cumsum((n - events)[::-1])
     size = 1 if evidence.cluster is None else int(np.bincount(evidence.cluster).max())
-    # As if rows came in clusters of the largest size, each all right or all wrong: the fewest independent answers.
+    found, needed = _recall(n, events, goal, level) if criterion == "recall" else _right(n, events, goal, level, size)
+    threshold, accepted, observed = (math.nan, 0.0, math.nan) if found is None else (float(score[found[0]]), *found[1:])
+    coverage, low, high = (float(x) for x in (accepted / n.sum(), *clopper_pearson(accepted, n.sum(), level)))
+    asked = (round(accepted), round(n.sum()), goal, level, criterion, needed)
+    return AcceptThreshold(threshold, coverage, low, high, found is not None, observed, *asked)
+
+
+def _right(n: Floats, events: Floats, goal: float, level: float, size: int) -> tuple[_Found | None, int | None]:
+    """The lowest threshold from which on answers are right: candidates go down from the highest score.
+
+    As if rows came in clusters of the largest size, each all right or all wrong: the fewest independent answers.
+    """
+    accepted, errors = np.cumsum(n[::-1]), np.cumsum((n - events)[::-1])
     units, wrong, alpha = np.floor(accepted / size), np.ceil(errors / size), (1 - level) / _STARTS
-    found, needed = None, None
-    if goal < 1:
-        fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error that many rows are enough
-        passes = bdtr(np.minimum(wrong, units), units.astype(np.int64), 1 - goal) <= alpha
-        found = _lowest(passes, units, fewest)
-        needed = _rows_needed(units, wrong, goal, alpha, fewest) if found is None else None
+    if goal == 1:
+        return None, None
+    fewest = math.ceil(math.log(alpha) / math.log(goal))  # without an error that many rows are enough
+    found = _lowest(bdtr(np.minimum(wrong, units), units.astype(np.int64), 1 - goal) <= alpha, units, fewest)
     if found is None:
-        return answer(needed=needed and max(needed * size, round(1.1 * accepted[-1]) + 1))
-    return answer(float(score[::-1][found]), accepted[found], float(1 - errors[found] / accepted[found]))
+        needed = _rows_needed(units, wrong, goal, alpha, fewest)
+        return None, needed and max(needed * size, round(1.1 * accepted[-1]) + 1)
+    return (n.size - 1 - found, float(accepted[found]), float(1 - errors[found] / accepted[found])), None
 
 
 def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
@@ -153,9 +149,7 @@ def _rows_needed(accepted: Floats, errors: Floats, goal: float, alpha: float, fe
     return math.ceil(min(needed)) if needed else None
 
 
-def _recall(
-    score: Floats, n: Floats, events: Floats, goal: float, level: float, answer: Callable[..., AcceptThreshold]
-) -> AcceptThreshold:
+def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Found | None, int | None]:
     """The highest threshold that keeps the events: candidates go up from the lowest score."""
     positives, total = float(events.sum()), float(n.sum())
     if positives == 0:
@@ -164,5 +158,5 @@ def _recall(
     passes = bdtr(missed, round(positives), 1 - goal) <= 1 - level if goal < 1 else missed < 0
     last = int(np.append(np.flatnonzero(~passes), passes.size)[0]) - 1
     if last < 0:
-        return answer(needed=math.ceil(math.log(1 - level) / math.log(goal) * total / positives) if goal < 1 else None)
-    return answer(float(score[last]), total - below[last], 1 - float(missed[last]) / positives)
+        return None, math.ceil(math.log(1 - level) / math.log(goal) * total / positives) if goal < 1 else None
+    return (last, total - float(below[last]), 1 - float(missed[last]) / positives), None

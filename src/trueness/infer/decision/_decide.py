@@ -44,14 +44,10 @@ def decide(
         As for :func:`ece`; one score per row. Sums are refused: cross-fitting needs the rows.
     cost_fp, cost_fn : float
         What it costs to act on a row without the event, and not to act on one with it; both above 0, in any unit.
-    level : float, default 0.95
-        Confidence level of all limits.
-    cluster : array-like, optional
-        Rows of one cluster are not independent.
     seed : int or numpy.random.Generator, default 0
         Seed of the folds and of the noise floor.
-    **rows
-        As for :func:`ece`.
+    level, cluster, **rows
+        As for :func:`estimate`.
 
     Returns
     -------
@@ -63,10 +59,9 @@ def decide(
 
     Notes
     -----
-    Acting is right if the event is likelier than :math:`c_{FP} / (c_{FP} + c_{FN})`: for calibrated scores no other
-    threshold is cheaper. The miscalibration is the cost by these scores less that by their isotonic regression on the
-    same rows, which is that of the cheapest threshold, never below 0; its noise floor is the mean of that for labels
-    drawn from the scores.
+    For calibrated scores no other threshold is cheaper. The miscalibration is the cost by these scores less that by
+    their isotonic regression on the same rows, which is that of the cheapest threshold, never below 0; its noise floor
+    is the mean of that for labels drawn from the scores.
 
     References
     ----------
@@ -160,10 +155,10 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
     score, place = np.unique(p, return_inverse=True)
     units = np.arange(y.size) if known.cluster is None else known.cluster
     fold = rng.permutation(int(units.max()) + 1)[units] % _FOLDS
-    cell = place.reshape(-1) * _FOLDS + fold
-    sums: Any = (np.bincount(cell, v, score.size * _FOLDS).reshape(-1, _FOLDS) for v in (np.ones(y.size), y))
-    n, events = sums
-    rows = None if known.cluster is None else (y, place.reshape(-1), fold, known.cluster)
+    cell = place * _FOLDS + fold
+    sums = [np.bincount(cell, v, score.size * _FOLDS) for v in (np.ones(y.size), y)]
+    n, events = np.array(sums, dtype=np.float64).reshape(2, -1, _FOLDS)
+    rows = None if known.cluster is None else (y, place, fold, known.cluster)
     costs = _Costs(score, n, events, fp, fn, level, rows)
     best, recalibrated = costs.cross_fitted()
     count, t = n.sum(axis=1).astype(np.int64), costs.threshold
@@ -203,7 +198,6 @@ _EVERY_INTERVAL = 3000
 """Up to this number of distinct scores all intervals are tried."""
 _FEW = 50
 """With fewer events, or fewer non-events, in an interval its end is that of the exact binomial limit if larger."""
-_DEFINITION = "Largest |mean of (label − score)| over the rows with scores in an interval."
 
 
 class _Residuals(NamedTuple):
@@ -239,10 +233,8 @@ def decision_certificate(
     method : {'normal', 'bernstein'}, default 'normal'
         How the limit is found: by the normal distribution, with exact binomial limits where events are few; or by an
         empirical Bernstein inequality, which holds for any number of rows and is wider.
-    cluster : array-like, optional
-        Rows of one cluster are not independent.
-    **rows
-        As for :func:`ece`.
+    cluster, **rows
+        As for :func:`estimate`.
 
     Returns
     -------
@@ -288,12 +280,9 @@ def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> 
     value = max(_largest_run(cells.sum), _largest_run(-cells.sum))
     high = max(_upper(cells, sign, level, method) for sign in (1, -1))
     how = "empirical Bernstein" if method == "bernstein" else "normal, exact where events are few"
-    return Estimate(
-        *("κ", value, 0.0, max(min(high, 1.0), value), level, how, evidence.n, _DEFINITION),
-        note=evidence.note,
-        ideal=0.0,
-        kind=evidence.view,
-    )
+    what = "Largest |mean of (label − score)| over the rows with scores in an interval."
+    high, about = max(min(high, 1.0), value), (level, how, evidence.n, what)
+    return Estimate("κ", value, 0.0, high, *about, note=evidence.note, ideal=0.0, kind=evidence.view)
 
 
 def _residuals(evidence: Evidence) -> _Residuals:
@@ -306,25 +295,18 @@ def _residuals(evidence: Evidence) -> _Residuals:
         size = n.sum()
         square = (e * (1 - p) ** 2 + (n - e) * p**2) / size**2
         return _Residuals((e - n * p) / size, square, n * p / size, n / size, e, n - e, size)
-    evidence.sums  # noqa: B018  # checks every value, and warns
+    _ = evidence.sums  # checks every value, and warns
     known = evidence.expanded
-    sample = known.sample
-    y, p = (np.asarray(v, dtype=np.float64) for v in (sample.y, sample.p))
-    w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
+    y, p = (np.asarray(v, dtype=np.float64) for v in (known.sample.y, known.sample.p))
+    w = np.ones(y.size) if known.sample.w is None else np.asarray(known.sample.w, dtype=np.float64)
+    w, r = w / w.sum(), y - p
     # (Σ of m residuals)² is at most m times the sum of their squares.
-    together = 1.0 if known.cluster is None else np.bincount(known.cluster)[known.cluster]
-    w = w / w.sum()
-    score, code = np.unique(p, return_inverse=True)
-
-    def total(values: Any) -> Floats:
-        return np.asarray(np.bincount(code.reshape(-1), values, score.size), dtype=np.float64)
-
-    r, ones = y - p, np.ones(y.size)
-    square = total(w**2 * r**2 * together)
+    together = np.ones(y.size) if known.cluster is None else np.bincount(known.cluster)[known.cluster]
     # Few events are counted as if all clusters were as large as the largest, and alike inside.
-    size = 1.0 if known.cluster is None else float(np.bincount(known.cluster).max())
-    units = 1 / float((w**2).sum()) / size
-    return _Residuals(total(w * r), square, total(w * p), total(w), total(y) / size, total(ones - y) / size, units)
+    size, code = float(together.max()), np.unique(p, return_inverse=True)[1]
+    sums = [np.bincount(code, v) for v in (w * r, w**2 * r**2 * together, w * p, w)]
+    labels = [np.bincount(code, v) / size for v in (y, 1 - y)]
+    return _Residuals._make((*sums, *labels, 1 / float((w**2).sum()) / size))
 
 
 def _largest_run(values: Floats) -> float:

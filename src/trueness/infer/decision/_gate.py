@@ -15,6 +15,7 @@ from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
+from trueness.infer.decision._net_benefit import models_by_name
 from trueness.infer.interval._ece_interval import checked_level, interval_of
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
@@ -91,16 +92,14 @@ def gate(
         Bins of the ECE; rules that depend on the labels are refused.
     by : array-like, mapping of columns or frame, optional
         Columns that divide the rows into groups, each of which must pass.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may depend on each other.
     level : float, default 0.95
         Confidence level of the one-sided limits, at least 0.75. Each limit that certifies a quantity has this level;
         the limits that fail one have it jointly, over all models, groups and quantities. (A model whose l2 error is
         exactly its bound fails in 6 to 7 % of data sets where the level says 5 %.)
     seed : int or numpy.random.Generator, default 0
         For redrawn labels.
-    **rows
-        As for :func:`trueness.ece`.
+    cluster, **rows
+        As for :func:`trueness.estimate`.
 
     Returns
     -------
@@ -123,14 +122,7 @@ def gate(
     level = checked_level(level)
     if level < 0.75:
         raise InputError("level", "must be at least 0.75 for a gate", f"got {level!r}")
-    models = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
-    if not models:
-        raise InputError("y_prob", "must hold at least one model", "the dict is empty")
-    if isinstance(y_true, Tally | Sketch | Binned):
-        found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
-    else:
-        found = Evidence.several(y_true, models, rows, kind="confidence", cluster=cluster, argument="y_prob")
-    subjects = dict(_groups(found, by, y_true))
+    subjects = dict(_groups(models_by_name(y_true, y_prob, rows, cluster), by, y_true))
     return gate_of(subjects, bounds, require=require, level=level, seed=seed, about=_named)
 
 
@@ -180,12 +172,11 @@ def gate_of(
 ) -> Gate:
     """Judge every quantity of every subject, as :func:`gate`; `about` is the context in which one is judged.
 
-    To certify all of them, each is tested at the level itself (an intersection-union test); to fail for any of them,
-    the error rate is divided by their number (Bonferroni).
+    To certify all, each is tested at the level itself (intersection-union); to fail for any, Bonferroni's method.
     """
     each = level if require else round(1 - (1 - level) / (len(subjects) * len(bounds)), 12)
     tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
-    judge = partial(_finding, require=require, level=each, alone=level, least_tail=tail, seed=seed)
+    judge = partial(_finding, require=require, level=each, alone=level, tail=tail, seed=seed)
     findings = []
     for names, one in subjects.items():
         with about(names):
@@ -195,22 +186,12 @@ def gate_of(
 
 
 def _finding(
-    evidence: Evidence,
-    bound: Bound,
-    names: Names,
-    *,
-    require: bool,
-    level: float,
-    alone: float,
-    least_tail: float,
-    seed: Seed,
+    evidence: Evidence, bound: Bound, names: Names, require: bool, level: float, alone: float, tail: float, seed: Seed
 ) -> Finding:
-    """Compare limits with the bound.
+    """Compare limits with the bound, as in ``docs/methods/verdict-and-gate.md``.
 
-    To certify, the whole interval must keep the bound: this is :func:`trueness.equivalence_test`, whose p-value is then
-    at most 1 − level. Otherwise the quantity passes unless the whole interval lies beyond the bound, or limits of the
-    level `alone`, that of a single quantity, show that a gross violation could have been missed. In either case labels
-    must not agree with the scores too well, with a lower tail of at most `least_tail`.
+    `alone` is the level of a single quantity; labels agree with the scores too well if their lower tail is at most
+    `tail`.
     """
     quantity, most, rule = bound
     limits = _limits(evidence, bound, level, require, seed)
@@ -227,23 +208,22 @@ def _finding(
             own = limits if level == alone else _limits(evidence, bound, alone, False, seed)
             if own is not None and _undecided(bound, own):
                 return made(*own, alone, "unknown")
-    pvalue = None
-    if require:
+    else:
         kept = quietly(margin, evidence, quantity, most, rule)  # the limits have given the warnings
-        pvalue, made = kept.pvalue, partial(made, condition=kept.condition)
+        made = partial(made, condition=kept.condition)
         if not keeps:
-            return made(*limits, level, "not certified", pvalue)
+            return made(*limits, level, "not certified", kept.pvalue)
         if kept.shown_by_ties > most:
             return made(*limits, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
     if "omnibus" not in evidence.memory:  # the same for every bound
         evidence.memory["omnibus"] = omnibus_of(evidence, generator(seed))
     test = evidence.memory["omnibus"]
     too_good = too_good_of(evidence, test)
-    if too_good is not None and too_good <= least_tail:
+    if too_good is not None and too_good <= tail:
         return made(*limits, level, "too good", 1.0 if require else None, too_good)
     if not require:
         return made(*limits, level, "not exceeded")
-    return made(*limits, level, "certified", pvalue, None, 0 if test is None else test.contradicted)
+    return made(*limits, level, "certified", kept.pvalue, None, 0 if test is None else test.contradicted)
 
 
 def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed: Seed) -> _Limits | None:
@@ -283,9 +263,7 @@ def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
 
 def _undecided(bound: Bound, limits: _Limits) -> bool:
     """Whether the data could hardly have shown a gross violation: limits neither keep the bound nor exclude one."""
-    most = bound.bound
-    if limits.n < _FEW_ROWS:
-        return True
-    if bound.quantity == "oe":
-        return limits.low < (1 - most) / _GROSS_FACTOR or limits.high > (1 + most) * _GROSS_FACTOR
-    return limits.high > max(most * _GROSS_FACTOR, _GROSS_ERROR)
+    least, most = (1 - bound.bound) / _GROSS_FACTOR, (1 + bound.bound) * _GROSS_FACTOR
+    if bound.quantity != "oe":
+        least, most = -math.inf, max(bound.bound * _GROSS_FACTOR, _GROSS_ERROR)
+    return limits.n < _FEW_ROWS or limits.low < least or limits.high > most

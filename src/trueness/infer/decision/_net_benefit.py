@@ -47,14 +47,10 @@ def net_benefit(
     thresholds : array-like, optional
         Thresholds between 0 and 1, without them; a row is treated if its score is at least the threshold. By default
         0.01, 0.02, …, 0.99.
-    level : float, default 0.95
-        Confidence level of all limits.
-    cluster : array-like, optional
-        Rows of one cluster are not independent.
     prevalence : float, optional
         The share of events where decisions are made, if rows were sampled by their label (a case-control study).
-    **rows
-        As for :func:`ece`.
+    level, cluster, **rows
+        As for :func:`estimate`.
 
     Returns
     -------
@@ -64,10 +60,9 @@ def net_benefit(
 
     Notes
     -----
-    The net benefit at threshold :math:`t` is :math:`(TP - FP \cdot t / (1 - t)) / n`: a mean over rows, and so are its
-    differences. Limits are Student's; where fewer than ten events, or ten rows without, are accepted, they join exact
-    binomial limits of both numbers. The simultaneous band multiplies the standard error by the quantile of the largest
-    of its correlated deviations, and ends (nan) where these numbers are few.
+    The net benefit at threshold :math:`t` is :math:`(TP - FP \cdot t / (1 - t)) / n`. Limits are Student's; where fewer
+    than ten events, or ten rows without, are accepted, they join exact binomial limits of both numbers, and the
+    simultaneous band ends (nan). ``docs/methods/decisions.md`` has the steps.
 
     References
     ----------
@@ -84,21 +79,21 @@ def net_benefit(
     level = checked_fraction(level, "level")
     rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
     t = _checked_thresholds(thresholds)
-    return benefit_of(models_for_decisions(y_true, y_prob, rows, "net benefit", cluster), t, level, rate)
+    return benefit_of(models_by_name(y_true, y_prob, rows, cluster, "net benefit"), t, level, rate)
 
 
-def models_for_decisions(
-    y_true: Any, y_prob: Any, rows: RowOptions, what: str, cluster: ArrayLike | None
+def models_by_name(
+    y_true: Any, y_prob: Any, rows: RowOptions, cluster: ArrayLike | None, counted: str = ""
 ) -> dict[str, Evidence]:
-    """One score per row, and weights that count rows: of one model, whose name is empty, or of each of a dict."""
-    if not isinstance(y_prob, Mapping):
+    """One model, whose name is empty, or those of a dict; what is `counted` needs one score per row, whole weights."""
+    if isinstance(y_true, Tally | Sketch | Binned) or not isinstance(y_prob, Mapping):
         found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     elif y_prob:
         found = Evidence.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
     else:
         raise InputError("y_prob", "must hold at least one model", "the dict is empty")
-    for one in found.values():
-        one.require_one(what, counted=True)
+    for one in found.values() if counted else ():
+        one.require_one(counted, counted=True)
     return found
 
 

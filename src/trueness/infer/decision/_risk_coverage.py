@@ -12,7 +12,7 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
-from trueness.infer.decision._net_benefit import models_for_decisions
+from trueness.infer.decision._net_benefit import models_by_name
 from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits, paired_limits
 from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -40,13 +40,9 @@ def risk_coverage(
         As for :func:`ece`, or a dict of the scores of several models. The answer to a vector of scores is the likelier
         label, with confidence max(p, 1 − p); that of a matrix its largest score. A :class:`Tally` replaces both; sums
         of bins are refused. Clusters and several models need the rows.
-    level : float, default 0.95
-        Confidence level of the limits.
-    cluster : array-like, optional
-        Rows of one cluster are not independent.
-    **rows
-        As for :func:`ece`. With ``kind="correct"``, `y_true` says whether each answer was right, and `y_prob` is its
-        confidence.
+    level, cluster, **rows
+        As for :func:`estimate`. With ``kind="correct"``, `y_true` says whether each answer was right, and `y_prob` is
+        its confidence.
 
     Returns
     -------
@@ -58,9 +54,8 @@ def risk_coverage(
     -----
     AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
     :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
-    of a mean of rows, the influences of the rows, corrected for skewness and for few errors or few right answers. A
-    difference between models is the mean of differences of influences, with Student's t and half a row on which they
-    differ added.
+    of the mean of the influences of the rows, corrected for skewness and for few errors or few right answers; those of
+    a difference are Student's, with half a row on which the models differ added.
 
     References
     ----------
@@ -80,7 +75,7 @@ def risk_coverage(
     pairs = isinstance(options.get("kind"), str) and options["kind"] == "correct"
     if pairs:
         del options["kind"]
-    models = models_for_decisions(y_true, y_prob, options, "risk and coverage", cluster)
+    models = models_by_name(y_true, y_prob, options, cluster, "risk and coverage")
     if "" in models:
         return risk_of(models[""], level, pairs)
     curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
@@ -111,11 +106,8 @@ def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None
         limits, wide = (mean_row_limits(effect, one, level, None, own) for one in (1.0, _SURPRISE))
         mirrored = mean_row_limits(1 - effect, right, level, None, own)
     low, high = max(min(limits.low, 1 - mirrored.high, value), 0.0), min(max(wide.high, value), 1.0)
-    area = Estimate(
-        *("AURC", value, low, high, level, limits.method, evidence.n, _DEFINITION, limits.standard_error),
-        note=evidence.note,
-        kind=evidence.view,
-    )
+    how = (limits.method, evidence.n, _DEFINITION, limits.standard_error)
+    area = Estimate("AURC", value, low, high, level, *how, note=evidence.note, kind=evidence.view)
     return RiskCoverage(curve.threshold, curve.reached / n, np.cumsum(curve.errors) / curve.reached, area, curve.excess)
 
 

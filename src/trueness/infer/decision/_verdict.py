@@ -12,23 +12,21 @@ from trueness._input.arguments import Seed, check_seed, generator
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
-from trueness._tally.group_keys import names_of
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import Edges, EqualWidth
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import estimates_of
 from trueness.infer.group._prior_shift import shift_of_limits
-from trueness.infer.group._segment_rows import of_groups
-from trueness.infer.group._segments import classes_of, describe_segments, segments_of, worst_class
+from trueness.infer.group._segments import classes_of, describe_segments, segments_of, sums_by_group, worst_class
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
 from trueness.infer.plan._power import detection_power
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._equivalence import TOO_GOOD
 from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import ece
-from trueness.measure._slope import InsideCells, inside_cells
+from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Interval, PriorShift, Segments, Significance, Verdict
 from trueness.results._segments import ClassRow
 from trueness.results._verdict import Code, DetectionPower, Flags
@@ -69,8 +67,6 @@ def verdict(
         Columns that divide the rows into segments, which are judged jointly.
     crossed : int, default 1
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may depend on each other.
     level : float, default 0.95
         One minus the probability of a false answer to each question: whether all rows are calibrated, whether all
         segments are (jointly), and whether all classes are. Labels that agree too well with the scores are called so
@@ -80,8 +76,8 @@ def verdict(
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels that contradict a
         score of exactly 0 or 1 are then possible.
-    **rows
-        As for :func:`trueness.ece`.
+    cluster, **rows
+        As for :func:`trueness.estimate`.
 
     Returns
     -------
@@ -110,8 +106,8 @@ def verdict(
     if isinstance(sums, Accumulator):
         y_true = sums.total
         if sums.by is not None:
-            groups = {group: binary_of_two_classes(part) for group, part in sums.groups.items()}
-            segments = quietly(describe_segments, of_groups(names_of(sums.by), groups), level, None, generator(seed))
+            groups = sums_by_group(sums, None, 1, alone=True)
+            segments = quietly(describe_segments, groups, level, None, generator(seed))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
     if evidence.view not in ("binary", "confidence"):
         if evidence.rows is not None:
@@ -138,7 +134,7 @@ def verdict_of(evidence: Evidence, segments: Segments | None, *, level: float, s
         if test is None or test.pvalue > alpha:
             power = power_of(evidence, alpha, generator(seed))
         if evidence.view == "binary":
-            shift = prior_shift_in(found, inside_cells(evidence.cells), level)
+            shift = shift_of_limits(found["intercept"], found["slope"], inside_cells(evidence.cells), level)
     if evidence.view == "confidence" and evidence.rows is not None:
         classes = quietly(classes_of, evidence, level=level, alpha=alpha, seed=seed)
     grounds: Any = {"power": power, "prior_shift": shift, "segments": segments, "classes": classes}
@@ -163,38 +159,21 @@ def judge(
     alpha = round(1 - level, 12)
     # Fractional weights in clusters have no test, but a set that zero is tested for.
     rejected = test.pvalue <= alpha if test is not None else interval is not None and not interval.includes_zero
-    part = None if evidence.tally is None else evidence.tally.parts[0]
-    inside = None if part is None else inside_cells(part)
     score, rate, _ = evidence.means
-    found = Verdict(
-        code="undetermined",
-        n=evidence.sums.n,
-        level=level,
-        alpha=alpha,
-        rejected=rejected,
-        rate=rate,
-        mean_score=score,
-        test=test,
-        interval=interval,
-        ece=estimates.get("ece"),
-        slope=estimates.get("slope"),
-        observed_expected=estimates.get("observed_expected"),
-        prior_shift=prior_shift,
-        power=power,
-        scores=(math.nan, math.nan) if part is None else (float(part.score[0]), float(part.score[-1])),
-        n_certain=0 if inside is None else inside.certain,
-        n_certain_wrong=0 if inside is None else inside.wrong,
-        flags=tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes)))),
-        segmented=segments is not None,
-        classes=0 if classes is None else len(classes),
-        top_label=top_label,
-        clustered=evidence.dependent,
-        of_answers=of_answers,
-    )
-    if rejected and part is not None and not top_label:
-        asked = quietly(estimates_of, {"auc": "auc"}, evidence, level=level, floor=False, rng=generator(0))
-        found = replace(found, auc=asked["auc"])
-    return replace(found, code=_code(found), all_rows=_code(replace(found, flags=())))
+    known: Any = {name: estimates.get(name) for name in ("ece", "slope", "observed_expected")}
+    known |= {"rate": rate, "mean_score": score, "test": test, "interval": interval, "top_label": top_label}
+    known |= {"prior_shift": prior_shift, "power": power, "clustered": evidence.dependent, "of_answers": of_answers}
+    known |= {"segmented": segments is not None, "classes": 0 if classes is None else len(classes)}
+    if evidence.tally is not None:
+        (part, *_) = evidence.tally.parts
+        inside = inside_cells(part)
+        known |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
+        known["scores"] = float(part.score[0]), float(part.score[-1])
+        if rejected and not top_label:
+            known |= quietly(estimates_of, ["auc"], evidence, level=level, floor=False, rng=generator(0))
+    found = Verdict("undetermined", evidence.sums.n, level, alpha, rejected, **known)
+    flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
+    return replace(found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found))
 
 
 def _code(v: Verdict) -> Code:
@@ -228,12 +207,6 @@ def power_of(evidence: Evidence, alpha: float, rng: np.random.Generator) -> Dete
         sums = np.bincount(rows.cluster, rows.w * rows.u)
         effective /= max(1.0, float(sums @ sums) / max(float(rows.squares @ rows.u**2), 1e-300))
     return detection_power(cells, alpha, effective, rng, clusters)
-
-
-def prior_shift_in(estimates: Mapping[str, Estimate], inside: InsideCells, level: float) -> PriorShift:
-    """The prior shift from the limits of intercept and slope."""
-    intercept, slope = ((one.value, one.low, one.high) for one in (estimates["intercept"], estimates["slope"]))
-    return shift_of_limits(intercept, slope, level, inside.cells.weight.sum().item(), inside.certain)
 
 
 def attempted(function: Any, *arguments: Any, **options: Any) -> Any:

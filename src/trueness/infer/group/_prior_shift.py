@@ -1,7 +1,7 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
-from typing import TypeAlias, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -10,13 +10,11 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
+from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._slope import shift_limits, slope_limits
-from trueness.measure._slope import inside_cells
-from trueness.results import PriorShift
+from trueness.measure._slope import InsideCells, inside_cells
+from trueness.results import Estimate, PriorShift
 from trueness.typing import ArrayLike, RowOptions
-
-Limits: TypeAlias = tuple[float, float, float]
-"""A value with its lower and upper limit."""
 
 
 @takes_rows
@@ -38,12 +36,8 @@ def prior_shift(
     y_true, y_prob
         As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix must have two columns, of
         which the second is the score.
-    level : float, default 0.95
-        Confidence level of the limits.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may depend on each other.
-    **rows
-        As for :func:`trueness.ece`.
+    level, cluster, **rows
+        As for :func:`trueness.estimate`.
 
     Returns
     -------
@@ -91,21 +85,17 @@ def prior_shift(
         remedy = "`PriorCorrection().fit(y_prob, y_true).weight_` estimates them."
         raise InputError("y_prob", demand, got, remedy=remedy)
     grouped = evidence.clustered if evidence.dependent else None
-    cells = evidence.cells
-    inside = inside_cells(cells)
-    shift, slope = ((x.value, x.low, x.high) for x in (f(cells, level, grouped) for f in (shift_limits, slope_limits)))
-    return shift_of_limits(shift, slope, level, inside.cells.weight.sum().item(), inside.certain)
+    intercept, slope = (limits(evidence.cells, level, grouped) for limits in (shift_limits, slope_limits))
+    return shift_of_limits(intercept, slope, inside_cells(evidence.cells), level)
 
 
-def shift_of_limits(intercept: Limits, slope: Limits, level: float, n: float, n_certain: float) -> PriorShift:
-    """The prior shift from the intercept at slope 1 and the slope, each with its limits."""
-    shift, low, high = intercept
-    weight = _weight(shift)
-    if math.isnan(weight):  # equal labels leave one limit finite
-        weight = math.inf if high < math.inf else 0.0 if low > -math.inf else math.nan
-    return PriorShift(weight, _weight(high), _weight(low), level, *slope, round(n), round(n_certain))
-
-
-def _weight(shift: float) -> float:
+def shift_of_limits(
+    intercept: Limits | Estimate, slope: Limits | Estimate, inside: InsideCells, level: float
+) -> PriorShift:
+    """The prior shift from the intercept at slope 1 and the slope, with their limits."""
     with np.errstate(over="ignore"):
-        return float(np.exp(-shift))
+        weight, high, low = (float(np.exp(-one)) for one in (intercept.value, intercept.low, intercept.high))
+    if math.isnan(weight):  # equal labels leave one limit finite
+        weight = math.inf if intercept.high < math.inf else 0.0 if intercept.low > -math.inf else math.nan
+    n = round(inside.cells.weight.sum().item())
+    return PriorShift(weight, low, high, level, slope.value, slope.low, slope.high, n, round(inside.certain))

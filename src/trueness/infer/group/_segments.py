@@ -35,7 +35,7 @@ from trueness.results._segments import ClassRow
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Sums: TypeAlias = Tally | Sketch | Binned
-_LEAST_DRAWS = 999
+_DRAWS = 999
 _ROUNDED = " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of `rounded_to`."
 _NAMED, _SMALL = 6, 5
 
@@ -74,8 +74,6 @@ def segments(
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     level : float, default 0.95
         Level of the joint test, and of all limits together.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may depend on each other.
     resamples : int, optional
         Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
     seed : int or numpy.random.Generator, optional
@@ -83,8 +81,8 @@ def segments(
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores of exactly 0 and 1
         that labels contradict are moved by up to half of it for the test.
-    **rows
-        As for :func:`trueness.ece`.
+    cluster, **rows
+        As for :func:`trueness.estimate`.
 
     Returns
     -------
@@ -95,40 +93,31 @@ def segments(
     -----
     **Test.** Two statistics per segment: the gap :math:`\sum (y - p)`, by the exact two-sided tail of the number of
     events (Poisson-binomial), which is `pvalue`; and the score of the slope, :math:`\sum (y - p)(x - \bar x)` with
-    :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average.
-    Labels are redrawn from the scores R times. The adjusted p-value compares the tail of a segment with the smallest
-    tail of all segments in each draw; segments with smaller tails leave that minimum (step-down max-T of Westfall and
-    Young). An error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone
-    by :func:`trueness.calibration_test`. Adjusted p-values stop at 1/(R + 1), unless a proven bound is smaller.
+    :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average. The
+    adjusted p-value compares the tail of a segment with the smallest of all segments for R sets of labels redrawn from
+    the scores (step-down max-T of Westfall and Young); it stops at 1/(R + 1), unless a proven bound is smaller. An
+    error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone by
+    :func:`trueness.calibration_test`.
 
-    **The whole.** A segment may be flagged only because all rows are: `overall_pvalue` tests whether its gap or slope
-    differs from the error of all rows. The shift and slope of all rows (:func:`trueness.calibration_slope`) are undone,
-    labels are redrawn from the resulting scores, and shift and slope are fitted again in each draw. The p-value is
-    adjusted for all segments as above; its level is approximate.
+    **The whole.** `overall_pvalue` is that of the same test after the shift and slope of all rows are undone: whether a
+    segment differs from the error of all rows. Its level is approximate.
 
-    **Limits** of the gap and of observed/expected hold for all segments together, and so for the one that is looked at
-    because it is the worst. They are the Clopper-Pearson limits of the event rate, minus or divided by the mean score,
-    each at the level :math:`\mathrm{level}^{1/m}` for :math:`m` segments (Šidák 1967: overlapping segments only make
-    them safer). In segments whose events have a variance of 5 or more, the number of labels is multiplied by how much
-    the scores reduce the variance of a label, the smaller of two estimates: from the scores and from the labels.
+    **Limits** of the gap and of observed/expected are Clopper-Pearson limits of the event rate, minus or divided by the
+    mean score, each at the level :math:`\mathrm{level}^{1/m}` for :math:`m` segments (Šidák 1967). In segments whose
+    events have a variance of 5 or more, the number of labels is multiplied by how much the scores reduce the variance
+    of a label, the smaller of two estimates: from the scores and from the labels.
 
-    **Shrinkage.** Gaps of small segments are mostly noise. `shrunk_gap` assumes that the log-odds of each segment of a
-    column are shifted by :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of
-    freedom, which spares the few that are far off, and :math:`\mu` and :math:`\tau` estimated from all segments of the
-    column. Its limits cover about as often as stated on average over segments, not for each one: 0.90 to 1.00 at 95 %
-    in simulations with 3 to 60 segments of 5 to 300 rows.
-
-    **Cost.** :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in units of the Brier score.
+    **Shrinkage.** `shrunk_gap` assumes that the log-odds of each segment of a column are shifted by
+    :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of freedom; all segments of
+    the column give :math:`\mu` and :math:`\tau`. Its limits cover about as often as stated on average over segments,
+    not for each one.
 
     **Weights** that are whole numbers count rows. With others, each row has one label; the tail comes from the first
     three moments of :math:`\sum w (y - p)`, the joint test stays exact, and limits use the effective number of rows.
 
     **Clusters.** The cluster sums of the residuals get random signs, as in :func:`trueness.calibration_test`; the
     larger of both p-values counts. This needs many clusters: segments with fewer than 20 effective ones are named in
-    `notes`, and if all rows have fewer, there is a :class:`trueness.FewClustersWarning`.
-
-    **Sums.** Where a sketch or bins keep only the mean score of a cell,
-    tails are slightly too large, never too small (Hoeffding 1956).
+    `notes`. **Sums** with mean scores of cells or bins have slightly too large tails (Hoeffding 1956).
 
     References
     ----------
@@ -205,18 +194,14 @@ def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int,
 
 
 def describe_segments(
-    rows: SegmentRows,
-    level: float,
-    draws: int | None,
-    rng: np.random.Generator,
-    rounded_to: float | None = None,
+    rows: SegmentRows, level: float, draws: int | None, rng: np.random.Generator, rounded_to: float | None = None
 ) -> Segments:
     """Test, measure and sort all segments."""
     alpha = round(1 - level, 12)
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
-    draws = draws or max(_LEAST_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
+    draws = draws or max(_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
     tests, sums = joint_tests(moved, draws, rng), segment_sums(rows)
     score, rate = sums.expected / sums.weight, sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
@@ -225,42 +210,27 @@ def describe_segments(
         shrink(rows.score, rows.weight, rows.events, one.code, part, level)
         for one, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
     ]
-    shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
+    gap, gap_low, gap_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ratio_low, ratio_high = (np.where(score > 0, one / score, np.nan) for one in (rate, low, high))
-    flagged, cost = tests.adjusted <= alpha, sums.weight / rows.weight.sum() * shrunk_gap**2
+    flagged, cost = tests.adjusted <= alpha, sums.weight / rows.weight.sum() * gap**2
     by_gap = np.where(rate < score, "over-predicted", "under-predicted")
     by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
     names = [(one.name, value) for one in rows.columns for value in one.values]
     few = "" if rows.cluster is None else _few_clusters(names, sums.clusters)
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
+    each: Any = {name: getattr(sums, name) for name in ("n", "weight", "events", "expected")}
+    each |= {"score": score, "rate": rate, "gap": rate - score, "gap_low": low - score, "gap_high": high - score}
+    each |= {"ratio": ratio, "ratio_low": ratio_low, "ratio_high": ratio_high, "cost": cost, "flagged": flagged}
+    each |= {"shrunk_gap": gap, "shrunk_low": gap_low, "shrunk_high": gap_high, "pvalue": tests.pvalue}
+    each |= {"slope_pvalue": tests.slope_pvalue, "adjusted_pvalue": tests.adjusted}
+    each |= {"overall_pvalue": tests.overall, "differs": tests.overall <= alpha}
     return Segments(
         column=tuple(names[i][0] for i in order),
         value=tuple(names[i][1] for i in order),
-        n=sums.n[order],
-        weight=sums.weight[order],
-        events=sums.events[order],
-        expected=sums.expected[order],
-        score=score[order],
-        rate=rate[order],
-        gap=(rate - score)[order],
-        gap_low=(low - score)[order],
-        gap_high=(high - score)[order],
-        ratio=ratio[order],
-        ratio_low=ratio_low[order],
-        ratio_high=ratio_high[order],
-        shrunk_gap=shrunk_gap[order],
-        shrunk_low=shrunk_low[order],
-        shrunk_high=shrunk_high[order],
-        cost=cost[order],
-        pvalue=tests.pvalue[order],
-        slope_pvalue=tests.slope_pvalue[order],
-        adjusted_pvalue=tests.adjusted[order],
-        flagged=flagged[order],
         finding=tuple(finding[order].tolist()),
-        overall_pvalue=tests.overall[order],
-        differs=(tests.overall <= alpha)[order],
+        **{name: values[order] for name, values in each.items()},
         joint_pvalue=float(tests.adjusted.min()),
         alpha=alpha,
         level=level,
@@ -296,7 +266,6 @@ def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
     return text if few else ""
 
 
-_DRAWS = 999
 _TEST_LABELS = 2e8  # each costs some 20 ns
 
 
@@ -309,24 +278,11 @@ def classes_of(
     for label, one in evidence.each_class():
         limits = ratio_limits(one.cells, level, one.clustered if one.dependent else None)
         found.append((str(label), one.means, float(ece(one.sums, bins=bins)), _pvalue(one, draws, seed), limits))
-    total, adjusted = sum(error for _, _, error, *_ in found), holm_adjusted([p for *_, p, _ in found])
-    rows = [
-        ClassRow(
-            label=label,
-            share=share,
-            score=score,
-            gap=gap,
-            ece=error,
-            damage=error / total if total else 0.0,
-            pvalue=p,
-            adjusted_pvalue=q,
-            flagged=q is not None and q <= alpha,
-            ratio=share / score if score > 0 else math.nan,
-            ratio_low=limits.low,
-            ratio_high=limits.high,
-        )
-        for (label, (score, share, gap), error, p, limits), q in zip(found, adjusted, strict=True)
-    ]
+    total, adjusted, rows = sum(error for _, _, error, *_ in found), holm_adjusted([p for *_, p, _ in found]), []
+    for (label, (score, share, gap), error, p, limits), q in zip(found, adjusted, strict=True):
+        damage, ratio = error / total if total else 0.0, share / score if score > 0 else math.nan
+        judged = (p, q, q is not None and q <= alpha, ratio, limits.low, limits.high)
+        rows.append(ClassRow(label, share, score, gap, error, damage, *judged))
     return tuple(sorted(rows, key=lambda row: -row.ece))
 
 
@@ -339,7 +295,7 @@ def _pvalue(one: Evidence, draws: int | None, seed: Any) -> float | None:
     """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
 
     Where that would redraw labels for a rare class, the number of its events is tested: draws could not survive the
-    correction for all classes. With clusters it is always the omnibus test: all methods then draw.
+    correction for all classes.
     """
     try:
         if draws is None and not one.dependent:
@@ -352,11 +308,7 @@ def _pvalue(one: Evidence, draws: int | None, seed: Any) -> float | None:
 
 
 def _events_pvalue(cells: Cells) -> float:
-    """Twice the smaller tail of the number of events, in the binomial distribution of their mean probability.
-
-    It bounds the tails of events of different probabilities from one event away from the mean on (W. Hoeffding, On the
-    distribution of the number of successes in independent trials, Annals of Mathematical Statistics 27, 1956).
-    """
+    """Twice the smaller binomial tail of the number of events; it bounds theirs from one event off on (Hoeffding)."""
     n, events, expected = cells.totals.weight, cells.totals.events, float(cells.weight @ cells.score)
     if abs(events - expected) < 1:
         return 1.0
@@ -367,10 +319,10 @@ def _events_pvalue(cells: Cells) -> float:
 def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
     """Draws that let the smallest p-value survive a correction for all the tests; None if that costs too much."""
     draws = max(_DRAWS, math.ceil(round(2 * len(parts) / alpha, 6)) - 1)
-    most = _TEST_LABELS / draws
+    left = _TEST_LABELS / draws
     for part in parts:
-        most -= part.size
-        if most < 0 or not part.whole:
+        left -= part.size
+        if left < 0 or not part.whole:
             return None
     return draws
 
