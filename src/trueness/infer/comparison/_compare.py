@@ -22,7 +22,7 @@ from trueness._input.arguments import (
 from trueness._input.columns import column
 from trueness._progress import Progress, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule, warn_few_rows
-from trueness._tally.evidence import Evidence
+from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows
@@ -30,12 +30,7 @@ from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_
 from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
-from trueness.infer.comparison._paired_bootstrap import (
-    ResampledTally,
-    ResampledValue,
-    bootstrap_pvalue,
-    paired_resamples,
-)
+from trueness.infer.comparison import _paired_bootstrap as bootstrap
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
@@ -69,7 +64,7 @@ def compare(
     r"""Compare models on the same rows: differences with confidence intervals and p-values.
 
     The errors of two models on the same rows are strongly correlated, so their difference is known far better than
-    either error. Overlapping intervals of the models say little; this is the interval of the difference itself.
+    either error; overlapping intervals of the models say little.
 
     Parameters
     ----------
@@ -90,10 +85,8 @@ def compare(
     bins : int, sequence of edges or bin rule, optional
         For measures in bins, applied to the scores of each model; by default those of the measure. Rules that depend on
         the labels are refused. For 'squared_ece' and 'l2' resamples keep the bins of the whole sample.
-    level : float, default 0.95
-        Level of the intervals.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may depend on each other.
+    level, cluster
+        As for :func:`trueness.estimate`.
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
         once, whatever its weight; needs the method 'influence'.
@@ -123,25 +116,16 @@ def compare(
 
     .. math:: \psi_i = 2 u_i \bar u_{-i} - \theta_{-i} , \qquad u = y - p ,
 
-    with the mean and the mean over pairs of the other rows in the bin of row i. In both cases the variance of the
-    difference is that of the mean of :math:`d`: :math:`\sum (d_i - \bar d)^2 / (n (n - 1))`, or its analogue for sums
-    over clusters, and intervals use Student's t with rows − 1, or clusters − 1, degrees of freedom. With clusters,
-    pairs of rows of one cluster are left out of the squared error.
+    with the mean and the mean over pairs of the other rows in the bin of row i; with clusters, without pairs of rows of
+    one cluster. The variance of the difference is that of the mean of :math:`d`,
+    :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance weights :math:`w`, or 1, or its
+    analogue for sums over clusters. Intervals use Student's t with rows − 1, or clusters − 1, degrees of freedom.
+    Weights need many rows, none of which dominates.
 
-    With ``weight_type="importance"`` the difference is that of weighted means, and row i contributes
-    :math:`w_i (d_i - \bar d) / \sum w`, where :math:`\bar d` is the weighted mean. The variance is
-    :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2`, or its analogue for sums over clusters. This needs
-    many rows, none of which dominates the weight.
-
-    The spread of influences counts the contribution of each pair of rows to the squared error for both rows, and so
-    doubles the share of pairs in the variance (Efron and Stein 1981). That share, the variance :math:`V_2` of the
-    difference if both models were right on average in every bin, is therefore subtracted from the variance :math:`V`
-    of the influences: :math:`\max(V - V_2, V_2)`.
-
-    In simulations with 100 to 5,000 rows, models with equal binned errors of opposite sign are declared different in 7
-    to 11 % of samples at level 0.9. If both models are calibrated, or err in nearly the same way, the standard error is
-    1.1 to 1.4 times too large, and they are declared different in only 0 to 5 %; the spread of the bootstrap is about
-    1.7 times too large.
+    Influences count the contribution of each pair of rows to the squared error twice (Efron and Stein 1981). The
+    variance :math:`V_2` of the difference if both models were right on average in every bin is therefore subtracted
+    from their variance :math:`V`: :math:`\max(V - V_2, V_2)`. If both models are calibrated, or err in nearly the same
+    way, they are declared different less often than the level allows: see ``docs/evidence/coverage-tests.md``.
 
     The bootstrap interval lies between quantiles of the resampled differences, shifted so that their mean is the
     observed difference; its p-value is 1 minus the level at which the interval starts to contain zero, at least
@@ -171,25 +155,11 @@ def compare(
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if weight_type == "importance" and method != "influence":
         raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
-    evidence = Evidence.several(
-        y_true,
-        _named_models(models),
-        rows,
-        kind=asked.view,
-        two_columns="keep" if callable(measure) or asked.key == "accuracy" else "binary",
-        cluster=cluster,
-        weight_type=weight_type,
-    )
-    return compare_of(
-        *(evidence, measure),
-        method=method,
-        bins=bins,
-        level=level,
-        resamples=resamples,
-        workers=workers,
-        rng=rng,
-        report=report,
-    )
+    keep: TwoColumns = "keep" if callable(measure) or asked.key == "accuracy" else "binary"
+    reading: Any = {"kind": asked.view, "two_columns": keep, "cluster": cluster, "weight_type": weight_type}
+    evidence = Evidence.several(y_true, _named_models(models), rows, **reading)
+    settings: Any = {"method": method, "bins": bins, "level": level, "resamples": resamples, "workers": workers}
+    return compare_of(evidence, measure, **settings, rng=rng, report=report)
 
 
 def compare_of(
@@ -232,9 +202,8 @@ def compare_of(
     if method == "bootstrap":
         _check_resamples(resamples, len(pairs), level)
         values = [each.resampled for each in estimates.values()]
-        drawn = dict(
-            zip(estimates, paired_resamples(values, first.units, resamples, rng, workers, report).T, strict=True)
-        )
+        columns = bootstrap.paired_resamples(values, first.units, resamples, rng, workers, report).T
+        drawn = dict(zip(estimates, columns, strict=True))
         found = {(a, b): _by_resamples(estimates[a].value - estimates[b].value, drawn[a] - drawn[b]) for a, b in pairs}
     else:
         weight = first.need_rows("").w
@@ -257,7 +226,13 @@ def compare_of(
 
 def _named_models(models: Any) -> Mapping[str, Any]:
     """Two models or more, by name, with their scores."""
-    named: Mapping[str, Any] = models if isinstance(models, Mapping) else _columns(models)
+    named: Mapping[str, Any] = models
+    if not isinstance(models, Mapping):
+        names = column(models, "models").names if hasattr(models, "columns") else None
+        if names is None:
+            demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}, or a frame"
+            raise InputError("models", demand, f"got {type(models).__name__}")
+        named = {name: models[name] for name in names}
     if len(named) < 2:
         raise InputError("models", "must hold at least 2 models to compare", f"got {len(named)}")
     for name, scores in named.items():
@@ -267,14 +242,6 @@ def _named_models(models: Any) -> Mapping[str, Any]:
             got = f"{name!r} is a {type(scores).__name__}, which holds only sums of rows"
             raise InputError("models", "must hold the scores of every row", got)
     return named
-
-
-def _columns(frame: Any) -> dict[Any, Any]:
-    names = column(frame, "models").names if hasattr(frame, "columns") else None
-    if names is None:
-        demand = "must be a dict of names and scores, {'a': p_a, 'b': p_b}, or a frame"
-        raise InputError("models", demand, f"got {type(frame).__name__}")
-    return {name: frame[name] for name in names}
 
 
 def _asked(measure: Any, bins: BinsLike | None) -> Measure:
@@ -312,10 +279,8 @@ def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
     least = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
     if resamples < least:
         what = f"{_number_of(comparisons)} at level {level:g}"
-        demand = (
-            f"must be at least {least:,} for {what}, so that at least one resample lies beyond each end of an interval"
-        )
-        raise InputError("resamples", demand, f"got {resamples:,}")
+        why = "so that at least one resample lies beyond each end of an interval"
+        raise InputError("resamples", f"must be at least {least:,} for {what}, {why}", f"got {resamples:,}")
 
 
 @dataclass(frozen=True)
@@ -323,7 +288,7 @@ class _Estimate:
     """The measure of one model, its value in resamples and, for 'influence', the influence of each row."""
 
     value: float
-    resampled: ResampledValue
+    resampled: bootstrap.ResampledValue
     influence: Floats | None = None
     residuals: BinnedResiduals | None = None
     bins: str = ""
@@ -345,8 +310,12 @@ def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estim
 
 def _mean_loss(one: Evidence, measure: str) -> _Estimate:
     losses, w, cluster = _losses(one, measure), one.matrix.w, one.cluster
-    assert one.position is not None
-    _require_finite(losses, one.position)
+    if not np.isfinite(losses).all():
+        assert one.position is not None
+        bad, demand = ~np.isfinite(losses), "must not be 0 for the observed label, where the log loss is infinite"
+        got, place = f"it is in {int(bad.sum()):,} of {bad.size:,} rows, the first", one.position[np.argmax(bad)]
+        remedy = "Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`."
+        raise InputError("y_prob", demand, got, place=Place(int(place)), remedy=remedy)
     if w is not None:
         mean = float(np.average(losses, weights=w))
         return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
@@ -375,20 +344,9 @@ def _losses(one: Evidence, measure: str) -> Floats:
         return np.where(y, -np.log(p), -np.log1p(-p)) + 0.0
 
 
-def _require_finite(losses: Floats, row: Ints) -> None:
-    bad = ~np.isfinite(losses)
-    if bad.any():
-        raise InputError(
-            "y_prob",
-            "must not be 0 for the observed label, where the log loss is infinite",
-            f"it is in {int(bad.sum()):,} of {bad.size:,} rows, the first",
-            place=Place(int(row[np.argmax(bad)])),
-            remedy="Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`.",
-        )
-
-
 def _own_measure(one: Evidence, measure: TallyMeasure) -> _Estimate:
-    tally, cluster = ResampledTally(one.matrix, "classwise" if one.view == "binary" else one.view), one.cluster
+    tally = bootstrap.resampled_tally(one.matrix, "classwise" if one.view == "binary" else one.view)
+    cluster = one.cluster
 
     def resampled(count: Ints) -> float:
         return measure_value(measure, tally(count if cluster is None else count[cluster]))
@@ -412,7 +370,10 @@ def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floa
     """The difference judged by the influence of each row."""
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
-    error, units = error_of_mean(_weighted_influence(d, weight), cluster)
+    if weight is not None:  # values whose plain mean is the weighted mean, and whose spread gives its variance
+        mean = np.average(d, weights=weight)
+        d = mean + weight / weight.mean() * (d - mean)
+    error, units = _error_of_mean(d, cluster)
     if a.residuals is not None and b.residuals is not None:
         pairs = pair_variance(a.residuals, b.residuals)
         error = math.sqrt(max(error**2 - pairs, pairs))
@@ -421,23 +382,14 @@ def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floa
         reach = -float(stdtrit(units - 1, (1 - level) / 2)) * error
         return difference - reach, difference + reach
 
-    if error == 0:
-        return _Difference(difference, error, 1.0 if difference == 0 else 0.0, interval)
-    return _Difference(difference, error, float(2 * stdtr(units - 1, -abs(difference) / error)), interval)
+    pvalue = 2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)
+    return _Difference(difference, error, pvalue, interval)
 
 
 def _by_resamples(difference: float, drawn: Floats) -> _Difference:
     """The difference judged by its resamples."""
     interval = partial(centred_interval, difference, drawn)
-    return _Difference(difference, float(drawn.std(ddof=1)), bootstrap_pvalue(difference, drawn), interval)
-
-
-def _weighted_influence(d: Floats, weight: Floats | None) -> Floats:
-    """Values whose plain mean is the weighted mean of `d`, and whose spread gives its variance."""
-    if weight is None:
-        return d
-    mean = np.average(d, weights=weight)
-    return np.asarray(mean + weight / weight.mean() * (d - mean))
+    return _Difference(difference, float(drawn.std(ddof=1)), bootstrap.pvalue(difference, drawn), interval)
 
 
 def _with_adjustment(found: Mapping[tuple[str, str], _Difference], level: float) -> tuple[Difference, ...]:
@@ -449,13 +401,8 @@ def _with_adjustment(found: Mapping[tuple[str, str], _Difference], level: float)
     )
 
 
-def error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
-    r"""Standard error of the mean over rows, and the number of independent units behind it.
-
-    For values d and G clusters, numbered from 0, the error is
-    :math:`\frac1n \sqrt{\frac{G}{G - 1} \sum_g \big( \sum_{i \in g} (d_i - \bar d) \big)^2}`, the usual standard error
-    if every row is its own cluster, and zero if all values are equal.
-    """
+def _error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
+    """Standard error of the mean over rows, and the number of independent units behind it."""
     rest = values - values.mean()
     sums = rest if cluster is None else np.bincount(cluster, rest)
     units = sums.size
