@@ -8,14 +8,11 @@ Three alternatives matter, whatever the rows say:
 
 The power is that of the omnibus test at these scores. If the score test of the shift or the slope alone has a
 non-centrality of 7 or more, it is 1 and nothing is drawn. The number of rows needed scales that non-centrality.
-
-What these rows notice with probability 0.9 is found along four lines: log-odds shifted up or down, pulled together or
-apart at the same mean. Labels are drawn at three non-centralities of each; a line through the normal quantiles of the
-three powers gives the place where the power is 0.9.
 """
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -54,25 +51,24 @@ def detection_power(
 ) -> DetectionPower:
     """Power of the omnibus test at level `alpha`, for as many independent rows as these are worth: `effective`.
 
-    With few clusters, Student's t in place of the normal distribution costs rows; with very few, random signs of their
-    residuals cannot reject at all.
+    Student's t of few clusters costs rows; with very few, random signs cannot reject at all.
     """
     n = float(cells.weight.sum())
     rows = n if cells.whole else float(cells.count.sum())
     expected = float(cells.weight @ cells.score)
     rare = min(expected, n - expected) / n
     tolerance = min(_LARGEST, _SHARE * rare) if rare > 0 else _LARGEST
+    unknown = (math.nan, math.nan)
     if clusters is not None:
         if 2 ** (1 - clusters) > alpha:
-            return DetectionPower(0.0, 0.0, tolerance, None, (math.nan, math.nan), (math.nan, math.nan), math.nan)
+            return DetectionPower(0.0, 0.0, tolerance, None, unknown, unknown, math.nan)
         effective *= float(ndtri(alpha / 2) / stdtrit(clusters - 1, alpha / 2)) ** 2
     scores = _Scores(cells, effective)
-    if scores.variance == 0:  # only scores of 0 and 1, which one wrong label contradicts
+    if not scores.w @ (scores.p * (1 - scores.p)):  # only scores of 0 and 1, which one wrong label contradicts
         power = -math.expm1(effective * math.log1p(-tolerance))
-        needed = math.ceil(math.log1p(-ENOUGH) / math.log1p(-tolerance))
+        needed = None if power >= ENOUGH else math.ceil(math.log1p(-ENOUGH) / math.log1p(-tolerance))
         noticed = -math.expm1(math.log1p(-NOTICED) / effective)
-        rows_needed = None if power >= ENOUGH else needed
-        return DetectionPower(power, power, tolerance, rows_needed, (math.nan, math.nan), (math.nan, math.nan), noticed)
+        return DetectionPower(power, power, tolerance, needed, unknown, unknown, noticed)
     side = 1 if 2 * expected <= n else -1
     shifts = [scores.shifted_to(side, factor) for factor in (RATIO, 1 / RATIO)]
     alternatives = [*shifts, scores.off_by(tolerance, side)]
@@ -88,7 +84,10 @@ def detection_power(
 def _noticed(
     scores: "_Scores", power_at: Callable[..., float]
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """The observed/expected and the slopes that are noticed with probability 0.9, and the largest error among them."""
+    """The observed/expected and the slopes that are noticed with probability 0.9, and the largest error among them.
+
+    Labels are drawn at three places of each of four lines: log-odds shifted down or up, pulled together or apart.
+    """
     lines: tuple[tuple[Callable[[float], Floats], float], ...] = (
         (lambda d: scores.moved(1.0, -d), _WIDEST),
         (lambda d: scores.moved(1.0, d), _WIDEST),
@@ -120,13 +119,8 @@ class _Scores:
             weight = np.add.reduceat(weight, first)
             score = sums / weight
         self.cells = Cells(score, weight, weight, np.zeros_like(weight))
-        self.n = float(weight.sum())
-        self.p, self.w = score, weight.astype(np.float64)
-        self.variance = float(self.w @ (score * (1 - score)))
-
-    def moved(self, slope: float, shift: float) -> Floats:
-        """The scores with other log-odds; those of 0 and 1 stay."""
-        return moved(self.p, slope, shift)
+        self.p, self.w, self.n = score, weight.astype(np.float64), float(weight.sum())
+        self.moved = partial(moved, score)
 
     def error(self, other: Floats) -> float:
         """The l2 distance from the scores."""
@@ -134,14 +128,13 @@ class _Scores:
 
     def shifted_to(self, side: int, factor: float) -> Floats:
         """Log-odds shifted so that the rarer label is `factor` times as frequent, as far as that is possible."""
-        expected = self.w @ self.p if side > 0 else self.w @ (1 - self.p)
-        target = factor * float(expected)
 
-        def gap(shift: float) -> float:
-            other = self.moved(1.0, side * shift)
-            return float(self.w @ other if side > 0 else self.w @ (1 - other)) - target
+        def of_rarer(p: Floats) -> float:
+            return float(self.w @ (p if side > 0 else 1 - p))
 
-        return self.moved(1.0, side * _root(gap, -_WIDEST, _WIDEST))
+        target = factor * of_rarer(self.p)
+        shift = _root(lambda a: of_rarer(self.moved(1.0, side * a)) - target, -_WIDEST, _WIDEST)
+        return self.moved(1.0, side * shift)
 
     def off_by(self, tolerance: float, side: int) -> Floats:
         """Log-odds pulled together at the same mean, or else shifted, until the l2 error is `tolerance`."""
@@ -160,6 +153,7 @@ class _Scores:
         strengths = np.maximum.accumulate([self.strength(line(d)) for d in places])
         if strengths[-1] <= 0:
             return math.nan
+        # Three non-centralities; a line through the normal quantiles of their powers gives the place of power 0.9.
         asked = np.array(_PLACES) * min(1.0, float(strengths[-1]) / _PLACES[-1])
         # Both grow together in the beginning, so logarithms are nearly on a line.
         known = np.log(np.maximum(strengths, 1e-300))
@@ -228,9 +222,8 @@ class ScoreLaw(NamedTuple):
         target = ratio * self.prevalence - float(self.share[self.score == 1].sum())
         if not 0 < target < share.sum():
             limit = (float(share.sum()) + float(self.share[self.score == 1].sum())) / self.prevalence
-            raise InputError(
-                "detect_oe", f"must be below {limit:.4g}, at which every row is an event", f"got {ratio:g}"
-            )
+            demand = f"must be below {limit:.4g}, at which every row is an event"
+            raise InputError("detect_oe", demand, f"got {ratio:g}")
         return bracketed_root(lambda a: float(share @ expit(slope * x + a)) - target, -_FARTHEST, _FARTHEST, xtol=1e-10)
 
     def strength(self, truth: Floats) -> float:
@@ -240,13 +233,19 @@ class ScoreLaw(NamedTuple):
         along = float(gap @ np.where((self.score > 0) & (self.score < 1), log_odds_of(self.score) - first / total, 0.0))
         return float(gap.sum()) ** 2 / total + (along**2 / spread if spread > 1e-12 * total else 0.0)
 
-    def rows(self, n: int, most: int) -> tuple[Floats, Ints]:
-        """Scores at quantiles of the law, at most `most` distinct ones, and the number of the n rows with each."""
-        m = min(n, most)
-        at = np.searchsorted(np.cumsum(self.share), (np.arange(m) + 0.5) / m)
-        counts = np.diff(np.arange(m + 1) * n // m)
-        score, place = np.unique(self.score[np.minimum(at, self.score.size - 1)], return_inverse=True)
-        return score, np.bincount(place, counts).astype(np.int64)
+    def rows(self, n: int, most: int, *, density: bool = False) -> tuple[Floats, Ints]:
+        """Scores at quantiles of the law, at most `most` distinct ones, and the number of the n rows with each.
+
+        With `density`, scores lie between the values of the law, too.
+        """
+        m, reached = min(n, most), np.cumsum(self.share)
+        at = (np.arange(m) + 0.5) / m
+        if density:
+            score = np.interp(at, reached - self.share / 2, self.score)
+        else:
+            score = self.score[np.minimum(np.searchsorted(reached, at), self.score.size - 1)]
+        score, place = np.unique(score, return_inverse=True)
+        return score, np.bincount(place, np.diff(np.arange(m + 1) * n // m)).astype(np.int64)
 
 
 def log_odds_of(score: Floats) -> Floats:
@@ -273,8 +272,7 @@ def score_law(prevalence: Any, c_statistic: Any, log_odds: Any, scores: ArrayLik
     if log_odds is not None:
         return _of_pair(log_odds)
     if prevalence is None:
-        demand = "must be given, or `log_odds` or `scores`"
-        raise InputError("prevalence", demand, "got none of them")
+        raise InputError("prevalence", "must be given, or `log_odds` or `scores`", "got none of them")
     return None if c_statistic is None else _with_c(float(prevalence), float(c_statistic))
 
 
@@ -345,7 +343,7 @@ def acceptance_size(
     level: float,
     power: float,
     rng: np.random.Generator,
-    step: Callable[[], None] = lambda: None,
+    step: Callable[[], None],
 ) -> int | None:
     """Rows with which calibrated scores are accepted with probability `power`; None if there are too many.
 
@@ -356,21 +354,17 @@ def acceptance_size(
 
     def accepted(n: int) -> float:
         """The share of data sets that are; if all or none of the first few are, there are no more."""
-        score, count = _rows(law, n)
-        kept = 0
-        for done in range(draws):
-            if done == few and kept in (0, few):
-                return kept / few
+        most, kept = max(1024, math.ceil(_PER_CELL * n**_FINE)), 0
+        score, count = law.rows(n, most, density=law.share.max() <= _TIED)
+        for done in range(1, draws + 1):
             cells = Cells(score, count, count, rng.binomial(count, score))
             kept += _keeps(cells, criterion, within, 1 - level)
-        return kept / draws
-
-    def share(n: int) -> float:
-        found: float = quietly(accepted, n)
+            if done == few and kept in (0, few):
+                break
         step()
-        return found
+        return kept / done
 
-    return rows_for(share, power, _FIRST_ROWS, least=_LEAST_ROWS, times=4, draws=draws)
+    return rows_for(partial(quietly, accepted), power, _FIRST_ROWS, least=_LEAST_ROWS, times=4, draws=draws)
 
 
 def rows_for(
@@ -378,9 +372,7 @@ def rows_for(
 ) -> int | None:
     """Rows with which a simulated power, which rises with their number, is `power`; None if there are too many.
 
-    From the `first` number on, numbers are multiplied or divided by `times` until two have the power between them, and
-    the interval is halved until they differ by 10 %. Near its target, the normal quantile of the power is about linear
-    in log n.
+    Near its target, the normal quantile of the power is about linear in log n.
     """
     target, n = float(ndtri(power)), max(first, float(least))
     seen: list[tuple[float, float]] = []
@@ -420,15 +412,3 @@ def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bo
     if criterion == "band":
         return BandRuns(cells).share_within(within, alpha) >= SHARE - 1e-12
     return bin_gaps(Evidence.of_sums(Tally("binary", (cells,))), 10).high(alpha) <= within
-
-
-def _rows(law: ScoreLaw, n: int) -> tuple[Floats, Ints]:
-    """Scores at quantiles of the law, and the number of rows with each."""
-    most = max(1024, math.ceil(_PER_CELL * n**_FINE))
-    if law.share.max() > _TIED:
-        return law.rows(n, most)
-    m = min(n, most)
-    middle = np.cumsum(law.share) - law.share / 2
-    score = np.interp((np.arange(m) + 0.5) / m, middle, law.score)
-    score, place = np.unique(score, return_inverse=True)
-    return score, np.bincount(place, np.diff(np.arange(m + 1) * n // m)).astype(np.int64)

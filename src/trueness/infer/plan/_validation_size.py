@@ -1,9 +1,8 @@
 """Planning a validation: how many rows it takes to estimate, test or accept the calibration of a model."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from trueness._input.arguments import Seed, checked_fraction, generator, is_number
 from trueness._keywords import suggests_keywords
 from trueness._numerics.roots import bracketed_root
-from trueness._progress import Progress, Report, reporter
+from trueness._progress import Progress, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import checked_level
@@ -66,8 +65,7 @@ def validation_size(
     log_odds : (float, float), optional
         Mean and standard deviation of the log-odds of the scores, which are taken to be normal.
     scores : array-like of shape (n,), optional
-        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic follow from either, for
-        calibrated scores, unless they are given too.
+        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic follow from either.
     oe_width, slope_width, brier_width, c_width : float, optional
         The distance between the confidence limits of observed/expected events, of the calibration slope, the Brier
         score and the c-statistic. By default, if no other criterion is given: 0.2, 0.2, 0.02 and 0.1, as far as they
@@ -91,8 +89,7 @@ def validation_size(
     seed : int or numpy.random.Generator, optional
         For the simulated power.
     progress : bool or callable, default True
-        Whether to show a progress bar on a terminal if acceptance takes long to simulate, or a function of (done,
-        total).
+        Whether to show a progress bar on a terminal if acceptance takes long, or a function of (done, total).
 
     Returns
     -------
@@ -115,17 +112,16 @@ def validation_size(
     .. math:: \sqrt{\frac{C (1 - C) \left[ 1 + (n / 2 - 1) \left( \frac{1 - C}{2 - C} + \frac{C}{1 + C} \right)
               \right]}{n^2 \varphi (1 - \varphi)}} ,
 
-    is at most width/2z. O/E has the limits exp(±z s). Since the rows are counted without regard to how the scores
-    separate the labels, its size is on the safe side.
+    is at most width/2z. O/E has the limits exp(±z s); its size is on the safe side, as it ignores how the scores
+    separate the labels.
 
-    **Detection.** The power is simulated: 400 sets of labels with log-odds :math:`a + b x`, the slope b and an a that
-    gives the O/E, at scores on quantiles of their distribution. The number of rows is adjusted until the share that the
-    test rejects is near `power`; it is rounded up to two digits, and is good to about 10 %.
+    **Acceptance of O/E.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1 − level accept with
+    probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile.
 
-    **Acceptance.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1 − level accept with
-    probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile. For the l2
-    error, the ECE and the band the power is simulated, with up to 100 sets of labels drawn from the scores (40 for the
-    band) for each number of rows. The number is rounded up to two digits, and is good to about 10 %.
+    **Simulated power.** For detection, 400 sets of labels with log-odds :math:`a + b x` (slope b, and the a that gives
+    the O/E) are drawn for each number of rows, at scores on quantiles of their distribution; for acceptance of the l2
+    error, ECE or band up to 100, or 40 for the band, from the scores. Numbers are rounded up to two digits, and good to
+    about 10 %.
 
     References
     ----------
@@ -160,29 +156,27 @@ def validation_size(
     errors = {"detect_oe": detect_oe, "detect_slope": detect_slope}
     margins: dict[Accepted, float | None] = {"l2": accept_l2, "ece": accept_ece, "band": accept_band}
     accepted = {"accept_oe": accept_oe, **{f"accept_{name}": margin for name, margin in margins.items()}}
-    _check_targets({**widths, "oe_se": oe_se, **errors, **accepted})
+    targets = {**widths, "oe_se": oe_se, **errors, **accepted}
+    _check_targets(targets)
     law = score_law(prevalence, c_statistic, log_odds, scores)
     rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]  # without a prevalence there is a law
-    nothing = all(value is None for value in (*widths.values(), oe_se, *errors.values(), *accepted.values()))
+    nothing = all(value is None for value in targets.values())
     if nothing:
         widths = {name: width if law is not None or name == "oe_width" else None for name, width in _WIDTHS.items()}
     plan = _Plan(law, rate, c_statistic, level, power)
     found = [plan.precision(name, width) for name, width in widths.items() if width is not None]
     if oe_se is not None:
         found.append(_Criterion("O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)))
-    for name, value in errors.items():
-        if value is not None:
-            found.append(plan.detection(name, value, rng))
+    found += [plan.detection(name, value, rng) for name, value in errors.items() if value is not None]
     if accept_oe is not None:
         found.append(plan.acceptance(accept_oe))
     wanted = {name: margin for name, margin in margins.items() if margin is not None}
-    report = reporter(progress)
+    report, total = reporter(progress), _STEPS * len(wanted)
     for i, (name, margin) in enumerate(wanted.items()):
-        # About ten numbers of rows are tried, of which each is a step.
-        steps = map(partial(min, _STEPS - 1), count(1))
-        step = partial(_report_step, report, steps, _STEPS * i, _STEPS * len(wanted))
-        found.append(plan.equivalence(name, margin, rng, step))
-        report(_STEPS * (i + 1), _STEPS * len(wanted))
+        # About ten numbers of rows are tried, each of which is a step.
+        steps = (report(done, total) for done in range(_STEPS * i + 1, _STEPS * (i + 1)))
+        found.append(plan.equivalence(name, margin, rng, partial(next, steps, None)))
+        report(_STEPS * (i + 1), total)
     return plan.result(found, explain=nothing)
 
 
@@ -209,9 +203,8 @@ class _Plan(NamedTuple):
     @property
     def c_statistic(self) -> float:
         """As given, or as the law implies."""
-        if self.c is not None:
-            return float(self.c)
-        return math.nan if self.law is None else self.law.c_statistic
+        implied = math.nan if self.law is None else self.law.c_statistic
+        return implied if self.c is None else float(self.c)
 
     def known_law(self, name: str) -> ScoreLaw:
         """The law; an error that names the argument if there is none."""
@@ -225,20 +218,17 @@ class _Plan(NamedTuple):
         se = width / 2 / self.z
         if name == "oe_width":
             size = (1 - self.rate) / self.rate / (math.asinh(width / 2) / self.z) ** 2
-        elif name == "slope_width":
-            size = _slope_size(self.known_law(name), se)
-        elif name == "brier_width":
-            size = _brier_size(self.known_law(name), se)
+        elif name == "c_width":
+            c = self.known_law(name).c_statistic if self.c is None else self.c_statistic
+            size = _c_size(self.rate, c, se)
         else:
-            if math.isnan(self.c_statistic):
-                self.known_law(name)
-            size = _c_size(self.rate, self.c_statistic, se)
+            size = (_slope_size if name == "slope_width" else _brier_size)(self.known_law(name), se)
         return _Criterion(_TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size))
 
     def detection(self, name: str, value: float, rng: np.random.Generator) -> _Criterion:
         """Rows with which the omnibus test detects the error with the probability `power`."""
-        law, title = self.known_law(name), "O/E" if name == "detect_oe" else "slope"
-        ratio, slope = (value, 1.0) if name == "detect_oe" else (1.0, value)
+        law = self.known_law(name)
+        title, ratio, slope = ("O/E", value, 1.0) if name == "detect_oe" else ("slope", 1.0, value)
         shift = law.shift(ratio, slope)
 
         def simulated(n: int) -> float:
@@ -290,22 +280,11 @@ class _Plan(NamedTuple):
             )
         if None in sizes:
             notes.append(f"–: more than {MOST_ROWS:,} rows; the test has hardly any power.")
-        return ValidationSize(
-            None if None in sizes else max(size for size in sizes if size is not None),
-            tuple(one.title for one in found),
-            tuple(one.target for one in found),
-            sizes,
-            tuple(None if size is None else round(size * self.rate) for size in sizes),
-            self.rate,
-            self.c_statistic,
-            self.level,
-            self.power,
-            tuple(notes),
-        )
-
-
-def _report_step(report: Report, steps: Iterator[int], before: int, total: int) -> None:
-    report(before + next(steps), total)
+        largest = None if None in sizes else max(size for size in sizes if size is not None)
+        titles, targets = tuple(one.title for one in found), tuple(one.target for one in found)
+        events = tuple(None if size is None else round(size * self.rate) for size in sizes)
+        about = (self.rate, self.c_statistic, self.level, self.power)
+        return ValidationSize(largest, titles, targets, sizes, events, *about, tuple(notes))
 
 
 def _slope_size(law: ScoreLaw, se: float) -> float:
@@ -339,14 +318,15 @@ def _two_digits(n: float) -> int:
 
 def _check_targets(targets: dict[str, Any]) -> None:
     for name, value in targets.items():
-        if value is not None and not (is_number(value) and value > 0):
+        if value is None:
+            continue
+        if not (is_number(value) and value > 0):
             raise InputError(name, "must be a finite number above 0", f"got {value!r}")
-        if value is not None and not _LEAST_TARGET <= value <= _MOST_TARGET:
-            demand = f"must lie between {_LEAST_TARGET:g} and {_MOST_TARGET:g}"
-            raise InputError(name, demand, f"got {value!r}")
+        if not _LEAST_TARGET <= value <= _MOST_TARGET:
+            raise InputError(name, f"must lie between {_LEAST_TARGET:g} and {_MOST_TARGET:g}", f"got {value!r}")
         if name.startswith("detect_") and value == 1:
             raise InputError(name, "must differ from 1, which is no error", f"got {value!r}")
-        if name in ("accept_l2", "accept_ece", "accept_band") and value is not None and value > 1:
+        if name in ("accept_l2", "accept_ece", "accept_band") and value > 1:
             raise InputError(name, "must be at most 1", f"got {value!r}")
     if targets["oe_se"] is not None and targets["oe_width"] is not None:
         raise InputError("oe_se", "must be given without `oe_width`, which follows from it", "got both")
