@@ -217,9 +217,12 @@ def test_the_sequence_of_the_shift_closes_in_on_it_and_says_when_it_was_not_cons
     changed = watch_of(stream(np.random.default_rng(9), 80, 300, change=40, shift=1.0))
     assert not changed.shift.constant
     assert str(changed.shift) == "The shift was not constant: begin again at the onset."
-    bins = tn.Watch()
-    bins.update(tn.binned([0, 1], [0.3, 0.6]))
-    assert bins.shift is None
+    kept = tn.Accumulator(bins=4)
+    kept.update([0, 1], [0.3, 0.6])
+    for sums in (tn.binned([0, 1], [0.3, 0.6]), {"a": kept}):
+        bins = tn.Watch()
+        bins.update(sums)
+        assert bins.shift is None
 
 
 def test_the_slope_of_each_look_is_that_of_the_measure():

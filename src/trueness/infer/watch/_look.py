@@ -56,10 +56,11 @@ def read_look(
         if not data:
             raise InputError("y_true", "must hold the sums of at least one segment", "the dict is empty")
         names = tuple(map(group_text, data))
-        cells = [_cells(sums) for sums in data.values()]
+        groups = [sums.total if isinstance(sums, Accumulator) else sums for sums in data.values()]
+        cells = [_cells(sums) for sums in groups]
         code = np.repeat(np.arange(len(cells)), [one.shape[1] for one in cells])
-        binned = any(isinstance(sums, Binned) for sums in data.values())
-        largest = np.array([_largest(sums) for sums in data.values()])
+        binned = any(isinstance(sums, Binned) for sums in groups)
+        largest = np.array([_largest(sums) for sums in groups])
         # A cluster may have rows in every segment.
         shares: Any = (share, share) if share < 1 or largest.max() == 1 else (1 / largest.sum(), 1 / largest[code])
         return _piece(np.concatenate(cells, axis=1), code, names, eps, shares, binned)
@@ -75,10 +76,9 @@ def read_look(
     code, names = np.zeros(y.size, dtype=np.int64), ()
     if by is not None:
         columns = evidence.columns(by, data, whole="names")
-        for one in columns:
-            if one.note:
-                remedy = "Cut them yourself, at the same places at every look."
-                raise InputError("by", "must hold names or whole numbers", f"{one.name!r} has fractions", remedy=remedy)
+        if cut := [one.name for one in columns if one.note]:
+            remedy = "Cut them yourself, at the same places at every look."
+            raise InputError("by", "must hold names or whole numbers", f"{cut[0]!r} has fractions", remedy=remedy)
         column = crossing(columns) if len(columns) > 1 else columns[0]
         code, names = column.code, column.values
     shares = 1.0, 1.0
@@ -97,35 +97,29 @@ def _piece(cells: Floats, code: Any, names: tuple[str, ...], eps: float | None, 
         raise InputError("by", demand, f"got {list(names)[:9]}; '' stands for all rows")
     score, weight, events = cells
     zero = np.zeros(score.size, dtype=np.int64)
-    streams = ((zero, 1), (code + zero, len(names))) if names else ((zero, 1),)
     sums = weight, events, weight * score
+    streams = ((zero, 1), (code + zero, len(names))) if names else ((zero, 1),)
     counts = np.concatenate([np.stack([np.bincount(at, v, size) for v in sums], axis=1) for at, size in streams])
     if eps is not None:
         score = np.clip(score, eps, 1 - eps)
-    whole, *parts = (
-        Look(score, weight * share, events * share, at) for share, (at, _) in zip(shares, streams, strict=False)
-    )
-    whole = whole.pooled
-    both = [whole, *(one._replace(code=one.code + 1) for one in parts)]
+    whole = Look(score, weight * shares[0], events * shares[0], zero).pooled
+    both = [whole, Look(score, weight * shares[1], events * shares[1], code + zero + 1)] if names else [whole]
     return Piece(whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, counts, binned)
 
 
 def _share(cluster: Ints, w: Floats) -> Floats:
     """One over the rows of its cluster, for each row."""
-    code = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    code = np.unique(cluster, return_inverse=True)[1]
     return 1 / np.maximum(np.bincount(code, w), 1)[code]
 
 
 def _largest(sums: Any) -> int:
     """The rows of the largest cluster, as far as sums know; 1 if they know of none."""
-    known = sums.total if isinstance(sums, Accumulator) else sums
-    return max(getattr(known, "largest_cluster", None) or 1, 1)
+    return max(getattr(sums, "largest_cluster", None) or 1, 1)
 
 
 def _cells(sums: Any) -> Floats:
     """Scores, weights and events of sums, with the rows of a bin at their mean score."""
-    if isinstance(sums, Accumulator):
-        sums = sums.total
     if not isinstance(sums, Tally | Binned | Sketch):
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
         raise InputError("y_true", "must be rows, sums or a dict of sums", f"got {type(sums).__name__}", remedy=remedy)
@@ -147,9 +141,8 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
     if time not in names:
         raise InputError("time", f"must be one of the keys {list(names)}", f"got {time!r}")
     k = names.index(time)
-    end, start = (
-        None if one is None else plain_position(one, name) for one, name in ((before, "before"), (after, "after"))
-    )
+    end = None if before is None else plain_position(before, "before")
+    start = None if after is None else plain_position(after, "after")
     looks: dict[Any, dict[Any, Any]] = {}
     for key, sums in groups.items():
         parts = key if isinstance(key, tuple) else (key,)

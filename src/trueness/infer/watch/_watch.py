@@ -66,13 +66,11 @@ class Watch:
 
     Notes
     -----
-    The labels of a look are compared with every alternative by their likelihood ratio; the error may have begun at any
-    look, the j-th with weight 1/(j(j + 1)), and the evidence E is the weighted mean of all these ratios. Without
-    segments the alarm rings when E of all rows reaches 1/alpha; with segments when it, or the weighted mean of the
-    evidence of the segments, reaches 2/alpha. :attr:`alarms` are named by the e-BH procedure at alpha/2.
-
-    Assumed is that labels, given the scores and all that came before, are independent and that each row counts once.
-    Labels may come late, in any order that does not depend on them. Sums of bins keep the evidence valid.
+    The evidence E is a weighted mean of the likelihood ratios of all alternatives since any look. Without segments the
+    alarm rings when E of all rows reaches 1/alpha; with segments when it, or the weighted mean of the evidence of the
+    segments, reaches 2/alpha. Assumed is that labels, given the scores and all that came before, are independent and
+    that each row counts once. Labels may come late, in any order that does not depend on them. Sums of bins keep the
+    evidence valid. ``docs/methods/watch.md`` has formulas and proofs.
 
     See Also
     --------
@@ -160,8 +158,6 @@ class Watch:
             As for :func:`ece`; or sums in place of both, or a dict of the sums of segments, which hold every row once.
         by : array-like, dict of array-like or frame, optional
             The segment of each row; of several columns, each combination of their values is a segment.
-        cluster : array-like, optional
-            Rows of one cluster are not independent of each other.
         largest_cluster : int, default 1
             For sums: the size of the largest cluster.
         position : int, float, str or date, optional
@@ -169,12 +165,11 @@ class Watch:
             "2025-09" < "2025-10"; times with a zone are compared, and kept, in UTC. By default looks are numbered.
         time : str, optional
             For sums from :func:`scan_groups`: the key that is the position. Its values are entered one after the other.
-        before : int, float, str or date, optional
-            With `time`: leave out this position and later ones, such as a day that is not over.
-        after : int, float, str or date, optional
-            With `time`: leave out positions up to this one, such as ``watch.position``, which were counted already.
-        **rows
-            As for :func:`ece`.
+        before, after : int, float, str or date, optional
+            With `time`: leave out positions from `before` on, such as a day that is not over, and those up to `after`,
+            such as ``watch.position``, which were counted already.
+        cluster, **rows
+            As for :func:`estimate`.
 
         Raises
         ------
