@@ -400,7 +400,7 @@ def test_grades_in_an_order_against_their_scores_are_noted():
 def test_three_classes_are_counted_in_the_message():
     with pytest.raises(tn.InputError, match="or have two columns; got 3 classes"):
         tn.grade_table([0, 1, 2], np.full((3, 3), 1 / 3), bins=CUTS)
-    with pytest.raises(tn.InputError, match="or have two columns; got 3 columns"):
+    with pytest.raises(tn.InputError, match="or have two columns; got 3 classes"):
         tn.grade_table([0, 1, 2], np.full((3, 3), 1 / 3), grades=["A", "A", "B"])
 
 

@@ -13,12 +13,10 @@ model that is miscalibrated in the same way on all days has no change point; and
 4. The largest S is compared with those of labels drawn from the pooled event probabilities, with r estimated again
    for each draw.
 
-Rows are assumed to be independent. The level is approximate, since r is estimated; simulated levels are in
-``docs/guide/sketch.md``.
+Rows are independent. The level is approximate, since r is estimated; ``docs/guide/sketch.md`` has simulated levels.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,34 +25,26 @@ from trueness._tally.rules import MassAndWidth
 from trueness.infer.null._redrawn_labels import monte_carlo_pvalue
 from trueness.typing import Floats, Ints
 
-MANY_DAYS = 200
-"""With more days, only single days and lasting changes are tried."""
+# With more days, only single days and lasting changes are tried.
+_MANY_DAYS = 200
 _STRATA, _EVENTS = 10, 10
 _BATCH = 2_000_000
 # Runs whose residuals have a smaller share of the total variance than this say nothing.
 _LEAST, _TINY = 1e-9, 1e-300
 
 
-class ChangePoint(NamedTuple):
-    """The run of days that differs most from the others."""
+def change_point(days: Sequence[Cells], draws: int, rng: np.random.Generator) -> tuple[float, int, int]:
+    """The p-value of "no run of days differs"; the first day of the run that differs most, and the day after its last.
 
-    pvalue: float
-    """Of the hypothesis that no run differs."""
-    start: int
-    """The first day that differs."""
-    stop: int
-    """The day after the last; the number of days for a lasting change."""
-
-
-def change_point(days: Sequence[Cells], draws: int, rng: np.random.Generator) -> ChangePoint:
-    """Scan all runs of days; there must be at least two days, each with rows."""
+    There must be at least two days, each with rows.
+    """
     strata = _Strata(days)
     scan = _Scan(strata)
     largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
     size = max(1, _BATCH // strata.count.size)
     batches = [min(size, draws - begin) for begin in range(0, draws, size)]
     drawn = np.concatenate([scan(strata.draw(batch, rng))[0] for batch in batches])
-    return ChangePoint(float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop))
+    return float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop)
 
 
 class _Strata:
@@ -111,9 +101,7 @@ class _Scan:
 
     def __init__(self, strata: _Strata) -> None:
         self.strata, x = strata, strata.x
-        self.level_gap, self.slope_gap = (
-            np.einsum("dk,dkj->jd", strata.count * factor, strata.hat) for factor in (1.0, x)
-        )
+        self.level_gap, self.slope_gap = (np.einsum("dk,dkj->jd", strata.count * v, strata.hat) for v in (1.0, x))
         self.variance = strata.variance.sum(axis=0)
         self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
         self.reached = np.vstack([np.zeros(x.size), np.cumsum(strata.count, axis=0)]) / strata.total
@@ -125,9 +113,9 @@ class _Scan:
         gap, (draws, days, _) = self.strata.gap(excess), excess.shape
         level = _tied_down(excess.sum(axis=-1) - gap @ self.level_gap, self.shares[0])
         slope = _tied_down(excess @ self.strata.x - gap @ self.slope_gap, self.shares[1])
-        best, start, stop = np.full(draws, -np.inf), np.zeros(draws, dtype=np.int64), np.zeros(draws, dtype=np.int64)
+        best, (start, stop) = np.full(draws, -np.inf), np.zeros((2, draws), dtype=np.int64)
         for i in range(1, days):
-            ends = np.arange(i + 1, days + 1) if days <= MANY_DAYS else np.unique([i + 1, days])
+            ends = np.arange(i + 1, days + 1) if days <= _MANY_DAYS else np.unique([i + 1, days])
             value = self._statistic(i, ends, level[:, ends] - level[:, i, None], slope[:, ends] - slope[:, i, None])
             value -= np.where(ends < days, 2 * np.log(days), 0.0)
             at = value.argmax(axis=1)

@@ -88,24 +88,21 @@ def grade_table(
     They take rows as independent, whatever `correlation` is.
 
     **Limits if the PD is right.** Without correlation, the number of events of n rows with mean score p is compared
-    with the binomial distribution (n, p). If scores differ within a grade, the exact distribution (Poisson-binomial) is
-    slightly narrower, so that p-values are slightly too large, never too small beyond the expected number (Hoeffding
-    1956). With asset correlation ρ the limits of the rate are Vasicek's quantiles,
+    with the binomial distribution (n, p). If scores differ within a grade, p-values are slightly too large, never too
+    small beyond the expected number (Hoeffding 1956). With asset correlation ρ the limits of the rate are Vasicek's
+    quantiles,
 
     .. math:: \Phi\Big( \frac{\Phi^{-1}(p) \pm \sqrt{\rho}\, z}{\sqrt{1 - \rho}} \Big) ,
 
-    with :math:`z` the normal quantile of the level; those of the total are the mean over grades, since one factor
-    moves all of them. They ignore the chance within a grade, and are too narrow where few events are expected; `notes`
-    name the grades whose light would differ. ``portfolio="finite"`` averages the binomial distribution over the
-    factor. All p-values do so.
+    with :math:`z` the normal quantile of the level; those of the total are the mean over grades. They ignore the chance
+    within a grade, and are too narrow where few events are expected; `notes` name the grades whose light would differ.
+    ``portfolio="finite"``, and all p-values, average the binomial distribution over the factor.
 
-    **Lights.** Green: the events do not exceed the limit of the first level of `lights`; amber: they do; red: they
-    exceed that of the second. Each grade is judged by itself: of 20 calibrated grades one is amber on average.
-    `adjusted_pvalue` allows for the number of grades.
+    **Lights.** Each grade is judged by itself: of 20 calibrated grades one is amber on average. `adjusted_pvalue`
+    allows for the number of grades.
 
-    **Central tendency.** `offset` is the shift :math:`a` in
-    :math:`\sum_i 1/(1 + e^{-a - \mathrm{logit}\,p_i}) = \sum_i y_i`, in log-odds, with likelihood-ratio limits for
-    independent rows. It is the calibration intercept at slope 1. Scores of exactly 0 and 1 are left out.
+    **Central tendency.** `offset` is the calibration intercept at slope 1, in log-odds, with likelihood-ratio limits
+    for independent rows. Scores of exactly 0 and 1 are left out.
 
     **Weights** that are whole numbers count rows; others enter by the effective number of rows, (Σw)²/Σw².
 
@@ -174,15 +171,11 @@ class _GradeSums(NamedTuple):
     @classmethod
     def of_bins(cls, names: Iterable[str], parts: Iterable[Bins]) -> "_GradeSums":
         parts = tuple(parts)
-
-        def join(name: str) -> Any:
-            return np.concatenate([np.asarray(getattr(part, name)) for part in parts])
-
-        weight, events, expected, squares = (
-            join(name).astype(np.float64) for name in ("weight", "events", "sum_score", "squares")
-        )
+        columns = ("count", "weight", "events", "sum_score", "squares")
+        joined = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in columns)
+        count, weight, events, expected, squares = (one.astype(np.float64) for one in joined)
         whole = all(part.whole for part in parts)
-        n = weight.astype(np.int64) if whole else join("count")
+        n = (weight if whole else count).astype(np.int64)
         return cls(tuple(names), n, weight, events, expected, squares, whole)
 
     def each(self, change: Callable[[Any], Any]) -> "_GradeSums":
@@ -206,9 +199,7 @@ def _by_score(
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        _refuse_classes(f"got {len(evidence.classes or ())} classes")
+    evidence = _read(y_true, y_prob, rows)
     if isinstance(y_true, Binned):
         if rule is None:
             demand = "must say which bins are grades"
@@ -225,7 +216,8 @@ def _by_score(
                 raise
             raise error.but(remedy="Give the last grade the cut-off 1.") from None
     _check_number(part.size)
-    names = names or tuple(_interval_names(part.edges))
+    ends = pairwise(part.edges.tolist())
+    names = names or tuple(f"[{a:.6g}, {b:.6g}{']' if b == part.edges[-1] else ')'}" for a, b in ends)
     note = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
     return _GradeSums.of_bins(names, [part]), cells, (note,) if isinstance(y_true, Sketch) else ()
 
@@ -235,9 +227,13 @@ def _check_number(grades: int) -> None:
         raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
 
 
-def _refuse_classes(got: str) -> None:
-    remedy = "For one class against the rest pass its column as a vector."
-    raise InputError("y_prob", "must be the probability of an event, or have two columns", got, remedy=remedy)
+def _read(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
+    evidence = Evidence.of(y_true, y_prob, rows)
+    if evidence.view != "binary":
+        demand, got = "must be the probability of an event, or have two columns", f"got {len(evidence.classes or ())}"
+        remedy = "For one class against the rest pass its column as a vector."
+        raise InputError("y_prob", demand, f"{got} classes", remedy=remedy)
+    return evidence
 
 
 def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
@@ -265,17 +261,11 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
 
 def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
     if cells.size > _MOST_DISTINCT:
-        got = f"there are {cells.size:,} distinct scores, too many for one grade each"
+        demand, got = "Grades must be given by a column or by cut-offs", f"there are {cells.size:,} distinct scores"
         text = "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
-        remedy = Remedy("name-grades", text)
-        raise InputError("", "Grades must be given by a column or by cut-offs", got, remedy=remedy)
+        raise InputError("", demand, f"{got}, too many for one grade each", remedy=Remedy("name-grades", text))
     names = [f"{score:.6g}" for score in cells.score]
     return tuple(names if len(set(names)) == len(names) else map(repr, cells.score.tolist())), Distinct()
-
-
-def _interval_names(edges: Floats) -> Iterable[str]:
-    for low, high in pairwise(edges.tolist()):
-        yield f"[{low:.6g}, {high:.6g}{']' if high == edges[-1] else ')'}"
 
 
 def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple[_GradeSums, Cells, tuple[str, ...]]:
@@ -286,33 +276,24 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     if isinstance(grades, Mapping):
         remedy = "Named cut-offs go to `bins=`."
         raise InputError("grades", "must be a column with the grade of each row", "got a dict", remedy=remedy)
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        _refuse_classes(f"got {len(evidence.classes or ())} columns")
+    evidence = _read(y_true, y_prob, rows)
     w = evidence.sample.w
     evidence = evidence if w is None or w.all() else evidence.at(np.flatnonzero(w))
     assert evidence.position is not None
     column = read_grades(grades, y_true, evidence.position, drop=rows.get("missing") == "drop")
     if column.dropped:
-        n = evidence.position.size
-        warn(dropped_rows(column.dropped, n, "no grade"), DroppedRowsWarning)
+        warn(dropped_rows(column.dropped, evidence.position.size, "no grade"), DroppedRowsWarning)
         evidence = evidence.at(column.kept)
     cells = cells_of_rows(evidence.sample)  # checks every value
-    sums = _sums_by_code(evidence, column.code, column.names)
+    by_grade = np.argsort(column.code, kind="stable")
+    ends = np.searchsorted(column.code[by_grade], np.arange(len(column.names) + 1)).tolist()
+    empty = Bins.empty(np.array([0.0, 1.0]))
+    each = (bins_of_rows(evidence.at(by_grade[a:b]).sample, _ALL) if a < b else empty for a, b in pairwise(ends))
+    sums = _GradeSums.of_bins(column.names, each)
     if not column.ordered:
         order = np.lexsort((np.arange(len(column.names)), sums.score))
         sums = sums.each(lambda values: values[order])._replace(names=tuple(sums.names[i] for i in order))
     return sums, cells, ()
-
-
-def _sums_by_code(evidence: Evidence, code: Ints, names: tuple[str, ...]) -> _GradeSums:
-    order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], np.arange(len(names) + 1))
-    parts = [
-        bins_of_rows(evidence.at(order[a:b]).sample, _ALL) if a < b else Bins.empty(np.array([0.0, 1.0]))
-        for a, b in pairwise(ends.tolist())
-    ]
-    return _GradeSums.of_bins(names, parts)
 
 
 def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model) -> GradeTable:
@@ -326,18 +307,9 @@ def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model:
     grades = [replace(g, adjusted_pvalue=float(p)) for g, p in zip(grades, adjusted, strict=True)]
     total = _grade(_TOTAL, sums.each(lambda values: values.sum(keepdims=True)), 0, every, model)
     there = [g for g in grades if g.n > 0]
-    return GradeTable(
-        grades=tuple(grades),
-        total=total,
-        offset=_offset(cells, total, model.level),
-        inversions=tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate),
-        level=model.level,
-        amber=model.amber,
-        red=model.red,
-        correlation=model.correlation,
-        portfolio=model.portfolio,
-        notes=(*notes, *_notes(grades, sums, model)),
-    )
+    inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
+    offset, said = _offset(cells, total, model.level), (*notes, *_notes(there, sums, model))
+    return GradeTable(tuple(grades), total, offset, inversions, *model, said)
 
 
 def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
@@ -361,42 +333,18 @@ def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -
 
     many, few = law.at_least(k, rows), law.at_most(k, rows)
     amber, red, two_sided = upper(model.amber), upper(model.red), (1 + model.level) / 2
-    by_limit: tuple[bool, bool] = (rate > amber, rate > red) if large else _exceeds(many, model)
-    ratio, ratio_low, ratio_high = (_over(x, score, rate) for x in (rate, low, high))
+    without = math.inf if rate > 0 else math.nan  # expected events
+    ratio, ratio_low, ratio_high = (x / score if score > 0 else without for x in (rate, low, high))
+    both, light = min(1.0, 2 * min(many, few)), _light(rate > amber, rate > red) if large else _exact_light(many, model)
     return Grade(
-        grade=name,
-        n=int(n),
-        weight=weight,
-        score=score,
-        expected=expected,
-        events=events,
-        rate=rate,
-        low=low,
-        high=high,
-        ratio=ratio,
-        ratio_low=ratio_low,
-        ratio_high=ratio_high,
-        limit_low=lower(two_sided),
-        limit_high=upper(two_sided),
-        amber_above=amber,
-        red_above=red,
-        pvalue=many,
-        pvalue_few=few,
-        pvalue_two_sided=min(1.0, 2 * min(many, few)),
-        adjusted_pvalue=many,
-        light=_light(*by_limit),
-        few=few <= 1 - model.amber,
+        *(name, int(n), weight, score, expected, events, rate, low, high, ratio, ratio_low, ratio_high),
+        *(lower(two_sided), upper(two_sided), amber, red, many, few, both, many, light, few <= 1 - model.amber),
     )
 
 
-def _over(rate: float, score: float, observed: float) -> float:
-    """A rate over the mean score; without expected events, infinite if there are events, else nan."""
-    return rate / score if score > 0 else math.inf if observed > 0 else math.nan
-
-
-def _exceeds(pvalue: float, model: _Model) -> tuple[bool, bool]:
+def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red"]:
     """Whether the events exceed the limits of amber and red: these are the last whose p-value is larger."""
-    return pvalue <= 1 - model.amber, pvalue <= 1 - model.red
+    return _light(pvalue <= 1 - model.amber, pvalue <= 1 - model.red)
 
 
 def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
@@ -419,8 +367,7 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
     return Estimate(name, shift, found.low, found.high, level, method, total.n, definition, error, note=note)
 
 
-def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
-    there = [g for g in grades if g.n > 0]
+def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
     falls = [f"{b.grade} below {a.grade}" for a, b in pairwise(there) if b.score < a.score]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."
@@ -429,10 +376,10 @@ def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str
     if model.correlation == 0:
         return
     yield "The limits of rates, O/E and offset take rows as independent."
-    other = [(g, _light(*_exceeds(g.pvalue, model))) for g in there]
-    differ = [f"{g.grade} would be {light}" for g, light in other if light != g.light]
+    other = [(g, _exact_light(g.pvalue, model)) for g in there]
+    differ = ", ".join(f"{g.grade} would be {light}" for g, light in other if light != g.light)
     if differ:
         yield (
             "Vasicek's limits are those of infinitely many rows. With the chance within the rows there are, "
-            f'{", ".join(differ)} (`portfolio="finite"`).'
+            f'{differ} (`portfolio="finite"`).'
         )

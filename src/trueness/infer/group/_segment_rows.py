@@ -74,12 +74,8 @@ class SegmentRows:
 
     @cached_property
     def away(self) -> tuple[Any, Floats]:
-        """The log-odds less their mean, by variance, in each segment, as a sparse matrix; and those means.
-
-        Scores of 0 and 1 are left out.
-        """
-        members, inside = self.members, self.inside
-        x = self.log_odds
+        """The log-odds inside (0, 1) less their mean, by variance, in each segment as a sparse matrix; those means."""
+        members, inside, x = self.members, self.inside, self.log_odds
         total = members @ np.where(inside, self.variance, 0.0)
         mean = np.divide(members @ (self.variance * x), total, out=np.zeros(total.size), where=total > 0)
         centred = x[members.indices] - np.repeat(mean, np.diff(members.indptr))
@@ -129,26 +125,15 @@ class SegmentRows:
     def pooled(self, angle: float | None = None) -> "SegmentRows":
         """Entries that share score, weight and segments as one, in an order that ignores names and the order of rows.
 
-        Entries of the same segments are neighbours.
-
-        With `angle`, scores share an entry if arcsin √p falls into the same step, and have their mean; weights then
-        have their root mean square.
+        Entries of the same segments are neighbours. With `angle`, scores share an entry if arcsin √p falls into the
+        same step, and have their mean; weights then have their root mean square.
         """
         scores = [self.scale, self.score] if angle is None else [np.floor(np.arcsin(np.sqrt(self.score)) / angle)]
-        keys = [*scores, *(self._rank_by_content(one)[one.code] for one in self.columns)]
+        keys = [*scores, *self._codes_by_content]
         order = np.lexsort(keys)
-        new = np.zeros(self.size, dtype=bool)
-        for key in keys:
-            new[1:] |= np.diff(key[order]) != 0
-        new[0] = True
-        first = np.flatnonzero(new)
-        count, rows, weight, events, expected, squares = (
-            np.add.reduceat(values[order], first)
-            for values in (
-                *(self.count, self.rows, self.weight, self.events),
-                *(self.count * self.score, self.count * self.scale**2),
-            )
-        )
+        first = np.flatnonzero(np.append(True, np.any([np.diff(key[order]) != 0 for key in keys], axis=0)))
+        terms = (self.count, self.rows, self.weight, self.events, self.count * self.score, self.count * self.scale**2)
+        count, rows, weight, events, expected, squares = (np.add.reduceat(one[order], first) for one in terms)
         columns = tuple(one._replace(code=one.code[order][first]) for one in self.columns)
         if angle is None:
             score, scale = self.score[order][first], self.scale[order][first]
@@ -156,16 +141,17 @@ class SegmentRows:
             score, scale = np.clip(expected / count, 0, 1), np.sqrt(squares / count)
         return SegmentRows(score, count, scale, rows, weight, events, columns)
 
-    def _rank_by_content(self, column: SegmentColumn) -> Ints:
-        return rank_by_sum(column.code, self._content())
+    @cached_property
+    def _codes_by_content(self) -> list[Ints]:
+        """The segment of each entry in each column, numbered by content."""
+        content = self._content()
+        return [rank_by_sum(one.code, content)[one.code] for one in self.columns]
 
     @cached_property
     def cluster_by_content(self) -> Ints:
         """The cluster of each entry, numbered by content, so that results depend neither on names nor on order."""
         assert self.cluster is not None
-        return rank_by_sum(self.cluster, self._content(*(self._rank_by_content(c)[c.code] for c in self.columns)))[
-            self.cluster
-        ]
+        return rank_by_sum(self.cluster, self._content(*self._codes_by_content))[self.cluster]
 
     def _content(self, *more: Ints) -> NDArray[np.uint64]:
         """A number for the labels of each entry; those of equal rows add up to that of their entry."""

@@ -1,10 +1,9 @@
 """The joint test of all segments: one null distribution for the smallest of all tails (Westfall and Young).
 
 The statistics and their null distribution are in the notes of :func:`trueness.segments`. How good the tails are matters
-for power only: with R draws, P(any false flag at α) ≤ α for any number of rows, ties and rare events. Tails other than
-exact ones are those of a gamma distribution with the same first three moments; slopes of segments whose events have a
-variance below 5 are left out. The part that shift and slope of all rows explain is projected out of each statistic to
-compare a segment with the whole: one step of Newton's method, which fits them again to each set of drawn labels.
+for power only. Tails other than exact ones are those of a gamma distribution with the same first three moments. The
+part that shift and slope of all rows explain is projected out of each statistic to compare a segment with the whole:
+one step of Newton's method, which fits them again to each set of drawn labels.
 
 References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; Ge, Dudoit, Speed, "Resampling-based
 multiple testing for microarray data analysis", Test 12, 2003.
@@ -105,10 +104,7 @@ def batch_sizes(entries: int, statistics: int, draws: int, at_once: int = 64) ->
 
 
 def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
-    """Adjusted and unadjusted Monte-Carlo p-values of statistics whose small values are evidence.
-
-    Batches of drawn statistics have the shape (statistics, draws).
-    """
+    """Adjusted and unadjusted Monte-Carlo p-values of statistics, of shape (statistics, draws), small for evidence."""
     order = np.argsort(observed, kind="stable")
     limit = observed[order, np.newaxis]
     reached, alone = np.zeros(observed.size), np.zeros(observed.size)
@@ -116,10 +112,8 @@ def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[
         ordered = drawn[order]
         alone += (ordered <= limit).sum(axis=1)
         reached += (np.minimum.accumulate(ordered[::-1], axis=0)[::-1] <= limit).sum(axis=1)
-    adjusted, unadjusted = np.empty(observed.size), np.empty(observed.size)
-    adjusted[order] = np.maximum.accumulate(1 + reached) / (draws + 1)
-    unadjusted[order] = (1 + alone) / (draws + 1)
-    return adjusted, unadjusted
+    back = np.argsort(order)
+    return np.maximum.accumulate(1 + reached)[back] / (draws + 1), (1 + alone)[back] / (draws + 1)
 
 
 class _LabelStatistics:
@@ -141,17 +135,15 @@ class _LabelStatistics:
         self.patterns = _Patterns(entries)
         self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
         if self.exact:
-            order, start = members.indices, members.indptr[:-1]
-            self.tails = tails(p[order], entries.count[order], start)
+            self.tails = tails(p[members.indices], entries.count[members.indices], members.indptr[:-1])
         else:
             self.gap_tail = self._gamma_tail(members.astype(np.float64), total, slice(total.size))
 
     def apart(self, values: Floats, untested: float) -> tuple[Floats, Floats]:
         """Numbers of all statistics as those of the gap and those of the slope of each segment."""
-        gap = values[: self.centre.size].copy()
-        slope = np.full(gap.size, untested)
-        slope[self.sloped] = values[gap.size :]
-        return gap, slope
+        slope = np.full(self.centre.size, untested)
+        slope[self.sloped] = values[slope.size :]
+        return values[: slope.size].copy(), slope
 
     @property
     def exact(self) -> bool:
@@ -239,10 +231,7 @@ class _LabelStatistics:
 
 
 def common_part(entries: SegmentRows, weights: Any, total: Floats) -> tuple[Floats, Floats]:
-    """What shift and slope of all rows explain of each statistic, per unit of theirs; variances of the rest.
-
-    `weights` is the matrix of the entries in each statistic; `total` has the variances.
-    """
+    """What shift and slope of all rows explain of each statistic, of variance `total`; the variances of the rest."""
     design = np.stack([entries.inside, entries.log_odds])
     information, square = (design * entries.variance / entries.scale, design * entries.variance)
     share = (weights @ information.T) @ np.linalg.pinv(information @ design.T)

@@ -99,15 +99,13 @@ def calibration_series(
     false alarms far more often; for that use :class:`Watch`.
 
     Two questions are asked, each at half of 1 − level: *which days are miscalibrated?* (p-values adjusted by Holm's
-    method) and *did calibration change?* Adjusted p-values are therefore twice those of one question alone, and the
-    chance that a calibrated series shows any flag or change is at most 1 − level.
+    method) and *did calibration change?* The chance that a calibrated series shows any flag or change is at most
+    1 − level.
 
     A change means that the event rate given the score differs between days; a model that is miscalibrated in the same
-    way on all days has flags but no change, and scores may drift. For every run of days, the residuals from the pooled
-    event rate are summed with and without the log-odds of the score as weights, which shows changes of slope and of
-    level; the largest standardised sum over all runs is compared with those of redrawn labels. A run that goes on to
-    the last day is a lasting change. With more than 200 days only lasting changes and single days are tried. One
-    change is named, the clearest.
+    way on all days has flags but no change, and scores may drift. The level and the slope of the residuals of every run
+    of days are compared with those of redrawn labels. A run that goes on to the last day is a lasting change. With more
+    than 200 days only lasting changes and single days are tried. One change is named, the clearest.
 
     Sums per class (kinds 'classwise' and 'top-label') are tested class by class, with p-values multiplied by the number
     of classes; with more than 2,000 tests in all, each is the Kolmogorov–Smirnov test.
@@ -134,7 +132,10 @@ def calibration_series(
     rule, rng, report = as_rule(bins), generator(seed), reporter(progress)
     first = seed if isinstance(seed, int) else int(rng.integers(2**32))
     several = len(filled) > 1
-    tests = _Tests({name: _at_means(one) for name, one in filled.items()}, draws, first)
+    at_means = {
+        name: Tally(one.kind, tuple(p.at_means() for p in one.parts), one.classes) for name, one in filled.items()
+    }
+    tests = _Tests(at_means, draws, first)
     lines = []
     for i, (name, one) in enumerate(days.items()):
         lines.append(_EMPTY if one is None else _line(one, tests, name, rule, level))
@@ -186,9 +187,8 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     order: Any = range(len(column.values))
     with suppress(ValueError):
         order = np.argsort([float(name) for name in column.values], kind="stable")
-    return {
-        column.values[i]: tally_of(evidence.sample.at(column.code == i, None), "confidence", piece=True) for i in order
-    }
+    days = {column.values[i]: evidence.sample.at(column.code == i, None) for i in order}
+    return {name: tally_of(one, "confidence", piece=True) for name, one in days.items()}
 
 
 def _days(sums: Any) -> dict[str, Sums | None]:
@@ -254,13 +254,6 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
     return found | {"pvalue": tests.pvalue(tally, tests.draws, tests.seed)}
 
 
-def _at_means(sums: Sums) -> Tally:
-    """Rows at the mean score of their cell or bin."""
-    if isinstance(sums, Tally):
-        return sums
-    return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
-
-
 def _means(tally: Tally) -> tuple[float, float]:
     """Mean score and event rate, over all classes for sums per class."""
     weight = sum(float(part.weight.sum()) for part in tally.parts)
@@ -291,17 +284,13 @@ class _Tests:
 
     def pvalue(self, tally: Tally, draws: int, seed: Seed) -> float:
         """The smallest p-value of the classes of one day, times their number."""
-        options: dict[str, Any] = {"method": "ks"} if self.asymptotic else {"resamples": draws}
-        found = [
-            quietly(calibration_test, Tally("binary", (one,)), **options, seed=seed).pvalue for one in _filled(tally)
-        ]
+        options: Any = {"seed": seed} | ({"method": "ks"} if self.asymptotic else {"resamples": draws})
+        each = [Tally("binary", (one,)) for one in _filled(tally)]
+        found = [quietly(calibration_test, one, **options).pvalue for one in each]
         return float(min(1.0, len(found) * min(found)))
 
     def refined(self, pvalues: Floats, alpha: float, rng: np.random.Generator) -> Floats:
-        """The p-values, the small ones of new and more draws if 1/(draws + 1) is too large after the adjustment.
-
-        The level stays: a small p-value is replaced by one that is valid on its own, and no other is touched.
-        """
+        """The p-values, the small ones of new and more draws if 1/(draws + 1) is too large after the adjustment."""
         draws = math.ceil(2 * self.number / alpha)
         if draws <= self.draws + 1 or self.asymptotic:
             return pvalues
@@ -321,17 +310,14 @@ def _filled(tally: Tally) -> list[Cells]:
 def _change(
     days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float, rng: np.random.Generator
 ) -> tuple[Change | None, float]:
-    """The change, if it is significant, and its p-value; of several classes, the one with the clearest change.
-
-    `place` has the place in the series of each of the `days`, which have rows.
-    """
+    """The change, if it is significant, and its p-value; `place` has the place in the series of each of the `days`."""
     names, tallies = list(days), list(tests.tallies.values())
     found = {}
     for k in range(len(tallies[0].parts)):
         seen = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
         if len(seen) > 1:
-            point = change_point([tallies[i].parts[k] for i in seen], tests.draws, rng)
-            found[k] = point.pvalue, seen[point.start], seen[point.stop - 1]
+            pvalue, start, stop = change_point([tallies[i].parts[k] for i in seen], tests.draws, rng)
+            found[k] = pvalue, seen[start], seen[stop - 1]
     if not found:
         return None, 1.0
     k = min(found, key=lambda k: found[k][0])
@@ -341,22 +327,15 @@ def _change(
         return None, pvalue
     parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]  # parts of their own kind
     inside, others = sum(parts[start : last + 1]), sum(parts[:start] + parts[last + 1 :])
-    values = {}
+    values: Any = {}
     for suffix, sums in (("", inside), ("_others", others)):
         values[f"ece{suffix}"] = _measure(partial(ece, bins=rule), sums)
         values[f"slope{suffix}"] = _measure(calibration_slope, sums)
         values[f"observed_expected{suffix}"] = _measure(observed_expected, sums)
     classes = tallies[0].classes if len(tallies[0].parts) > 1 else None
-    return Change(
-        first=names[start],
-        last=names[last],
-        start=int(place[start]),
-        lasting=last == len(names) - 1,
-        days=int(place[last] - place[start]) + 1,
-        pvalue=pvalue,
-        label="" if classes is None else str(classes[k]),
-        **values,
-    ), pvalue
+    label, days_off = "" if classes is None else str(classes[k]), int(place[last] - place[start]) + 1
+    where: Any = {"first": names[start], "last": names[last], "start": int(place[start]), "days": days_off}
+    return Change(**where, lasting=last == len(names) - 1, pvalue=pvalue, label=label, **values), pvalue
 
 
 def _measure(measure: Callable[..., float], sums: Any) -> float:

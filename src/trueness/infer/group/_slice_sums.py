@@ -51,11 +51,7 @@ class SliceSums:
 
     @property
     def effective(self) -> Floats:
-        """Independent labels per unit of weight.
-
-        With clusters, the spread, at least the variance of independent labels, says how many labels there are; where
-        all labels are equal, or all scores 0 or 1, there are as many as clusters.
-        """
+        """Independent labels per unit of weight: by the spread of clusters, or their number where it says nothing."""
         found = self.weight / self.squares
         if self.spread is self.variance:
             return found
@@ -65,11 +61,7 @@ class SliceSums:
         return np.where(unknown, by_clusters, found / np.maximum(1.0, inflation))
 
     def rate_limits(self, level: float) -> tuple[Floats, Floats]:
-        """Limits of the event rates.
-
-        The variance of a label given its score, by which labels count for more, is estimated from the scores, as if
-        they were calibrated, and from the labels; the larger one counts, and none if there is little of it.
-        """
+        """Limits of the event rates; labels count for more by the larger estimate of their variance given the score."""
         score, rate, given, left = (one / self.weight for one in (self.expected, self.events, self.given, self.left))
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2))
@@ -174,18 +166,6 @@ def _frequent(code: Ints, rows: Ints, least: int) -> _Frequent:
     return _Frequent(value, n[value], place[code])
 
 
-def unusable(rows: SegmentRows, least: int) -> list[str]:
-    """Which columns have no slice, and why."""
-    notes = []
-    for one in rows.columns:
-        n = _counts(one.code, rows.rows)
-        if n.max() == rows.rows.sum():
-            notes.append(f"{one.name!r} has one value and divides nothing.")
-        elif n.max() < least:
-            notes.append(f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {least:,} rows.")
-    return notes
-
-
 def _terms(rows: SegmentRows) -> list[Any]:
     """What is summed over the rows of a slice, in the order of the fields of `SliceSums`."""
     p, w = rows.score, rows.weight
@@ -266,10 +246,7 @@ def _none(depth: int) -> SliceSums:
 
 def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
     """Which rows fulfil all conditions."""
-    found = np.ones(rows.size, dtype=bool)
-    for column, code in conditions:
-        found &= rows.columns[column].code == code
-    return found
+    return np.asarray(np.logical_and.reduce([rows.columns[column].code == code for column, code in conditions]))
 
 
 def some_slices(rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]) -> tuple[SliceSums, Members]:

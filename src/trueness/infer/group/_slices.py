@@ -19,16 +19,7 @@ from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
 from trueness.infer.group._segment_tests import batch_sizes, by_signs, common_part, normal_score, step_down
 from trueness.infer.group._segments import Sums, sums_by_group
-from trueness.infer.group._slice_sums import (
-    Members,
-    SliceSums,
-    all_slices,
-    mask_of,
-    search,
-    some_slices,
-    tree_groups,
-    unusable,
-)
+from trueness.infer.group._slice_sums import Members, SliceSums, all_slices, mask_of, search, some_slices, tree_groups
 from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.infer.null._redrawn_labels import draw_hits
 from trueness.infer.test._method import holm
@@ -97,14 +88,12 @@ def worst_slices(
         Level of the joint test, and of all limits together.
     most : int, default 100
         The most slices in the result.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may depend on each other.
     resamples : int, optional
         Number of sets of labels, and of random signs, drawn: by default 499, or 199 for large tables.
     seed : int or numpy.random.Generator, optional
         For redrawn labels, random signs and halves of the rows; the command's default is 0.
-    **rows
-        As for :func:`trueness.ece`.
+    cluster, **rows
+        As for :func:`trueness.estimate`.
 
     Returns
     -------
@@ -117,19 +106,13 @@ def worst_slices(
 
     Notes
     -----
-    **Test.** The statistic of a slice :math:`S` is :math:`\sum_S (y - p)` in units of its standard deviation
-    :math:`\sqrt{\sum_S p (1 - p)}`, corrected for skewness. Labels are redrawn from the scores; the adjusted p-value
-    compares a slice with the largest statistic of all slices in each draw, as :func:`segments` does (step-down max-T).
-    Where labels cannot be redrawn (above about :math:`10^8` rows times combinations of columns), tails of the binomial
-    distribution with the same mean and variance are adjusted by Holm's method; `method` says which.
+    **Test.** The gap of each slice, in standard deviations and corrected for skewness, is compared with the largest of
+    all slices for labels redrawn from the scores, as in :func:`segments` (step-down max-T). Where labels cannot be
+    redrawn (above about :math:`10^8` rows times combinations of columns), tails of a binomial distribution are adjusted
+    by Holm's method; `method` says which.
 
-    **Limits** are those of :func:`segments`: Clopper-Pearson limits whose number of labels allows for the scores. Their
-    common level is :math:`2 \Phi(c) - 1`, where :math:`c` is the quantile of
-    :math:`\max_S |\sum_S \xi (y - p)| / \sqrt{\sum_S (y - p)^2}` over random signs :math:`\xi`, or
-    :math:`\mathrm{level}^{1/m}` for :math:`m` slices where that is less, nothing is drawn, or there are sums. As
-    p-values have another source, limits may exclude 0 where p is just above 1 − level; `flagged` follows p.
-
-    **The whole.** `differs` tests whether the slice differs from the error of all rows, as in :func:`segments`.
+    **Limits** are those of :func:`segments`, at a common level found by random signs of the residuals. As p-values have
+    another source, limits may exclude 0 where p is just above 1 − level; `flagged` follows p.
 
     **Overlap.** If "region = north" is off, so is most of what it contains. `distinct` marks the slices that remain:
     going down the list, one whose rows outside the slices before it are off by at least three standard errors.
@@ -137,8 +120,8 @@ def worst_slices(
     **Audit.** With probability `level`, no slice of at least `min_rows` rows has a gap beyond `worst_gap_high`: the
     scores are multicalibrated (Hébert-Johnson, Kim, Reingold, Rothblum 2018) on all these slices within that number.
 
-    **Clusters.** Sums over clusters get random signs, one per cluster, for the limits and for a second p-value; the
-    larger one counts. Slices that are worth fewer than 20 clusters of equal size are left out.
+    **Clusters.** Random signs of clusters give a second p-value; the larger one counts. Slices that are worth fewer
+    than 20 clusters of equal size are left out. ``docs/methods/worst-slices.md`` has formulas and proofs.
 
     References
     ----------
@@ -198,7 +181,13 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
     rows = rows.at(_by_content(rows))
     plan = plan._replace(least=plan.least or fewest, depth=min(plan.depth, len(rows.columns)))
     tree = any(len(one.edges) >= GROUPS for one in columns)
-    said = [*notes, *(one.note for one in columns if one.note and not tree), *unusable(rows, plan.least)]
+    said = [*notes, *(one.note for one in columns if one.note and not tree)]
+    for one in rows.columns:
+        n = np.bincount(one.code, rows.rows)
+        if n.max() == rows.rows.sum():
+            said.append(f"{one.name!r} has one value and divides nothing.")
+        elif n.max() < plan.least:
+            said.append(f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {plan.least:,} rows.")
     found = _searched(rows, plan, tree=tree) if plan.depth > 2 or tree else _exhaustive(rows, plan)
     return replace(found, notes=(*said, *found.notes))
 
@@ -277,10 +266,9 @@ class _Tests(NamedTuple):
 
 
 def _tails(table: SliceSums) -> Floats:
-    """Two-sided tails of each slice alone, from its sums.
+    """Two-sided tails of each slice alone, of a binomial distribution with the same mean and variance.
 
-    The number of events, or of other labels, has the binomial distribution with the same mean and variance; either is
-    used for the tail that ends at zero. With clusters, Student's t gives another, and the larger counts.
+    With clusters, Student's t gives another, and the larger counts.
     """
     scale = table.squares / table.weight
     total, events, expected = (one / scale for one in (table.weight, table.events, table.expected))
@@ -373,23 +361,15 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     }
     brier = float((rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2).sum())
     saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
+    each: Any = {"n": top.n, "weight": top.weight, "observed": top.events, "expected": top.expected}
+    each |= {"gap": gap, "gap_low": low[order], "gap_high": high[order], "adjusted_p": tests.adjusted[order]}
+    each |= {"flagged": flagged, "share": saved / brier if brier > 0 else np.zeros(order.size)}
+    each |= {"overall_p": overall, "differs": overall <= alpha, "distinct": _distinct(rows, top, flagged)}
     return Slices(
         rule=tuple(top.rule(i, rows.columns) for i in range(order.size)),
         column=tuple(TIMES.join(rows.columns[a].name for a, _ in top.conditions(i)) for i in range(order.size)),
-        n=top.n,
-        weight=top.weight,
-        observed=top.events,
-        expected=top.expected,
-        gap=gap,
-        gap_low=low[order],
-        gap_high=high[order],
-        adjusted_p=tests.adjusted[order],
-        flagged=flagged,
         finding=tuple(np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "").tolist()),
-        share=saved / brier if brier > 0 else np.zeros(order.size),
-        overall_p=overall,
-        differs=overall <= alpha,
-        distinct=_distinct(rows, top, flagged),
+        **each,
         overall_gap=float(rows.residual.sum()) / total,
         joint_p=float(tests.adjusted.min()),
         tried=int(table.n.size),
