@@ -29,6 +29,7 @@ from trueness.typing import ArrayLike, RowOptions
 
 _BY_ROW = ("brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss")
 """Scores of a row of several classes, not means over classes."""
+_AVERAGED = ("value", "low", "high", "floor", "floor_high")
 
 
 class _Question(NamedTuple):
@@ -110,9 +111,8 @@ def estimate(
 
     Notes
     -----
-    `method` of the result names how its limits were found; ``docs/guide/inference.md`` describes the methods, and
-    ``docs/evidence/coverage.md`` has their coverage. The l2 error and its square have value and limits of
-    :func:`ece_interval`. The ECE in bins is at most the mean error over all scores: errors within a bin can cancel.
+    ``docs/guide/inference.md`` describes the methods of limits, and ``docs/evidence/coverage.md`` has their coverage.
+    The l2 error and its square have value and limits of :func:`ece_interval`.
 
     For MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions no valid interval is known:
     they are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead `floor`
@@ -122,10 +122,9 @@ def estimate(
     A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over classes has an
     interval only if it is a mean of rows too (Brier score, log loss).
 
-    With ``kind="multilabel"`` each label is a binary problem. `each` has them with limits at the
-    level 1 − α/L (Bonferroni): these hold for all L labels together, however the labels depend on each other. So do
-    the limits of the mean over labels, which are the means of those limits. Images (dense predictions) are clusters by
-    default; the mean over their classes is computed in the same way.
+    With ``kind="multilabel"`` each label is a binary problem. `each` has them with limits at the level 1 − α/L
+    (Bonferroni), which hold for all L labels together; so does their mean, the limits of the mean over labels. Images
+    (dense predictions) are clusters by default; the mean over their classes is computed in the same way.
 
     References
     ----------
@@ -171,29 +170,15 @@ def _mean_over_labels(
     problems = dict(evidence.each_class())
     each = 1 - (1 - level) / len(problems)
     found = [_answers({"": question}, one, each, rng, floor=floor)[""] for one in problems.values()]
-    value, low, high, mean_floor, floor_high = np.mean(
-        [(one.value, one.low, one.high, one.floor, one.floor_high) for one in found], axis=0
-    ).tolist()
     what = "labels" if evidence.view == "multilabel" else "classes"
     together = f"Limits hold for all {len(found)} {what} together, however these depend on each other."
     lacking = next((one.note for one in found if not one.bounded), "")
-    return replace(
-        found[0],
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        method="" if lacking else f"mean of {len(found)} limits at {100 * each:.5g} %: {found[0].method}",
-        n=evidence.n,
-        standard_error=math.nan,
-        floor=mean_floor,
-        floor_high=floor_high,
-        note=" ".join(filter(None, [lacking or together, evidence.note])),
-        kind=evidence.view,
-        where="",
-        low_open=False,
-        each=dict(zip(map(str, problems), found, strict=True)),
-    )
+    numbers = np.mean([[getattr(one, name) for name in _AVERAGED] for one in found], axis=0).tolist()
+    about: Any = dict(zip(_AVERAGED, numbers, strict=True)) | {"n": evidence.n, "kind": evidence.view, "level": level}
+    about["method"] = "" if lacking else f"mean of {len(found)} limits at {100 * each:.5g} %: {found[0].method}"
+    about["note"] = " ".join(filter(None, [lacking or together, evidence.note]))
+    about["each"] = dict(zip(map(str, problems), found, strict=True))
+    return replace(found[0], **about, standard_error=math.nan, where="", low_open=False)
 
 
 def value_of(measure: str | Callable[..., float], evidence: Evidence) -> float:
@@ -211,11 +196,9 @@ def estimates_of(
     rng: np.random.Generator,
     **options: Any,
 ) -> dict[str, Estimate]:
-    """Several measures of rows or sums that have been read; the floors share their redrawn labels.
+    """Several measures, perhaps by keys of their own, whose floors share their redrawn labels.
 
-    `names` may map keys of the result to measures as :func:`estimate` takes them; `options` go to the measures that
-    take them. A measure that refuses these sums has the value nan and a note. Without `limits` and `floor` there are
-    values only.
+    `options` go to the measures that take them. A measure that refuses these sums has the value nan and a note.
     """
     named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
     questions = {key: _question(one, options, lenient=True) for key, one in named.items()}
@@ -323,19 +306,10 @@ def _estimate(
     independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
     # The limits may have said of the two columns what the evidence says.
     notes = [limits.note, independent, "" if evidence.note in limits.note else evidence.note]
+    # A debiased square may be negative, and a biased mean above every error that the rows allow.
+    low, high, n = min(limits.low, value), max(limits.high, value), evidence.n
     return Estimate(
-        measure=measure.name,
-        value=value,
-        # A debiased square may be negative, and a biased mean above every error that the rows allow.
-        low=min(limits.low, value),
-        high=max(limits.high, value),
-        level=level,
-        method=limits.method,
-        n=evidence.n,
-        definition=measure.definition,
-        standard_error=limits.standard_error,
-        floor=floor.mean,
-        floor_high=floor.high,
+        *(measure.name, value, low, high, level, limits.method, n, measure.definition, limits.standard_error, *floor),
         note=" ".join(filter(None, notes)),
         ideal=measure.ideal,
         kind=evidence.view,

@@ -48,10 +48,6 @@ def panel(
     y_true, y_prob
         As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in place of both. A matrix
         must have two columns, of which the second is the score.
-    level : float, default 0.95
-        Confidence level of all limits.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row, such as the patient; rows of one cluster may depend on each other.
     curve : {'spline', 'loess'}, default 'spline'
         The calibration curve of ICI, E50, E90 and Emax: logistic regression on a restricted cubic spline of the
         log-odds, or local quadratic regression.
@@ -59,33 +55,18 @@ def panel(
         Whether to draw labels for the noise floors, which takes most of the time.
     seed : int or numpy.random.Generator, optional
         For noise floors.
-    **rows
-        As for :func:`trueness.ece`.
+    level, cluster, **rows
+        As for :func:`trueness.estimate`.
 
     Returns
     -------
     Panel
-        A mapping, with ``str``, ``to_frame()``, ``to_dict()`` and ``text(style="tripod")``. Keys:
-
-        ``observed_expected``
-            Observed divided by expected events (:func:`trueness.observed_expected`).
-        ``intercept``
-            Calibration in the large: the intercept with the slope fixed at 1 (:func:`trueness.calibration_intercept`).
-        ``slope``, ``free_intercept``
-            Calibration slope, and the intercept of the same model: not calibration in the large
-            (:func:`trueness.calibration_slope`).
-        ``brier``, ``scaled_brier``, ``log_loss``
-            Proper scores.
-        ``auc``
-            Area under the ROC curve, for orientation: discrimination, not calibration (:func:`trueness.auc`).
-        ``ici``, ``e50``, ``e90``, ``emax``
-            Mean, median, 90th percentile and maximum of the distance between scores and calibration curve
-            (:func:`trueness.ici`).
-        ``ece``
-            Expected calibration error in ten bins of equal width (:func:`trueness.ece`).
-        ``spiegelhalter``, ``cox``
-            Tests of calibration (:func:`trueness.calibration_test`), as :class:`trueness.Significance`. With clusters
-            only the first.
+        A mapping, with ``str``, ``to_frame()``, ``to_dict()`` and ``text(style="tripod")``. Its keys are
+        ``observed_expected``; ``intercept`` with the slope fixed at 1 (calibration in the large); ``slope``, and
+        ``free_intercept`` of the same model; the proper scores ``brier``, ``scaled_brier`` and ``log_loss``; ``auc``,
+        for orientation; ``ici``, ``e50``, ``e90`` and ``emax``, the mean, median, 90th percentile and maximum of the
+        distance between scores and calibration curve; ``ece`` in ten bins of equal width; and, as
+        :class:`trueness.Significance`, the tests ``spiegelhalter`` and ``cox``, with clusters only the first.
 
     Notes
     -----
@@ -141,29 +122,18 @@ def panel_of_answers(
     in_buckets: bool = False,
 ) -> Panel:
     """The panel of estimates and tests that are already known."""
-    certain = inside_cells(cells)
-    total, events = float(cells.totals.weight), cells.totals.events
-    return Panel(
-        NAMES,
-        tuple(found[name] for name in NAMES),
-        tests,
-        round(total) if cells.whole else cells.totals.rows,
-        events,
-        float(events) / total,
-        level,
-        curve,
-        certain.certain,
-        certain.wrong,
-        clusters,
-        in_buckets=in_buckets and clusters is not None,
-    )
+    inside, total, events = inside_cells(cells), float(cells.totals.weight), cells.totals.events
+    counts = (round(total) if cells.whole else cells.totals.rows, events, float(events) / total)
+    answers, certain = tuple(found[name] for name in NAMES), (inside.certain, inside.wrong)
+    in_buckets = in_buckets and clusters is not None
+    return Panel(NAMES, answers, tests, *counts, level, curve, *certain, clusters, in_buckets=in_buckets)
 
 
 def _tests(evidence: Evidence, rng: np.random.Generator) -> tuple[Significance, ...]:
     """Spiegelhalter's and Cox's tests; with clusters only the first, for weights that count rows."""
-    if evidence.in_clusters is None:
-        return test_of(evidence, method="spiegelhalter", rng=rng), test_of(evidence, method="cox", rng=rng)
-    return (test_of(evidence, method="spiegelhalter", rng=rng),) if evidence.whole else ()
+    few = ("spiegelhalter",) if evidence.whole else ()
+    methods: Any = ("spiegelhalter", "cox") if evidence.in_clusters is None else few
+    return tuple(test_of(evidence, method=method, rng=rng) for method in methods)
 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:
