@@ -79,10 +79,7 @@ class Measure(NamedTuple):
 
 
 def _corp(part: str) -> Callable[..., float]:
-    def value(sums: Any, *, score: Literal["brier", "log"] = "brier") -> float:
-        return float(getattr(of.corp(sums, score=score), part))
-
-    return value
+    return lambda sums, *, score="brier": float(getattr(of.corp(sums, score=score), part))
 
 
 def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None, weight_type: Any = "frequency") -> float:

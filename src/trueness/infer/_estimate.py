@@ -218,25 +218,21 @@ def _answers(
     """Each measure with its limits and floor; if `lenient`, a measure that refuses these sums is nan."""
     if not isinstance(floor, bool | np.bool_):
         raise InputError("floor", "must be True or False", f"got {floor!r}")
-    values: dict[str, float] = {}
     found: dict[str, Limits] = {}
     asked = {key: Asked(evidence, one.value, one.options, level, rng, floor) for key, one in questions.items()}
     for key, one in questions.items():
         try:
             # The four distances of a curve come with their limits, of one fit.
             some = limits or one.measure.floor == "curve"
-            found[key] = limits_or_note(one.measure.limits, asked[key]) if some else Limits()
-            values[key] = found[key].value if found[key].known else asked[key].value
+            ends = limits_or_note(one.measure.limits, asked[key]) if some else Limits()
+            found[key] = ends if ends.known else ends._replace(value=asked[key].value)
         except InputError as reason:
             if not lenient:
                 raise
-            values[key], found[key] = math.nan, Limits(note=str(reason))
-    known = {key: one for key, one in questions.items() if floor and not math.isnan(values[key])}
-    floors = _floors(known, asked)
-    return {
-        key: _estimate(one, evidence, level, values[key], found[key], floors.get(key, NO_FLOOR))
-        for key, one in questions.items()
-    }
+            found[key] = Limits(note=str(reason))
+    known = {key: one for key, one in questions.items() if floor and not math.isnan(found[key].value)}
+    floors = dict.fromkeys(questions, NO_FLOOR) | _floors(known, asked)
+    return {key: _estimate(one, evidence, level, found[key], floors[key]) for key, one in questions.items()}
 
 
 def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Question:
@@ -299,10 +295,8 @@ def _floors(questions: Mapping[str, _Question], asked: Mapping[str, Asked]) -> d
     return floors
 
 
-def _estimate(
-    question: _Question, evidence: Evidence, level: float, value: float, limits: Limits, floor: Floor
-) -> Estimate:
-    measure = question.measure
+def _estimate(question: _Question, evidence: Evidence, level: float, limits: Limits, floor: Floor) -> Estimate:
+    measure, value = question.measure, limits.value
     independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
     # The limits may have said of the two columns what the evidence says.
     notes = [limits.note, independent, "" if evidence.note in limits.note else evidence.note]

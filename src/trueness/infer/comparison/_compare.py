@@ -208,19 +208,16 @@ def compare_of(
     else:
         weight = first.need_rows("").w
         found = {(a, b): _by_influence(estimates[a], estimates[b], first.cluster, weight) for a, b in pairs}
+    about: Any = {"level": level, "method": method, "n": n, "name": asked.name, "better": asked.better}
     return Comparison(
         measure=asked.key if isinstance(measure, str) else measure_name(measure),
         pairs=_with_adjustment(found, level),
         estimates={name: each.value for name, each in estimates.items()},
-        level=level,
-        method=method,
-        n=n,
         clusters=None if first.cluster is None else first.units,
         bins=", ".join(dict.fromkeys(each.bins for each in estimates.values() if each.bins)),
         multiplicity=_multiplicity(len(estimates), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
-        name=asked.name,
-        better=asked.better,
+        **about,
     )
 
 

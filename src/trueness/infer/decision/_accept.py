@@ -17,7 +17,6 @@ from trueness.errors import InputError, Wording
 from trueness.results import AcceptThreshold
 from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 
-Criterion: TypeAlias = Literal["accuracy", "precision", "recall"]
 _STARTS = 5
 _Found: TypeAlias = tuple[int, float, float]
 """The place of a threshold among the scores, the rows that it accepts, and the share of right answers, or of events."""
@@ -31,7 +30,7 @@ def accept_threshold(
     *,
     accuracy: float = 0.95,
     level: float = 0.95,
-    criterion: Criterion = "accuracy",
+    criterion: Literal["accuracy", "precision", "recall"] = "accuracy",
     cluster: ArrayLike | None = None,
     **rows: Unpack[RowOptions],
 ) -> AcceptThreshold:

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -176,6 +176,7 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
         floor=float(np.mean(drawn)),
         floor_high=float(np.quantile(drawn, level)),
     )
+    asked: Any = {"cost_fp": fp, "cost_fn": fn, "level": level, "n": evidence.n}
     return Decision(
         threshold=t,
         cost=costs.estimate("cost", score >= t),
@@ -186,14 +187,10 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
         never=costs.estimate("cost of acting never", score < 0),
         miscalibration=miscalibration,
         most_to_save=certificate_of(evidence, level).high * (fp + fn),
-        cost_fp=fp,
-        cost_fn=fn,
-        level=level,
-        n=evidence.n,
+        **asked,
     )
 
 
-CertificateMethod: TypeAlias = Literal["normal", "bernstein"]
 _EVERY_INTERVAL = 3000
 """Up to this number of distinct scores all intervals are tried."""
 _FEW = 50
@@ -218,7 +215,7 @@ def decision_certificate(
     y_prob: ArrayLike | None = None,
     *,
     level: float = 0.95,
-    method: CertificateMethod = "normal",
+    method: Literal["normal", "bernstein"] = "normal",
     cluster: ArrayLike | None = None,
     **rows: Unpack[RowOptions],
 ) -> Estimate:

@@ -30,6 +30,7 @@ _GROSS_FACTOR, _GROSS_ERROR = 2.0, 0.25
 """Limits that allow the bound times this, and an error of at least this, show nothing."""
 Names: TypeAlias = tuple[str, str]
 """The names of a group and of a model, each perhaps empty."""
+About: TypeAlias = Callable[[Names], AbstractContextManager[Any]]
 
 
 class Bound(NamedTuple):
@@ -162,13 +163,7 @@ def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 1
 
 
 def gate_of(
-    subjects: Mapping[Names, Evidence],
-    bounds: Sequence[Bound],
-    *,
-    require: bool,
-    level: float,
-    seed: Seed,
-    about: Callable[[Names], AbstractContextManager[Any]],
+    subjects: Mapping[Names, Evidence], bounds: Sequence[Bound], require: bool, level: float, seed: Seed, about: About
 ) -> Gate:
     """Judge every quantity of every subject, as :func:`gate`; `about` is the context in which one is judged.
 

@@ -226,15 +226,12 @@ def describe_segments(
     each |= {"shrunk_gap": gap, "shrunk_low": gap_low, "shrunk_high": gap_high, "pvalue": tests.pvalue}
     each |= {"slope_pvalue": tests.slope_pvalue, "adjusted_pvalue": tests.adjusted}
     each |= {"overall_pvalue": tests.overall, "differs": tests.overall <= alpha}
+    about: Any = {"joint_pvalue": float(tests.adjusted.min()), "alpha": alpha, "level": level, "draws": draws}
     return Segments(
         column=tuple(names[i][0] for i in order),
         value=tuple(names[i][1] for i in order),
         finding=tuple(finding[order].tolist()),
-        **{name: values[order] for name, values in each.items()},
-        joint_pvalue=float(tests.adjusted.min()),
-        alpha=alpha,
-        level=level,
-        draws=draws,
+        **{name: values[order] for name, values in each.items()} | about,
         assumptions=_assumptions(rows, draws, tests.pooled) + (_ROUNDED if moved is not rows else ""),
         notes=tuple(filter(None, [*(one.note for one in rows.columns), _small(sums.n), few])),
     )

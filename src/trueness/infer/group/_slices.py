@@ -365,21 +365,18 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     each |= {"gap": gap, "gap_low": low[order], "gap_high": high[order], "adjusted_p": tests.adjusted[order]}
     each |= {"flagged": flagged, "share": saved / brier if brier > 0 else np.zeros(order.size)}
     each |= {"overall_p": overall, "differs": overall <= alpha, "distinct": _distinct(rows, top, flagged)}
+    about: Any = {"min_rows": plan.least, "level": plan.level, "draws": tests.draws, "method": tests.method}
     return Slices(
         rule=tuple(top.rule(i, rows.columns) for i in range(order.size)),
         column=tuple(TIMES.join(rows.columns[a].name for a, _ in top.conditions(i)) for i in range(order.size)),
         finding=tuple(np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "").tolist()),
-        **each,
+        **each | about,
         overall_gap=float(rows.residual.sum()) / total,
         joint_p=float(tests.adjusted.min()),
         tried=int(table.n.size),
         all_flagged=int((tests.adjusted <= alpha).sum()),
         worst_gap_high=float(reach.max()),
         worst_impact_high=float((reach * table.weight).max() / total),
-        min_rows=plan.least,
-        level=plan.level,
-        draws=tests.draws,
-        method=tests.method,
         notes=tuple(note for note, holds in said.items() if holds),
     )
 

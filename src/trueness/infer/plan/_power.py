@@ -161,7 +161,7 @@ class _Scores:
         powers = np.array([power_at(line(d)) for d in at])
         slope, constant = np.polyfit(asked, ndtri(np.clip(powers, 0.002, 0.998)), 1)
         wanted = (float(ndtri(NOTICED)) - constant) / slope if slope > 0 else math.inf
-        if not 0 < wanted <= max(strengths[-1], 0.0):
+        if not 0 < wanted <= strengths[-1]:
             return math.nan
         return float(np.exp(np.interp(math.log(wanted), known, np.log(places))))
 
