@@ -242,8 +242,12 @@ def interval_of(
 
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.random.Generator) -> Interval:
-    if evidence.dependent or evidence.importance:
-        _check_clustered(question, "cluster" if evidence.dependent else "weight_type='importance'")
+    argument = "cluster" if evidence.dependent else "weight_type='importance'" if evidence.importance else ""
+    if argument and question.method != "score":
+        got = f"{question.method!r} needs rows that are independent and of equal weight"
+        raise InputError(argument, "is only accepted by `method='score'`", got)
+    if argument and question.k > 1:
+        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {question.k}")
     if question.k == 1:
         evidence.require_one("the interval of a matrix, or `k` more than 1")
     found = _METHODS[question.method](evidence, question, rng)
@@ -309,8 +313,11 @@ def _question(
     if smoothness is not None and method == "score" and k == 1:
         demand = "is not for `method='score'` with k = 1, whose cells are cut by mass as well"
         raise InputError("smoothness", demand, remedy="Leave it out, or use `method='analytic'`.")
-    smoothness = checked_smoothness(smoothness, bins)
-    return _Question(k, bins, level, method, smoothness, _checked_resamples(method, resamples), support)
+    if resamples is not None and (method not in RESAMPLING or method == "hulc"):
+        demand = "is only for the bootstraps, subsamplings and 'adaptive-hulc'"
+        raise InputError("resamples", demand, f"{method!r} takes none")
+    smoothness, draws = checked_smoothness(smoothness, bins), _RESAMPLES if resamples is None else resamples
+    return _Question(k, bins, level, method, smoothness, checked_resamples(draws), support)
 
 
 def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
@@ -412,21 +419,6 @@ def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
     if level > _HIGHEST:
         demand = f"must be at most {_HIGHEST} for {what}, which draws 20 / (1 - level) sets of labels"
         raise InputError("level", demand, f"got {level!r}", remedy=remedy)
-
-
-def _checked_resamples(method: str, resamples: int | None) -> int:
-    if resamples is not None and (method not in RESAMPLING or method == "hulc"):
-        demand = "is only for the bootstraps, subsamplings and 'adaptive-hulc'"
-        raise InputError("resamples", demand, f"{method!r} takes none")
-    return _RESAMPLES if resamples is None else checked_resamples(resamples)
-
-
-def _check_clustered(question: _Question, argument: str) -> None:
-    if question.method != "score":
-        demand = "is only accepted by `method='score'`"
-        raise InputError(argument, demand, f"{question.method!r} needs rows that are independent and of equal weight")
-    if question.k > 1:
-        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {question.k}")
 
 
 def _classes(sums: Tally | Binned) -> int | None:

@@ -33,18 +33,8 @@ _LUCKY = 0.05
 _NO_GAP = 1e-9
 # Rows per distinct score from which on squared gaps are nearly those of normal numbers.
 _TRUSTED = 5
-FEW_EVENTS = 3
-"""Below this number of rows with the rarer label, the spread of residuals says nothing about the error."""
-
-
-class ExactLimits(NamedTuple):
-    """Limits for the squared error, and the number of rows with the rarer label."""
-
-    low: float
-    high: float
-    rarer: float
-    surprises: bool = False
-    """Whether the rarer label is the less probable one of each bin, and not one class."""
+# Below this number of rows with the rarer label, the spread of residuals says nothing about the error.
+_FEW_EVENTS = 3
 
 
 class ScoreSet(NamedTuple):
@@ -212,10 +202,9 @@ class DefaultParts(NamedTuple):
         weight, events = cells.weight, cells.events
         if self.row_weight != 1:
             weight, events = weight / self.row_weight, events / self.row_weight
-        exact = few_events_limits(cells.score, weight, events, self.first, alpha, self.effective)
-        ends, note = _with_exact((coarse.ends(alpha)[0], fine.ends(alpha)[1]), exact, float(weight.sum()))
-        # The estimate in coarse cells may exceed the upper end in fine ones by chance.
-        ends = min(ends[0], max(coarse.estimate, 0.0)), max(ends[1], coarse.estimate)
+        ends = coarse.ends(alpha)[0], fine.ends(alpha)[1]
+        rows = cells.score, weight, events, self.first, self.effective
+        ends, note = _with_exact(ends, coarse.estimate, alpha, *rows)
         return ScoreSet(coarse.estimate, _region(ends, zero=zero), self.n, self.bins, fine.estimate, note)
 
 
@@ -250,14 +239,39 @@ def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Gene
     return parts.at(alpha, zero=pvalue > alpha)
 
 
-def _with_exact(ends: tuple[float, float], exact: ExactLimits, n: float) -> tuple[tuple[float, float], str]:
-    """The ends and a note; exact limits if one class is nearly absent, or no label is a surprise."""
-    if exact.rarer >= FEW_EVENTS:
-        return ends, ""
-    high = exact.high if exact.rarer == 0 else max(ends[1], exact.high)
-    rows = f"{exact.rarer:,.6g} of {n:,.12g}"
-    why = f"{rows} labels are the less probable one" if exact.surprises else f"one class has {rows} rows"
-    return (exact.low, high), f"Exact binomial limits: {why}."
+def _with_exact(
+    ends: tuple[float, float],
+    estimate: float,
+    alpha: float,
+    p: Floats,
+    weight: Numbers,
+    hits: Numbers,
+    first: Ints,
+    effective: float | None = None,
+) -> tuple[tuple[float, float], str]:
+    """The ends, which contain the estimate, and a note; exact if few rows have the rarer label.
+
+    Step 5 of docs/methods/score-interval.md. Scores `p` have `weight` rows each, `hits` of them events; `first` is the
+    first score of each bin, and `effective` the effective number of independent rows.
+    """
+    n, events, w, note = float(weight.sum()), float(hits.sum()), weight.astype(np.float64), ""
+    size, of_bin = np.add.reduceat(w, first), np.add.reduceat(hits.astype(np.float64), first)
+    above = 2 * np.add.reduceat(w * p, first) > size
+    surprises, rarer = float(np.where(above, size - of_bin, of_bin).sum()), min(events, n - events)
+    folded, rarer = surprises < rarer, min(surprises, rarer)
+    if rarer < _FEW_EVENTS:
+        flipped = np.repeat(above, np.diff(np.append(first, p.size))) if folded else 2 * events > n
+        p = np.where(flipped, 1 - p, p)
+        trials = n if effective is None else min(effective, n)
+        low, high = (float(end) for end in clopper_pearson(rarer * trials / n, trials, 1 - alpha))
+        reach = np.minimum(1, n * high / size) - 2 * np.add.reduceat(w * p, first) / size
+        most = float(w @ (p * p)) / n + high * max(0.0, float(reach.max()))
+        mean, rows = float(w @ p) / n, f"{rarer:,.6g} of {n:,.12g}"
+        ends = max(0.0, low - mean, mean - high) ** 2, most if rarer == 0 else max(ends[1], most)
+        why = f"{rows} labels are the less probable one" if folded else f"one class has {rows} rows"
+        note = f"Exact binomial limits: {why}."
+    # The estimate in coarse cells may exceed the upper end in fine ones by chance.
+    return (min(ends[0], max(estimate, 0.0)), max(ends[1], estimate)), note
 
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
@@ -265,9 +279,8 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
     ends, note = _part(sums, variance, implied).ends(alpha), ""
     if scores.k == 1:
-        exact = few_events_limits(scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first, alpha)
-        (low, high), note = _with_exact(ends, exact, sums.total)
-        ends = min(low, max(sums.statistic, 0.0)), max(high, sums.statistic)
+        rows = scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first
+        ends, note = _with_exact(ends, sums.statistic, alpha, *rows)
     zero = not rejects_calibration(scores, sums.statistic, alpha, rng)
     return ScoreSet(sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note)
 
@@ -293,12 +306,8 @@ def _region(ends: tuple[float, float], *, zero: bool) -> Region:
 def sign_variance(residuals: BinnedResiduals) -> float:
     r"""The variance of T over random signs of the clusters.
 
-    .. math:: \tau^2 = 2 \sum_{g \ne h} \Big( \sum_b c_b S_{bg} S_{bh} \Big)^2
-        = 2 \sum_{b, b'} c_b c_{b'} \Big( \sum_g S_{bg} S_{b'g} \Big)^2
-        - 2 \sum_g \Big( \sum_b c_b S_{bg}^2 \Big)^2 ,
-
-    c the coefficients of T. For calibrated scores its mean is the variance of T, whatever the dependence of rows within
-    a cluster.
+    :math:`2 \sum_{g \ne h} (\sum_b c_b S_{bg} S_{bh})^2`, c the coefficients of T. For calibrated scores its mean is
+    the variance of T, whatever the dependence of rows within a cluster.
     """
     c = residuals.coefficient_of_entries
     sums = sparse.csr_array((np.sqrt(c) * residuals.s, residuals.unit, residuals.start))
@@ -347,31 +356,3 @@ def _squared_sums(group: Ints, values: Floats) -> float:
     """The sum of the squared sums of groups."""
     sums = np.bincount(group, values)
     return float((sums * sums).sum())
-
-
-def few_events_limits(
-    p: Floats, weight: Numbers, hits: Numbers, first: Ints, alpha: float, effective: float | None = None
-) -> ExactLimits:
-    """Limits from the Clopper-Pearson interval of the share of the rarer label: docs/methods/score-interval.md, step 5.
-
-    Scores `p` have `weight` rows each, `hits` of them events; `first` is the first score of each bin, and `effective`
-    the effective number of independent rows.
-    """
-    n, events = float(weight.sum()), float(hits.sum())
-    w = weight.astype(np.float64)
-    size = np.add.reduceat(w, first)
-    above = 2 * np.add.reduceat(w * p, first) > size
-    of_bin = np.add.reduceat(hits.astype(np.float64), first)
-    surprises = float(np.where(above, size - of_bin, of_bin).sum())
-    folded = surprises < min(events, n - events)
-    if folded:
-        flipped, events = np.repeat(above, np.diff(np.append(first, p.size))), surprises
-        p = np.where(flipped, 1 - p, p)
-    elif 2 * events > n:
-        p, events = 1 - p, n - events
-    trials = n if effective is None else min(effective, n)
-    low, high = (float(end) for end in clopper_pearson(events * trials / n, trials, 1 - alpha))
-    reach = np.minimum(1, n * high / size) - 2 * np.add.reduceat(w * p, first) / size
-    mean = float(w @ p) / n
-    distance = max(0.0, low - mean, mean - high)
-    return ExactLimits(distance**2, float(w @ (p * p)) / n + high * max(0.0, float(reach.max())), events, folded)

@@ -45,7 +45,7 @@ def slope_limits(
     """
     line = line or fit_line(cells, cluster_rows)
     inside, slope, rarer, method = line.inside.cells, line.slope, line.rarer, line.sandwich
-    limits, error = line.covariance.limits(slope, 1, level), math.sqrt(line.covariance.matrix[1, 1])
+    limits, error = line.wald(1, level), line.error(1)
     if cluster_rows is not None and rarer < _FEW and cells.whole:
         limits = _hull(limits, slope_limits(cells, level)[:2])
     if not method:
@@ -72,10 +72,21 @@ class FittedLine(NamedTuple):
     slope: float
     """nan if the maximum-likelihood estimate is not finite."""
     intercept: float
-    covariance: "LineCovariance"
-
+    covariance: Floats
+    """That of intercept and slope."""
+    freedom: float
+    """Degrees of freedom of Student's t (inf: the normal law)."""
     sandwich: str
     """The variance in words if it is a sandwich, as that of clusters and of weights that are not whole numbers."""
+
+    def error(self, index: int) -> float:
+        """Standard error of the intercept (0) or the slope (1)."""
+        return math.sqrt(self.covariance[index, index])
+
+    def wald(self, index: int, level: float) -> _Ends:
+        """Wald limits of the intercept (0) or the slope (1)."""
+        estimate = self.slope if index else self.intercept
+        return wald_limits(estimate, float(self.covariance[index, index]), self.freedom, level)
 
     @property
     def rarer(self) -> float:
@@ -109,9 +120,9 @@ def fit_line(cells: Cells, cluster_rows: ClusteredRows | None = None) -> FittedL
     inside = inside_cells(cells)
     x = logits(inside.cells.score)
     slope, intercept = recalibration_line(x, inside.cells.weight, inside.cells.events)
-    covariance = _covariance(x, inside.cells, slope, intercept, cluster_rows)
+    law = _covariance(x, inside.cells, slope, intercept, cluster_rows)
     sandwich = "sandwich of clusters, t" if cluster_rows is not None else "" if cells.whole else "sandwich, t"
-    return FittedLine(inside, x, slope, intercept, covariance, sandwich)
+    return FittedLine(inside, x, slope, intercept, *law, sandwich)
 
 
 def _profile_limits(x: Floats, cells: Cells, slope: float, error: float, level: float) -> _Ends:
@@ -194,25 +205,14 @@ def _crossing(profile: Callable[[float], float], target: float, start: float, st
     return math.copysign(math.inf, step)
 
 
-class LineCovariance(NamedTuple):
-    """The covariance of intercept and slope, and the degrees of freedom of Student's t (inf: the normal law)."""
-
-    matrix: Floats
-    freedom: float
-
-    def limits(self, estimate: float, index: int, level: float) -> _Ends:
-        """Wald limits of the intercept (0) or the slope (1)."""
-        return wald_limits(estimate, float(self.matrix[index, index]), self.freedom, level)
-
-
 def _covariance(
     x: Floats, cells: Cells, slope: float, intercept: float, cluster_rows: ClusteredRows | None
-) -> LineCovariance:
+) -> tuple[Floats, float]:
     """From the information (whole weights), the sandwich of independent rows (other weights) or that of clusters.
 
-    The matrix is nan if there is no finite slope, or if log-odds are too far apart for the arithmetic.
+    It is nan if there is no finite slope, or if log-odds are too far apart for the arithmetic. With degrees of freedom.
     """
-    unknown = LineCovariance(np.full((2, 2), math.nan), math.inf)
+    unknown = np.full((2, 2), math.nan), math.inf
     if math.isnan(slope):
         return unknown
     # About their centre, since scores that are nearly equal would leave nothing but rounding of the determinant.
@@ -223,9 +223,9 @@ def _covariance(
     from_centre = np.array([[1.0, -centre], [0.0, 1.0]])
     bread = from_centre @ np.linalg.inv(information)
     if cluster_rows is None and cells.whole:
-        return LineCovariance(bread @ from_centre.T, math.inf)
+        return bread @ from_centre.T, math.inf
     spread, freedom, of_rarer = _score_spread(x, cells, slope, intercept, centre, cluster_rows)
-    return LineCovariance(bread @ spread @ bread.T, of_rarer if cluster_rows is None else min(freedom, of_rarer))
+    return bread @ spread @ bread.T, of_rarer if cluster_rows is None else min(freedom, of_rarer)
 
 
 def _score_spread(
@@ -261,7 +261,7 @@ def free_intercept_limits(
     """
     line = line or fit_line(cells, cluster_rows)
     method = line.sandwich or ("Wald" if line.rarer > MANY else "profile likelihood")
-    limits, error = line.covariance.limits(line.intercept, 0, level), math.sqrt(line.covariance.matrix[0, 0])
+    limits, error = line.wald(0, level), line.error(0)
     if cluster_rows is not None and line.rarer < _FEW and cells.whole:
         limits = _hull(limits, free_intercept_limits(cells, level)[:2])
     if not line.sandwich and line.rarer <= MANY and math.isfinite(limits[0]):
@@ -323,7 +323,7 @@ def shift_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None 
 def intercept_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None, line: FittedLine) -> Limits:
     """The same with what the fitted line tells: the scores left out, and whether the slope can be 1."""
     found = shift_limits(cells, level, cluster_rows)
-    low, high = line.covariance.limits(line.slope, 1, level)
+    low, high = line.wald(1, level)
     # The sandwich of clusters and other weights holds for any slope.
     doubtful = not line.sandwich and not low <= 1 <= high
     note = " ".join(filter(None, [line.left_out, _OTHER_SLOPE if doubtful else ""]))

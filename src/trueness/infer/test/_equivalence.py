@@ -29,7 +29,7 @@ Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
 _CRITERIA = ("l2", "oe", "band", "ece")
 TOO_GOOD: Final = 0.001
 """Labels that agree with the scores this well by chance this rarely are too good to be true."""
-_LEVEL, _PERCENT, _RATIO = 0.95, "95 %", "O/E"
+_LEVEL, _PERCENT = 0.95, "95 %"
 SMOOTH: Final = "the error varies smoothly with the score"
 """What acceptance by the l2 error assumes unless each distinct score is a cell of its own."""
 SHARE = 0.95
@@ -189,12 +189,16 @@ class Margin(NamedTuple):
 
     estimate: float
     n: int
-    pvalue: float
-    words: str
+    pvalue: float = 1.0
+    words: str = ""
     condition: str = ""
     """What must be true of the scores for the p-value to hold, and the rows cannot show."""
     shown_by_ties: float = 0.0
     """A lower 99 % limit for the l2 error, from rows that share their score with others."""
+
+
+_Limits: TypeAlias = tuple[str, Margin, Callable[[float], tuple[float, float]]]
+"""The quantity, its estimate, and one-sided limits as a function of their error rate."""
 
 
 def margin(evidence: Evidence, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE) -> Margin:
@@ -202,18 +206,22 @@ def margin(evidence: Evidence, criterion: str, within: float, bins: BinsLike = 1
     evidence.require_one("the test of a matrix")
     if criterion == "band":
         return _band(evidence, within, share)
-    found = _LIMITS[criterion](evidence, bins)
-    low, high = found.limits(1 - _LEVEL)
+    name, found, limits = _LIMITS[criterion](evidence, bins)
+
+    def keeps(alpha: float) -> bool:
+        """Whether the limits of this error rate keep the margin, around 1 for a ratio and above 0 for an error."""
+        low, high = limits(alpha)
+        return 1 - within <= low and high <= 1 + within if criterion == "oe" else high <= within
+
+    low, high = limits(1 - _LEVEL)
     ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
     units = "Clusters" if evidence.dependent else "Rows"
-    words = f"{found.name}: one-sided {_PERCENT} {ends}. {units} are independent."
-    if found.condition:
-        words += f" Holds if {found.condition}."
-    pvalue = smallest_alpha(lambda alpha: found.keep(within, alpha))
-    return Margin(found.estimate, found.n, pvalue, words, found.condition, found.shown_by_ties)
+    words = f"{name}: one-sided {_PERCENT} {ends}. {units} are independent."
+    holds = f" Holds if {found.condition}." if found.condition else ""
+    return found._replace(pvalue=smallest_alpha(keeps), words=f"{words}{holds}")
 
 
-def _l2(evidence: Evidence, _: BinsLike) -> "_Limits":
+def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
     if evidence.dependent or evidence.weight_type == "importance":
         rows = evidence.clustered
         parts, n = DefaultParts.of_clusters(rows)[0], rows.n
@@ -226,18 +234,17 @@ def _l2(evidence: Evidence, _: BinsLike) -> "_Limits":
         if n < 2:
             raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
         parts = DefaultParts.of_cells(cells)
-    high, estimate = upper_limit(parts), math.sqrt(max(parts.coarse.estimate, 0.0))
-    found = _Limits(estimate, n, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0))), "l2 calibration error")
+    high, found = upper_limit(parts), Margin(math.sqrt(max(parts.coarse.estimate, 0.0)), n)
     if isinstance(evidence.given, Sketch | Binned):
-        return found._replace(condition=SMOOTH)
-    if not parts.shared:
-        return found
-    ties = 0.0 if parts.effective is not None else math.sqrt(parts.shown_by_ties(0.01))
-    condition = f"{SMOOTH} ({parts.cells.size:,} distinct scores in {n:,} rows)"
-    return found._replace(condition=condition, shown_by_ties=ties)
+        found = found._replace(condition=SMOOTH)
+    elif parts.shared:
+        ties = 0.0 if parts.effective is not None else math.sqrt(parts.shown_by_ties(0.01))
+        condition = f"{SMOOTH} ({parts.cells.size:,} distinct scores in {n:,} rows)"
+        found = found._replace(condition=condition, shown_by_ties=ties)
+    return "l2 calibration error", found, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0)))
 
 
-def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
+def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
@@ -245,15 +252,15 @@ def _ratio(evidence: Evidence, _: BinsLike) -> "_Limits":
         part = part.as_floats()  # whole weights would count rows
     found = EffectiveEvents.of(part, rows)
     n = int(part.weight.sum() if part.whole else part.count.sum())
-    return _Limits(found.value, n, lambda alpha: found.limits(alpha)[:2], _RATIO)
+    return "O/E", Margin(found.value, n), lambda alpha: found.limits(alpha)[:2]
 
 
-def _ece(evidence: Evidence, bins: BinsLike) -> "_Limits":
+def _ece(evidence: Evidence, bins: BinsLike) -> _Limits:
     gaps = bin_gaps(evidence, bins)
-    return _Limits(gaps.ece, gaps.n, lambda alpha: (0.0, gaps.high(alpha)), "ECE")
+    return "ECE", Margin(gaps.ece, gaps.n), lambda alpha: (0.0, gaps.high(alpha))
 
 
-_LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], "_Limits"]]] = {"l2": _l2, "oe": _ratio, "ece": _ece}
+_LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], _Limits]]] = {"l2": _l2, "oe": _ratio, "ece": _ece}
 
 
 def _band(evidence: Evidence, within: float, share: float) -> Margin:
@@ -291,22 +298,6 @@ def too_good_of(evidence: Evidence, test: Significance | None) -> float | None:
     if test is None:
         return too_good_in_bins(evidence.given.parts[0]) if isinstance(evidence.given, Binned) else None
     return test.too_good
-
-
-class _Limits(NamedTuple):
-    """An estimate, the number of rows, one-sided limits as a function of their error rate, and the quantity."""
-
-    estimate: float
-    n: int
-    limits: Callable[[float], tuple[float, float]]
-    name: str
-    condition: str = ""
-    shown_by_ties: float = 0.0
-
-    def keep(self, within: float, alpha: float) -> bool:
-        """Whether the limits of this error rate keep the margin, around 1 for a ratio and above 0 for an error."""
-        low, high = self.limits(alpha)
-        return 1 - within <= low and high <= 1 + within if self.name == _RATIO else high <= within
 
 
 def smallest_alpha(keeps: Callable[[float], bool]) -> float:
