@@ -17,6 +17,7 @@ nanoseconds, where a general method needs fifty.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +28,6 @@ from trueness import _kernels
 from trueness.typing import Bools, Floats, Ints
 
 _TOLERANCE = math.log1p(1e-7)
-# Parts per cut of a range: more of them, fewer levels but more scores evaluated in vain.
-_FAN = 5
 MOST_OUTCOMES = 1 << 14
 """Most outcomes of one table."""
 # A tail of less than e to the minus this is left out of a table: less than the rounding of a distribution function.
@@ -43,15 +42,14 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
     ``scipy.stats.binomtest(k, n, score).pvalue <= alpha`` rejects: the same decision for every score that SciPy has an
     answer for (it has none for some scores below 1e-300).
 
-    Between two rates :math:`a < b` on one side of :math:`k / n` the p-value is bounded by its parts at the
-    ends, since the near tail grows with :math:`p`, :math:`y(p)` does not fall and every
-    :math:`P(X \le y; p)` falls:
+    The near tail grows with :math:`p` up to :math:`k / n`, and so does a bound on the far one: by the inequalities of
+    Chernoff and of Ash (Information Theory, 1965, lemma 4.7.1) it is at most
 
-    .. math:: P(X \ge k; a) + P(X \le y(a); b) \le f \le P(X \ge k; b) + P(X \le y(b); a).
+    .. math:: P(X = k; p) \sqrt{8 v}, \qquad v = n \max_{x \le p} x (1 - x) ,
 
-    These bounds decide whole ranges of scores; an undecided range is cut, and the cuts are evaluated. The accepted
-    scores need not form an interval: for (k, n) = (1, 30) and alpha = 0.05 they have a hole, which two searches for
-    two ends would miss.
+    or :math:`P(X = k; p)` if that is larger. So two searches on either side of a bin's rate find the scores that the
+    near tail alone accepts, and those that tail and bound reject; between them, each score is tested. The accepted
+    ones need not form an interval: for (k, n) = (1, 30) and alpha = 0.05 they have a hole.
 
     A score is passed on to SciPy when its p-value is too close to `alpha`, or an atom's likelihood too close to
     the tolerance, given the rounding errors. Bounds count only if they clear `alpha` by the same margin.
@@ -64,8 +62,53 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
     scores = np.asarray(scores, np.float64)
     if alpha >= 1 or scores.size == 0:
         return np.ones(scores.size, np.bool_)
-    search = _Search(np.asarray(k, np.int64), np.asarray(n, np.int64), np.asarray(starts, np.int64), scores, alpha)
-    return search.run()
+    k, n, starts = (np.asarray(one, np.int64) for one in (k, n, starts))
+    margin, ends = _margin(n, alpha), np.append(starts[1:], scores.size)
+
+    def stage(index: Ints) -> Ints:
+        """From the first score of a bin to the last: 0 rejected, 1 to be tested, 2 accepted, 3 as 1, 4 as 0."""
+        p = scores[np.minimum(index, scores.size - 1)]
+        above = p * n > k
+        side = _Side.of(*np.broadcast_arrays(k, n), p, above)
+        near = side.near()
+        nearness = (near + side.most_far() >= alpha - margin).astype(np.int8) + (near > alpha + margin)
+        return np.where(p * n == k, 2, np.where(above, 4 - nearness, nearness))
+
+    wanted = np.arange(1, 5)[:, np.newaxis]
+    ranges = (np.broadcast_to(one, (4, n.size)) for one in (starts, ends))
+    bounds = _first(*ranges, lambda index: stage(index) >= wanted)
+    sizes = np.diff(np.vstack([starts, bounds, ends]), axis=0)
+    stages = np.repeat(np.tile(np.arange(5, dtype=np.int8), n.size), sizes.T.ravel())
+    open_ = np.flatnonzero(stages % 2)
+    bin_ = np.searchsorted(starts, open_, side="right") - 1
+    rejected = stages % 4 == 0
+    rejected[open_] = _tested(k[bin_], n[bin_], scores[open_], alpha)
+    return rejected
+
+
+def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
+    """The first of the numbers from `low` up to `high` for which it holds, as it does from there on; or `high`."""
+    while (low < high).any():
+        middle = (low + high) // 2
+        found = holds(middle) | (low == high)  # where the search has ended, it may point past the end
+        low, high = np.where(found, low, middle + 1), np.where(found, middle, high)
+    return low
+
+
+def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
+    """The decision on each score; that of SciPy, once for each distinct case, where rounding might matter."""
+    side = _Side.of(k, n, p, p * n > k)
+    end, doubtful = side.far_end()
+    value = side.near() + _at_most(end, n, side.q)
+    rejected = value < alpha
+    unsure = np.flatnonzero(doubtful | (np.abs(value - alpha) <= _margin(n, alpha)))
+    if unsure.size:
+        from scipy.stats import binomtest
+
+        cases, which = np.unique(np.column_stack([k, n, p])[unsure], axis=0, return_inverse=True)
+        pvalues = np.array([binomtest(int(events), int(rows), rate).pvalue for events, rows, rate in cases])
+        rejected[unsure] = (pvalues <= alpha)[which.ravel()]
+    return rejected
 
 
 class _Side(NamedTuple):
@@ -92,12 +135,15 @@ class _Side(NamedTuple):
             centre=np.where(mirrored, n - np.ceil(expected), np.floor(expected)).astype(np.int64),
         )
 
-    def take(self, index: Bools | Ints) -> _Side:
-        return _Side(self.k[index], self.n[index], self.p[index], self.q[index], self.centre[index])
-
     def near(self) -> Floats:
         """Probability of ``k`` or more."""
         return np.asarray(betainc(self.k, self.n - self.k + 1, self.p))
+
+    def most_far(self) -> Floats:
+        """A bound on the probability of the far tail."""
+        variance = np.where(self.p < 0.5, self.n * self.p * self.q, self.n / 4)
+        atom = np.exp(self.log_likelihood(self.k) + _stirling_rest(self.n))
+        return np.asarray(1.001 * atom * np.sqrt(np.maximum(8 * variance, 1)))  # with room for tolerance and rounding
 
     def log_likelihood(self, x: Ints) -> Floats:
         """Logarithm of ``P(X = x)`` up to a term free of ``x``.
@@ -109,196 +155,25 @@ class _Side(NamedTuple):
         means = np.stack([self.n * self.p, self.n * self.q])
         return np.asarray(_log_poisson(counts, means).sum(axis=0))
 
-    def log_rise(self, x: Ints) -> Floats:
-        """Logarithm of ``P(X = x + 1) / P(X = x)``."""
-        odds = np.maximum(self.p, 1e-300) / np.maximum(self.q, 1e-300)
-        return np.asarray(np.log((self.n - x) / (x + 1)) + np.log(odds))
-
     def far_end(self) -> tuple[Ints, Bools]:
-        """Last count up to the centre that is no likelier than ``k``, or -1; and whether rounding may err.
-
-        Up to the centre the log-likelihood grows and is concave, so that Newton's method closes in on the end; every
-        third probe halves the bracket instead, so that the search cannot stall.
-        """
+        """Last count up to the centre that is no likelier than ``k``, or -1; and whether rounding may err."""
         bar = self.log_likelihood(self.k) + _TOLERANCE
-        end = np.full(self.k.shape, -1, np.int64)
-        side, low, high, goal, probe = self, end, self.centre + 1, bar, self._mirror_image()
-        pending, turn = np.arange(end.size), 0
-        while pending.size:
-            height, rise = side.log_likelihood(probe) - goal, side.log_rise(probe)
-            under = height <= 0
-            next_under = (height + rise <= 0) & (probe < side.centre)
-            low = np.where(next_under, probe + 1, np.where(under, probe, low))
-            high = np.where(under, np.where(next_under, high, probe + 1), probe)
-            end[pending] = low
-            turn += 1
-            target = probe - height / np.maximum(rise, 1e-12) if turn % 3 else (low + high) / 2
-            probe = np.clip(np.floor(target), low + 1, high - 1).astype(np.int64)
-            on = high - low > 1
-            side, pending = side.take(on), pending[on]
-            low, high, goal, probe = low[on], high[on], goal[on], probe[on]
-        return end, self._in_doubt(end, bar)
-
-    def _in_doubt(self, end: Ints, bar: Floats) -> Bools:
-        """Whether the last count in the far tail, or the first one out, is too close to the bar to tell."""
-        x = np.maximum(end, 0)
-        height = self.log_likelihood(x) - bar
-        next_height = np.where(end < 0, height, height + self.log_rise(x))
-        error = _rounding(self.n)
+        after = _first(np.zeros_like(self.centre), self.centre + 1, lambda x: self.log_likelihood(x) > bar)
+        end, error = after - 1, _rounding(self.n)
+        height, next_height = (self.log_likelihood(x) - bar for x in (np.maximum(end, 0), after))
         doubtful_in = (end >= 0) & (np.abs(height) <= error)
         doubtful_out = (end < self.centre) & (np.abs(next_height) <= error)
-        return doubtful_in | doubtful_out
-
-    def _mirror_image(self) -> Ints:
-        """Count as unlikely as ``k`` if the log-likelihood were a cubic around the mean."""
-        mean = self.n * self.p
-        distance = self.k - mean
-        skew = (self.q - self.p) / np.maximum(3 * mean * self.q, 1.0)
-        image = mean - distance * np.clip(1 - distance * skew, 0.0, 2.0)
-        return np.clip(image, 0, self.centre).astype(np.int64)
-
-
-class _Points(NamedTuple):
-    """Scores that were evaluated, with what the bounds need of them."""
-
-    score: Ints
-    side: Ints  # the bin, plus the number of bins if the score lies above the bin's rate
-    q: Floats
-    near: Floats
-    far_least: Ints  # the far tail reaches at least this count
-    far_most: Ints  # and at most this one
-
-    def append(self, more: _Points) -> _Points:
-        return _Points(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
-
-
-class _Ranges(NamedTuple):
-    """Pairs of evaluated points of one side, by their rows; the scores strictly between are in question."""
-
-    outer: Ints
-    inner: Ints
-
-    def take(self, index: Bools) -> _Ranges:
-        return _Ranges(self.outer[index], self.inner[index])
-
-
-class _Search:
-    """Branch and bound over the scores of all bins and both sides at once, level by level."""
-
-    def __init__(self, k: Ints, n: Ints, starts: Ints, scores: Floats, alpha: float) -> None:
-        self.k, self.n, self.scores, self.alpha = k, n, scores, alpha
-        self.begin, self.end = starts, np.append(starts[1:], scores.size)
-        # The tails are less precise than log-likelihoods: they take a rounded 1 - p.
-        margin = alpha * 100 * _rounding(n)
-        self.accept_above, self.reject_below = alpha + margin, alpha - margin
-        # +1 where a stretch of rejected scores begins, -1 where it ends.
-        self.steps = np.zeros(scores.size + 1, np.int8)
-
-    def run(self) -> Bools:
-        points, ranges = self._initial_ranges()
-        while ranges.outer.size:
-            ranges = self._undecided_ranges(points, ranges)
-            points, ranges = self._cut(points, ranges)
-        return np.cumsum(self.steps[:-1], dtype=np.int8).view(np.bool_)
-
-    def _initial_ranges(self) -> tuple[_Points, _Ranges]:
-        """Each side of each bin, from its farthest score to that nearest to the rate."""
-        rate_begin, rate_end = self._first_reaching(np.stack([self.k, np.nextafter(self.k, np.inf)]))
-        outer = np.concatenate([self.begin, self.end - 1])
-        inner = np.concatenate([rate_begin - 1, rate_end])
-        # Scores equal to the rate belong to no side: their p-value is 1.
-        side = np.flatnonzero(np.concatenate([rate_begin > self.begin, rate_end < self.end]))
-        chain = np.vstack([outer, inner]).T[side]
-        new = np.diff(chain, axis=1, prepend=-1) != 0
-        points = self._evaluate(chain[new], np.repeat(side, new.sum(axis=1)))
-        row = np.cumsum(new).reshape(new.shape) - 1
-        holds_scores = np.abs(np.diff(chain, axis=1)) > 1
-        return points, _Ranges(row[:, :-1][holds_scores], row[:, 1:][holds_scores])
-
-    def _first_reaching(self, target: Floats) -> Ints:
-        """First score of each bin (a column of the targets) whose multiple by ``n`` is at least the target."""
-        low, high = (np.broadcast_to(ends, target.shape).copy() for ends in (self.begin, self.end))
-        while (low < high).any():
-            middle = (low + high) // 2
-            # A bin that is settled may point past the end; its answer does not change any more.
-            expected = self.scores[np.minimum(middle, self.scores.size - 1)] * self.n
-            reached = (expected >= target) | (low == high)
-            high = np.where(reached, middle, high)
-            low = np.where(reached, low, middle + 1)
-        return low
-
-    def _evaluate(self, index: Ints, side: Ints) -> _Points:
-        """Decide these scores, and keep what the bounds of ranges will need."""
-        bin_, mirrored = side % self.n.size, side >= self.n.size
-        at = _Side.of(self.k[bin_], self.n[bin_], self.scores[index], mirrored)
-        near = at.near()
-        points = _Points(index, side, at.q, near, np.full(index.size, -1, np.int64), at.centre)
-        # Where the near tail alone exceeds alpha, no bound will ask for the far one.
-        open_ = np.flatnonzero(near <= self.accept_above[bin_])
-        bin_, at = bin_[open_], at.take(open_)
-        end, doubtful = at.far_end()
-        points.far_least[open_] = np.where(doubtful, -1, end)
-        points.far_most[open_] = np.where(doubtful, at.centre, end)
-        value = near[open_] + _at_most(end, at.n, at.q)
-        reject = value < self.reject_below[bin_]
-        unsure = doubtful | (~reject & (value <= self.accept_above[bin_]))
-        reject[unsure] = self._decide_by_scipy(index[open_[unsure]], bin_[unsure])
-        self._reject(index[open_[reject]], index[open_[reject]] + 1)
-        return points
-
-    def _decide_by_scipy(self, index: Ints, bin_: Ints) -> Bools:
-        """SciPy's own decisions, each distinct case once."""
-        if index.size == 0:
-            return np.zeros(0, np.bool_)
-        from scipy.stats import binomtest
-
-        cases = np.column_stack([self.k[bin_], self.n[bin_], self.scores[index]])
-        distinct, which = np.unique(cases, axis=0, return_inverse=True)
-        pvalues = np.array([binomtest(int(k), int(n), p).pvalue for k, n, p in distinct])
-        return np.asarray(pvalues <= self.alpha)[which.ravel()]
-
-    def _reject(self, begin: Ints, end: Ints) -> None:
-        self.steps[begin] += 1
-        self.steps[end] -= 1
-
-    def _undecided_ranges(self, points: _Points, ranges: _Ranges) -> _Ranges:
-        """Decide the ranges whose bounds clear alpha; return the others."""
-        outer, inner = ranges
-        bin_ = points.side[outer] % self.n.size
-        n, above, below = self.n[bin_], self.accept_above[bin_], self.reject_below[bin_]
-        lower, upper = points.near[outer], points.near[inner]
-        some = np.flatnonzero(lower <= above)
-        lower[some] += _at_most(points.far_least[outer[some]], n[some], points.q[inner[some]])
-        some = np.flatnonzero(upper < below)
-        upper[some] += _at_most(points.far_most[inner[some]], n[some], points.q[outer[some]])
-        reject = upper < below
-        ends = np.sort([points.score[outer[reject]], points.score[inner[reject]]], axis=0)
-        self._reject(ends[0] + 1, ends[1])
-        return ranges.take(~reject & (lower <= above))
-
-    def _cut(self, points: _Points, ranges: _Ranges) -> tuple[_Points, _Ranges]:
-        """Cut each range into equal parts; return all points and the parts that still hold scores."""
-        start = points.score[ranges.outer]
-        extent = points.score[ranges.inner] - start
-        parts = np.minimum(np.abs(extent), _FAN)
-        row = np.repeat(np.arange(parts.size), parts)
-        part = np.arange(row.size) - np.repeat(np.cumsum(parts) - parts, parts)
-        # Truncated division: the same cuts whichever way the side faces, and never an end.
-        index = start[row] + np.trunc(part * extent[row] / parts[row]).astype(np.int64)
-        inside = part > 0
-        fresh = self._evaluate(index[inside], points.side[ranges.outer[row[inside]]])
-        outer = ranges.outer[row]
-        outer[inside] = points.score.size + np.arange(fresh.score.size)
-        inner = np.append(outer[1:], 0)
-        inner[np.cumsum(parts) - 1] = ranges.inner
-        points = points.append(fresh)
-        holds_scores = np.abs(points.score[outer] - points.score[inner]) > 1
-        return points, _Ranges(outer, inner).take(holds_scores)
+        return end, doubtful_in | doubtful_out
 
 
 def _at_most(x: Ints, n: Ints, q: Floats) -> Floats:
     """Probability of ``x`` or fewer events in ``n`` trials of rate ``1 - q``; ``x`` may be -1."""
     return np.where(x < 0, 0.0, betainc(n - x, np.maximum(x, 0) + 1, q))
+
+
+def _margin(n: Ints, alpha: float) -> Floats:
+    """How far from `alpha` a p-value decides: tails take a rounded 1 - p, less precise than log-likelihoods."""
+    return alpha * 100 * _rounding(n)
 
 
 def _rounding(n: Ints) -> Floats:
@@ -324,11 +199,8 @@ def _stirling_rest(x: Ints) -> Floats:
     large = np.maximum(x, _SMALL.size).astype(np.float64)
     u = 1 / (large * large)
     series = (1 / 12 - u * (1 / 360 - u * (1 / 1260 - u / 1680))) / large
-    return np.where(
-        x < _SMALL.size,
-        _SMALL_REST[np.minimum(x, _SMALL.size - 1)],
-        0.5 * np.log(2 * math.pi * large) + series,
-    )
+    small = _SMALL_REST[np.minimum(x, _SMALL.size - 1)]
+    return np.where(x < _SMALL.size, small, 0.5 * np.log(2 * math.pi * large) + series)
 
 
 class Tables(NamedTuple):
@@ -357,17 +229,10 @@ class Tables(NamedTuple):
         undecided = np.flatnonzero(flat < 0)
         entry = undecided // draws if draws else undecided
         rest = words.reshape(-1)[undecided] + rng.random(undecided.size)
-        flat[undecided] = self.low[entry] + self._bisect(entry, rest)
+        start, last = self.start[entry], self.cdf.size - 1
+        after = _first(start, self.start[entry + 1], lambda at: self.cdf[np.minimum(at, last)] > rest)
+        flat[undecided] = self.low[entry] + after - start
         return found
-
-    def _bisect(self, entry: Ints, value: Floats) -> Ints:
-        """The number of thresholds of each entry that are at most the value."""
-        low, high = self.start[entry], self.start[entry + 1]
-        while bool((low < high).any()):
-            middle = (low + high) // 2
-            above = (low < high) & (self.cdf[np.minimum(middle, self.cdf.size - 1)] <= value)
-            low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
-        return low - self.start[entry]
 
 
 def binomial_tables(n: Ints, p: Floats) -> Tables:
