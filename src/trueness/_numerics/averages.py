@@ -19,9 +19,10 @@ def exponent(norm: str | float) -> float:
     >>> exponent("l2"), exponent("max"), exponent(3)
     (2.0, inf, 3.0)
     """
+    number = isinstance(norm, int | float | np.integer | np.floating) and not isinstance(norm, bool)
     try:
-        p = _NAMED.get(norm, math.nan) if isinstance(norm, str) else float(norm)
-    except (TypeError, ValueError):
+        p = float(norm) if number else _NAMED.get(norm, math.nan) if isinstance(norm, str) else math.nan
+    except OverflowError:
         p = math.nan
     if not p >= 1:
         raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}")

@@ -1,7 +1,5 @@
 """Tail probabilities for Brownian motion on [0, 1]: its largest absolute value, and its range."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
@@ -9,7 +7,9 @@ from scipy.special import ndtr
 from trueness.typing import Floats
 
 # Beyond 40 the normal tail is 0 in float64; at the smallest argument of a tail series, 1, that is the 40th multiple.
-_LAST = 40
+_MULTIPLES = np.arange(1.0, 41)
+_ODD = _MULTIPLES[::2]
+_SIGNS, _ODD_SIGNS = np.where(_MULTIPLES % 2 == 1, 1.0, -1.0), np.where(_ODD % 4 == 1, 1.0, -1.0)
 
 
 def largest_distance_sf(x: ArrayLike) -> Floats:
@@ -26,7 +26,9 @@ def largest_distance_sf(x: ArrayLike) -> Floats:
     >>> largest_distance_sf([0, 1, 2.2414]).round(4).tolist()
     [1.0, 0.6292, 0.05]
     """
-    return _piecewise(x, 1.0, _distance_low, _distance_high)
+    x = _column(x)
+    low = 1 - 4 / np.pi * np.sum(_ODD_SIGNS / _ODD * np.exp(-((_ODD * np.pi / x) ** 2) / 8), axis=-1)
+    return np.where(x[..., 0] < 1, low, 4 * np.sum(_ODD_SIGNS * ndtr(-_ODD * x), axis=-1))
 
 
 def range_sf(x: ArrayLike) -> Floats:
@@ -44,44 +46,12 @@ def range_sf(x: ArrayLike) -> Floats:
     >>> range_sf([0, 1.5, 2.4977]).round(4).tolist()
     [1.0, 0.5129, 0.05]
     """
-    return _piecewise(x, 1.5, _range_low, _range_high)
+    x = _column(x)
+    weight = 1 / (_ODD * np.pi) ** 2 + 1 / x**2
+    low = 1 - 8 * np.sum(weight * np.exp(-((_ODD * np.pi / x) ** 2) / 2), axis=-1)
+    return np.where(x[..., 0] < 1.5, low, 8 * np.sum(_SIGNS * _MULTIPLES * ndtr(-_MULTIPLES * x), axis=-1))
 
 
-def _piecewise(
-    x: ArrayLike, change: float, low: Callable[[Floats], Floats], high: Callable[[Floats], Floats]
-) -> Floats:
-    x = np.asarray(x, np.float64)
-    out = np.ones(x.shape)
-    # Below 0.01 both probabilities differ from 1 by less than exp(-12000), and x² may be 0.
-    below, above = (x > 0.01) & (x < change), ~(x < change)
-    out[below] = low(x[below])
-    out[above] = high(x[above])
-    return out
-
-
-def _distance_low(x: Floats) -> Floats:
-    odd, sign = _odd(x)
-    return np.asarray(1 - 4 / np.pi * np.sum(sign / odd * np.exp(-((odd * np.pi / x) ** 2) / 8), axis=0))
-
-
-def _distance_high(x: Floats) -> Floats:
-    odd, sign = _odd(x)
-    return np.asarray(4 * np.sum(sign * ndtr(-odd * x), axis=0))
-
-
-def _range_low(x: Floats) -> Floats:
-    odd, _ = _odd(x)
-    weight = 1 / (odd * np.pi) ** 2 + 1 / x**2
-    return np.asarray(1 - 8 * np.sum(weight * np.exp(-((odd * np.pi / x) ** 2) / 2), axis=0))
-
-
-def _range_high(x: Floats) -> Floats:
-    k = np.arange(1.0, _LAST + 1).reshape(-1, *[1] * x.ndim)
-    sign = np.where(k % 2 == 1, 1.0, -1.0)
-    return np.asarray(8 * np.sum(sign * k * ndtr(-k * x), axis=0))
-
-
-def _odd(x: Floats) -> tuple[Floats, Floats]:
-    """1, 3, 5, … along a new first axis, and their signs +, −, +, …."""
-    k = np.arange(0.0, _LAST / 2).reshape(-1, *[1] * x.ndim)
-    return 2 * k + 1, np.where(k % 2 == 0, 1.0, -1.0)
+def _column(x: ArrayLike) -> Floats:
+    """With a last axis for the terms; below 0.01 both probabilities differ from 1 by less than exp(-12000)."""
+    return np.maximum(np.asarray(x, np.float64), 0.01)[..., np.newaxis]

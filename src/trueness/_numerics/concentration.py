@@ -69,11 +69,8 @@ def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
         m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(np.int64)  # one count too many fails less often
         for near in (0, 1):
             k = np.clip(np.floor(n / 2 + n * e).astype(np.int64) + near, 1, n)
-            p = k / n - e
-            inside = (p > 0) & (p < 1)
-            lower = np.where(k > m, betaincc(np.maximum(k - m, 1), n - k + m + 1.0, np.clip(p, 0, 1)), 0.0)
-            upper = betainc(k, n - k + 1.0, np.clip(p, 0, 1))
-            fails |= inside & (lower + upper > d * (1 + 1e-12))
+            inside = (k / n - e > 0) & (k / n - e < 1)
+            fails |= inside & (_failures(n, k, m, e) > d * (1 + 1e-12))
     return fails
 
 
@@ -127,7 +124,7 @@ def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
     return int(k[at]), float(failures[at])
 
 
-def _failures(n: int, k: Ints, m: int, e: float) -> Floats:
+def _failures(n: int | Ints, k: Ints, m: int | Ints, e: float | Floats) -> Floats:
     """1 − P(k − m ≤ X ≤ k − 1) at the rate k/n − e."""
     p = np.clip(k / n - e, 0.0, 1.0)
     below = np.where(k > m, betaincc(np.maximum(k - m, 1), n - k + m + 1.0, p), 0.0)
@@ -137,14 +134,9 @@ def _failures(n: int, k: Ints, m: int, e: float) -> Floats:
 def _zero_at(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
     """Where the failure at k falls to d, from above: the float returned is at or beyond it."""
     one = np.array([k])
-    while True:
-        middle = low + (high - low) / 2
-        if not low < middle < high:
-            return high
-        if _failures(n, one, m, middle)[0] > d:
-            low = middle
-        else:
-            high = middle
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if _failures(n, one, m, middle)[0] > d else (low, middle)
+    return high
 
 
 def _float_above(x: Fraction) -> float:

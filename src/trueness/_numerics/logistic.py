@@ -55,7 +55,7 @@ def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -
     >>> round(slope, 6), round(abs(intercept), 6)
     (0.63093, 0.0)
     """
-    x, w, e = _columns(logit, weight, events)
+    x, w, e = np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
     if x.size > _POOLS and (line := _line_of_many(x, w, e)):
         return line
     x, w, e = _cells(x, w, e)
@@ -76,19 +76,18 @@ def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = Fals
 
     None where that is not known to be accurate: nearly separated labels, or log-odds in no order.
     """
-    few = line_pools(x, w, e, _POOLS)
-    if few is None:
-        return None
-    return _refined(few, lambda *line: line_sums(x, w, e, *line), fixed_slope)
+    return _refined(line_pools(x, w, e, _POOLS), lambda *line: line_sums(x, w, e, *line), fixed_slope)
 
 
 def _refined(
-    few: tuple[Floats, Floats, Floats], sums: Callable[[float, float, float], tuple[Floats, Floats]], fixed_slope: bool
+    few: tuple[Floats, Floats, Floats] | None, sums: Callable[..., tuple[Floats, Floats]], fixed_slope: bool
 ) -> tuple[float, float] | None:
     """Slope and intercept by Newton's method, from the fit to `few` pools on; None where that may be inaccurate.
 
     `sums` returns score and information of all rows for a slope, an intercept and the centre of the log-odds.
     """
+    if few is None:
+        return None
     slope, intercept = (1.0, recalibration_shift(*few)) if fixed_slope else recalibration_line(*few)
     total = float(np.sum(few[1]))
     centre = float(few[0] @ few[1]) / total
@@ -100,11 +99,8 @@ def _refined(
         residual, information = sums(slope, intercept, centre)
         if not (information[0, 0] > _LITTLE * total and np.linalg.det(information) > 0):
             return None
-        turn = 0.0
-        if fixed_slope:
-            lift = float(residual[0] / information[0, 0])
-        else:
-            lift, turn = (float(c) for c in np.linalg.solve(information, residual))
+        alone = [float(residual[0] / information[0, 0]), 0.0]
+        lift, turn = alone if fixed_slope else np.linalg.solve(information, residual).tolist()
         intercept, slope, moved = intercept + lift, slope + turn, max(abs(lift), abs(turn) * scale)
         if moved > _NEAR:
             return None
@@ -146,12 +142,9 @@ def logits(p: NDArray[Any]) -> Floats:
     >>> logits(np.array([0.0, 0.25, 0.5, 1.0])).round(6).tolist()
     [-inf, -1.098612, 0.0, inf]
     """
-    found = np.empty(p.size)
+    score = p.astype(np.float64, copy=False)
     with np.errstate(divide="ignore"):
-        for i in range(0, p.size, _BLOCK):
-            score = p[i : i + _BLOCK].astype(np.float64, copy=False)
-            np.subtract(np.log(score), np.log1p(-score), out=found[i : i + _BLOCK])
-    return found
+        return np.asarray(np.log(score) - np.log1p(-score))
 
 
 def line_of_scores(
@@ -227,7 +220,7 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     >>> round(recalibration_shift([0.0], [4], [3]), 6)
     1.098612
     """
-    x, w, e = _columns(logit, weight, events)
+    x, w, e = np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
     if x.size > _POOLS and (line := _line_of_many(x, w, e, fixed_slope=True)):
         return line[1]
     x, w, e = _cells(x, w, e)
@@ -287,10 +280,6 @@ def _expected_events(eta: Floats, weight: Floats) -> tuple[float, float]:
         total += float(np.sum(weighted))
         squares += float(np.dot(weighted, share))
     return total, total - squares
-
-
-def _columns(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[Floats, Numbers, Numbers]:
-    return np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
 
 
 def _cells(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats]:

@@ -121,8 +121,6 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
         for column in zip(*(_bin_sums(z[part], count[part], hits[part], at) for part, _, at in runs), strict=True)
     )
     share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
-    if k == 1:
-        return PairSums(n, s, q, along, np.array([[q.sum()]]), np.array([[(q * share).sum()]]))
     outer, paired = np.zeros((2, k, k))
     for part, bins, at in runs:
         of_cell = np.repeat(share[bins], np.diff(np.append(at, part.stop - part.start)))
@@ -145,8 +143,6 @@ def _bin_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> tuple[Nu
     s = np.add.reduceat(hits - count[:, None] * z, first, axis=0)
     # ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j
     q = np.add.reduceat(count * _inner(z, z) + _inner(hits, 1 - 2 * z), first)
-    if z.shape[1] == 1:
-        return n, s, q, s[:, 0] ** 2 * q
     of_cell = np.repeat(s, np.diff(np.append(first, len(z))), axis=0)
     level = _inner(of_cell, z)
     # A row of the j-th class contributes (S_j − level)², one of none of the k classes level².

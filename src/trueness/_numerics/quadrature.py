@@ -90,16 +90,7 @@ def beta_density(s: Floats, a: float, b: float) -> Floats:
     >>> float(round(beta_density(np.array([0.0]), 1, 1)[0], 12))
     0.25
     """
-    return np.asarray(np.exp(beta_log_density(s, a, b)))
-
-
-def beta_log_density(s: Floats, a: float, b: float) -> Floats:
-    """Logarithm of :func:`beta_density`, finite where that underflows.
-
-    >>> float(round(beta_log_density(np.array([-1000.0]), 1, 1)[0], 12))
-    -1000.0
-    """
-    return np.asarray(a * log_expit(s) + b * log_expit(-s) - betaln(a, b))
+    return np.asarray(np.exp(a * log_expit(s) + b * log_expit(-s) - betaln(a, b)))
 
 
 def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:

@@ -91,7 +91,7 @@ def _fitted(deposit_on: Callable[[int], Floats], n_rows: float) -> tuple[float, 
     if mass < _NEGLIGIBLE:  # the error lies between 0 and this: there is no width left to search for
         return mass, mass
     while True:
-        value, sigma = _fixed_point(_Integral(deposit), sigma)
+        value, sigma = _fixed_point(deposit, sigma)
         enough = _enough_points(sigma)
         if enough <= deposit.size:
             return value, sigma
@@ -164,7 +164,7 @@ def _enough_points(sigma: float, fewest: int = _FEWEST) -> int:
     return max(fewest, min(int(2 ** math.ceil(math.log2(wanted))), _MOST))
 
 
-def _fixed_point(integral: _Integral, sigma: float) -> tuple[float, float]:
+def _fixed_point(deposit: Floats, sigma: float) -> tuple[float, float]:
     """The integral at the width that equals it, and that width; the search starts at `sigma`.
 
     The integral falls in the width, so the excess log(integral) − log(width) falls in log(width) with a slope below −1:
@@ -173,8 +173,9 @@ def _fixed_point(integral: _Integral, sigma: float) -> tuple[float, float]:
     """
     at, low, high, slope = math.log(sigma), -math.inf, math.inf, -1.25
     before = last = math.nan
+    series = dct(deposit) / 2
     for _ in range(_STEPS):
-        value = integral(math.exp(at))
+        value = _blurred_integral(series, math.exp(at))
         if value <= 0:  # the residuals cancel at this width, to the last digit
             low, high, last, at = -math.inf, at, math.nan, at - 1
             continue
@@ -189,29 +190,18 @@ def _fixed_point(integral: _Integral, sigma: float) -> tuple[float, float]:
     return value, math.exp(at)
 
 
-class _Integral:
-    r"""Integral of the absolute value of the blurred residuals as a function of the kernel's width.
+def _blurred_integral(series: Floats, sigma: float) -> float:
+    r"""Integral of the absolute value of the residuals, blurred at a width.
 
-    `series` has the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints.
-    """
-
-    def __init__(self, deposit: Floats) -> None:
-        self.series, self.k = dct(deposit) / 2, np.arange(deposit.size)
-
-    def __call__(self, sigma: float) -> float:
-        n_points = min(_enough_points(sigma, _FEWEST_VALUES), self.series.size)
-        reach = int(min(n_points, _VANISHED / (np.pi * sigma) + 1))
-        blurred = np.zeros(n_points)
-        blurred[:reach] = self.series[:reach] * np.exp(-0.5 * (np.pi * sigma * self.k[:reach]) ** 2)
-        return _integral_of_absolute_value(dct(blurred, type=3, overwrite_x=True))
-
-
-def _integral_of_absolute_value(f: Floats) -> float:
-    r"""Integral over [0, 1] of :math:`|f|` for a smooth, evenly extended :math:`f` given at midpoints.
-
-    The mean is exact to all orders except at kinks: between values :math:`a` and :math:`-b` it is off by
+    `series` has the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints. The mean
+    over midpoints is exact to all orders except at kinks: between values :math:`a` and :math:`-b` it is off by
     :math:`ab / (a + b) - (a + b) / 6` steps, which is subtracted.
     """
+    n_points = min(_enough_points(sigma, _FEWEST_VALUES), series.size)
+    reach = int(min(n_points, _VANISHED / (np.pi * sigma) + 1))
+    blurred = np.zeros(n_points)
+    blurred[:reach] = series[:reach] * np.exp(-0.5 * (np.pi * sigma * np.arange(reach)) ** 2)
+    f = dct(blurred, type=3, overwrite_x=True)
     size, above = np.abs(f), f > 0
     kink = np.flatnonzero(above[1:] != above[:-1])
     a, b = size[kink], size[kink + 1]

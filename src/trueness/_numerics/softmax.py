@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from trueness._kernels import softmax_derivatives
@@ -219,6 +221,8 @@ def _step(here: _Derivatives) -> float:
 
 
 Solve: TypeAlias = Callable[[Floats], Floats]
+log_softmax: Solve = partial(special.log_softmax, axis=1)
+"""Logarithms of the softmax of each row of finite numbers."""
 
 # The search ends when the next step could lower the mean loss by less than this.
 _CONVERGED_REGRESSION = 1e-19
@@ -277,9 +281,8 @@ class FullMap:
         if self._eigen is None:
             self._eigen = np.linalg.eigh(self._X.T @ (self._X * w[:, None]))
         values, vectors = self._eigen
-        level = np.einsum("ik,ik,i->k", P, 1 - P, w)[:, None] * np.maximum(values, 0) + ridge.mean(
-            axis=1, keepdims=True
-        )
+        curvature = np.einsum("ik,ik,i->k", P, 1 - P, w)[:, None] * np.maximum(values, 0)
+        level = curvature + ridge.mean(axis=1, keepdims=True)
         return lambda G: np.asarray((G @ vectors / level) @ vectors.T)
 
     _eigen: tuple[Floats, Floats] | None = None
@@ -396,16 +399,6 @@ def multinomial_regression(
     own = log_odds[np.arange(y.size), y].copy()
     log_odds[np.arange(y.size), y] = -np.inf
     return Regression(state.theta, state.loss, n_steps, converged, bool((own > log_odds.max(axis=1)).all()))
-
-
-def log_softmax(Z: Floats) -> Floats:
-    """Logarithms of the softmax of each row of finite numbers.
-
-    >>> np.exp(log_softmax(np.log([[1.0, 3.0]])))
-    array([[0.25, 0.75]])
-    """
-    difference = Z - Z.max(axis=1, keepdims=True)
-    return np.asarray(difference - np.log(np.exp(difference).sum(axis=1, keepdims=True)))
 
 
 def _objective(linear: LinearMap, y: Ints, w: Floats, centre: Floats, ridge: Floats) -> Callable[[Floats], _State]:

@@ -46,9 +46,8 @@ class OneFactor:
     def rate(self, z: Floats | float) -> Floats:
         """Mean probability of an event at values of the factor."""
         scaled = math.sqrt(self.correlation) * np.asarray(z, np.float64)[..., np.newaxis]
-        return np.asarray(
-            np.minimum(ndtr((ndtri(self.p) + scaled) / math.sqrt(1 - self.correlation)) @ self.share, 1.0)
-        )
+        conditional = ndtr((ndtri(self.p) + scaled) / math.sqrt(1 - self.correlation))
+        return np.asarray(np.minimum(conditional @ self.share, 1.0))
 
     def quantile(self, probability: float) -> float:
         """Quantile of the rate of events in an infinitely large portfolio: it rises with the factor."""
@@ -82,10 +81,6 @@ class OneFactor:
     def _factor(self, rate: float) -> float:
         """The value of the factor at which events have this mean probability, as far as ±9."""
         low, high = -_FAR, _FAR
-        if self.p.size == 1 and 0 < self.p[0] < 1:
-            root = math.sqrt(self.correlation)
-            z = (math.sqrt(1 - self.correlation) * float(ndtri(rate)) - float(ndtri(self.p[0]))) / root
-            return min(max(z, low), high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.rate(middle) < rate else (low, middle)

@@ -12,6 +12,7 @@ import numpy as np
 from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word, generator, spelled_out
 from trueness._keywords import unknown_keyword
+from trueness._numerics.averages import exponent
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import BinRule, EqualMass, as_rule
 from trueness.errors import InputError, did_you_mean
@@ -22,7 +23,6 @@ from trueness.infer.limits._ece import gaps_of, squared_error_of
 from trueness.infer.limits._limits import Asked, Limits, Options, bootstrap_limits, limits_or_note, no_limits
 from trueness.infer.null._measure_floor import NO_FLOOR, Floor, drawn_floors, floor_of, gap_floor
 from trueness.infer.null._noise_floor import measure_name, measure_value
-from trueness.measure._binned import checked_norm
 from trueness.results import Estimate
 from trueness.results._inference import INDEPENDENT_FLOOR
 from trueness.typing import ArrayLike, RowOptions
@@ -261,7 +261,7 @@ def _question(measure: Any, options: Options, *, lenient: bool = False) -> _Ques
     if unknown and not lenient:
         raise unknown_keyword(key, min(unknown), known)
     options = {name: value for name, value in options.items() if name not in unknown} | dict(found.preset)
-    if key == "ece" and checked_norm(options.get("norm", "l1")) == 2:
+    if key == "ece" and exponent(options.get("norm", "l1")) == 2:
         found = MEASURES["ece_l2"]
     return _Question(found, options)
 

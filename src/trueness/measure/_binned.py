@@ -98,7 +98,7 @@ def ece(
     >>> tn.ece([0, 1], P, bins=2, kind="confidence")
     0.25
     """
-    p = checked_norm(norm)
+    p = exponent(norm)
     return as_binned(y_true, y_prob, bins, rows).average(lambda part: norm_of_gaps(part, p))
 
 
@@ -186,17 +186,6 @@ def mce(
     0.25
     """
     return ece(y_true, y_prob, bins=bins, norm="max", **rows)
-
-
-def checked_norm(norm: Norm) -> float:
-    """The exponent of a norm, or an error."""
-    if isinstance(norm, str) and norm == "l1":
-        return 1.0
-    good = isinstance(norm, str | int | float | np.integer | np.floating) and not isinstance(norm, bool)
-    try:
-        return exponent(norm) if good else exponent("")
-    except (ValueError, OverflowError):
-        raise InputError("norm", "must be 'l1', 'l2', 'max' or a number ≥ 1", f"got {norm!r}") from None
 
 
 def norm_of_gaps(bins: Bins, p: float) -> float:

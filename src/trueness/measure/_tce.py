@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._numerics.averages import power_mean
+from trueness._numerics.averages import exponent, power_mean
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
 from trueness._tally.by_segment import measured
@@ -18,7 +18,6 @@ from trueness._tally.rows_or_sums import as_binned, as_tally
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.measure._binned import checked_norm
 from trueness.results import Bin, TestedBins
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Norm, Numbers, RowOptions
 
@@ -235,7 +234,7 @@ def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
 def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
     """The function of losses and weights that `norm` stands for; None for the weighted mean."""
     if not callable(norm):
-        q = checked_norm(norm)
+        q = exponent(norm)
         return None if q == 1 else lambda losses, weight: power_mean(losses, weight, q)
 
     def own_norm(losses: Floats, weight: Numbers) -> float:

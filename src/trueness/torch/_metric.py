@@ -8,12 +8,12 @@ from typing import Any, Self
 import torch
 
 from trueness._keywords import suggests_keywords
+from trueness._numerics.averages import exponent
 from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.store import check_sums, refuse
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
-from trueness.measure._binned import checked_norm
 from trueness.torch._binned import as_binned, on_host, sums_of
 from trueness.torch._rows import (
     Layout,
@@ -112,7 +112,7 @@ class CalibrationError:
             raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
         self._ruler = ruler_of(bins)
         self._layout = Layout(self._ruler, "classwise" if kind == "binary" else kind, moments)
-        checked_norm(norm)
+        exponent(norm)
         self.norm = norm
         self.kind = kind
         self.from_logits = from_logits

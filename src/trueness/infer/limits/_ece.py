@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import chdtr, ndtr, ndtri, stdtrit
 
+from trueness._numerics.averages import exponent
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
@@ -28,7 +29,6 @@ from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.interval._residuals import residuals_in
 from trueness.infer.limits._limits import BIASED, SEVERAL, Asked, Limits, Options, biased
-from trueness.measure._binned import checked_norm
 from trueness.measure._squared import default_width, squared_ece, top_k_squared_ece
 from trueness.typing import Floats
 
@@ -251,7 +251,7 @@ class Gaps(NamedTuple):
 
 def gaps_of(function: str, options: Options) -> Gaps | None:
     """The bins and norm of a measure of gaps; None for other losses."""
-    bins, norm = options.get("bins", 10), checked_norm(options.get("norm", "l1"))
+    bins, norm = options.get("bins", 10), exponent(options.get("norm", "l1"))
     if function == "ace":
         return Gaps(bins if isinstance(bins, BinRule) else EqualMass(bins), norm, 1)
     if function == "mce":
