@@ -115,13 +115,13 @@ def test_one_row_rejects_nothing(k):
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 7), (7, 7)])
 def test_the_published_code_rejects_everything_where_labels_are_equal(k, n):
-    assert t_rejections([k], [n], [0], [0.0, 0.5, 1.0], 0.05, deviation="variance").all()
+    assert t_rejections([k], [n], [0], [0.0, 0.5, 1.0], 0.05, published=True).all()
 
 
 def test_the_variance_in_place_of_the_deviation_rejects_more():
     k, n, scores = 30, 100, np.linspace(0, 1, 401)
     variance = 0.3 * 0.7
     pvalues = 2 * stats.t.sf(np.abs(0.3 - scores) * 10 / variance, 99)
-    slip = t_rejections([k], [n], [0], scores, 0.05, deviation="variance")
+    slip = t_rejections([k], [n], [0], scores, 0.05, published=True)
     np.testing.assert_array_equal(slip, pvalues <= 0.05)
     assert slip.sum() > t_rejections([k], [n], [0], scores, 0.05).sum()

@@ -1,7 +1,5 @@
 """Confidence intervals for a binomial proportion, and the t test of a proportion, for many counts at once."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
@@ -83,20 +81,13 @@ def _with_exact_ends(k: Floats, n: Floats, low: Floats, high: Floats) -> tuple[F
 
 
 def t_rejections(
-    k: ArrayLike,
-    n: ArrayLike,
-    starts: ArrayLike,
-    scores: ArrayLike,
-    alpha: float,
-    *,
-    deviation: Literal["standard", "variance"] = "standard",
+    k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, alpha: float, *, published: bool = False
 ) -> Bools:
     r"""Which of the scores in a bin a two-sided t test on the bin's labels rejects as its rate.
 
     Arguments as of :func:`~trueness._numerics.binomial.binomial_rejections`; `k` and `n` may be real numbers, such as
-    effective counts. `deviation` is the divisor of the difference. 'variance' reproduces the code published with the
-    test-based calibration error. It is not a test of level `alpha`: it takes :math:`r (1 - r)` for :math:`s`, and
-    rejects everything where that is 0.
+    effective counts. `published` reproduces the code published with the test-based calibration error. It is not a test
+    of level `alpha`: it takes :math:`r (1 - r)` for :math:`s`, and rejects everything, even the rate, where that is 0.
 
     With rate :math:`r = k / n`, score :math:`p` is rejected if
 
@@ -109,26 +100,10 @@ def t_rejections(
     """
     scores = np.asarray(scores, np.float64)
     k, n = np.asarray(k, np.float64), np.asarray(n, np.float64)
-    rate, reach = _t_region(k, n, alpha) if deviation == "standard" else _published_region(k, n, alpha)
+    rows = np.maximum(n, 1.0) if published else np.where(n > 1, n, 2.0)
+    rate, freedom = k / rows, np.maximum(rows - 1, 1.0) if published else rows - 1
+    spread = rate * (1 - rate) if published else np.sqrt(rate * (1 - rate) * rows / freedom)
+    reach = np.where(published | (n > 1), -stdtrit(freedom, alpha / 2) * spread / np.sqrt(rows), np.inf)
     sizes = np.diff(np.append(np.asarray(starts, np.int64), scores.size))
     distance = np.abs(np.repeat(rate, sizes) - scores)
-    rejected = distance >= np.repeat(reach, sizes)
-    return np.asarray(rejected & (distance > 0) if deviation == "standard" else rejected)
-
-
-def _t_region(k: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Rate of each bin, and the distance from it at which rejection begins."""
-    testable = n > 1
-    n = np.where(testable, n, 2.0)
-    rate = k / n
-    spread = np.sqrt(rate * (1 - rate) * n / (n - 1))
-    reach = -stdtrit(n - 1, alpha / 2) * spread / np.sqrt(n)
-    return np.where(testable, rate, 0.5), np.where(testable, reach, np.inf)
-
-
-def _published_region(k: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
-    n = np.maximum(n, 1.0)
-    rate = k / n
-    # With one row or equal labels the published code rejects even the rate itself.
-    reach = -stdtrit(np.maximum(n - 1, 1.0), alpha / 2) * rate * (1 - rate) / np.sqrt(n)
-    return rate, reach
+    return np.asarray((distance >= np.repeat(reach, sizes)) & (published | (distance > 0)))

@@ -170,9 +170,7 @@ def _derivatives(
     assert status == 0, "labels are checked before they come here"
     total = max(float(w.sum()) if w.size else float(y.size), sys.float_info.min)
     slope, curvature = slope + ridge * unit * (beta * unit - 1), curvature + ridge * unit * unit
-    return _Derivatives(
-        float(slope + pull) / total, float(curvature) / total, float(third) / total, float(fourth) / total
-    )
+    return _Derivatives(*(float(one) / total for one in (slope + pull, curvature, third, fourth)))
 
 
 def _minimise(at: Callable[[float], _Derivatives], beta: float, tolerance: float) -> InverseTemperature:
@@ -358,7 +356,6 @@ def multinomial_regression(
     centre: Floats,
     ridge: Floats,
     max_steps: int = 100,
-    *,
     start: Floats | None = None,
 ) -> Regression:
     r"""Minimise the mean log loss plus a ridge penalty.

@@ -12,8 +12,11 @@ from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
+from trueness.measure._curve import class_labels
 from trueness.results import BinTable, EstimationError
 from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
+
+_INTERVALS = {"exact": proportions.clopper_pearson, "wilson": proportions.wilson, "jeffreys": proportions.jeffreys}
 
 
 @takes_rows
@@ -67,10 +70,10 @@ def bin_table(
     [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500  1.18   0.19 to 1.18
     """
     level = checked_fraction(level, "level")
-    checked_word(interval, "interval", ("exact", "wilson", "jeffreys"))
+    checked_word(interval, "interval", tuple(_INTERVALS))
     binned = as_binned(y_true, y_prob, bins, rows)
     exact = all(part.whole for part in binned.parts)
-    ends = [_interval(part, level, interval) for part in binned.parts]
+    ends = [_INTERVALS[interval](*effective_counts(part), level) for part in binned.parts]
     of = interval if exact else f"{interval}, of effective counts"
     return BinTable(**bin_columns(binned, ends), level=level, interval=of)
 
@@ -89,20 +92,9 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
         **{name: column(attrgetter(name)) for name in ("weight", "score", "rate", "gap")},
         "low": low,
         "high": high,
-        "label": _labels(binned),
+        "label": class_labels(binned, (part.size for part in binned.parts)),
         "kind": binned.kind,
     }
-
-
-def _labels(binned: Binned) -> tuple[Any, ...] | None:
-    if len(binned.parts) == 1 or binned.classes is None:
-        return None
-    return tuple(name for name, part in zip(binned.classes, binned.parts, strict=True) for _ in range(part.size))
-
-
-def _interval(bins: Bins, level: float, method: IntervalMethod) -> tuple[Floats, Floats]:
-    make = {"exact": proportions.clopper_pearson, "wilson": proportions.wilson, "jeffreys": proportions.jeffreys}
-    return make[method](*effective_counts(bins), level)
 
 
 def effective_counts(bins: Bins) -> tuple[Floats, Floats]:

@@ -4,7 +4,8 @@ from typing import Unpack
 
 import numpy as np
 
-from trueness._numerics.averages import exponent, power_mean
+from trueness._numerics.averages import exponent as exponent
+from trueness._numerics.averages import power_mean
 from trueness._tally.bins import Bins
 from trueness._tally.by_segment import measured
 from trueness._tally.rows_or_sums import as_binned

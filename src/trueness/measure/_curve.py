@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
@@ -15,6 +16,7 @@ from trueness._tally.rules import BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.results import Curve
+from trueness.results._curves import CURVE_COLUMNS
 from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
 if TYPE_CHECKING:
@@ -135,16 +137,16 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
     used = usable_cells(cells, method)
     found = (() if fit.fit is None else tuple(fit.fit.knots.tolist()),) if isinstance(fit, SplineCurve) else None
     if not cells.size:
-        return replace(_curve(_no_points(), method), knots=found)
+        return Curve(**_no_points(cells), method=method, knots=found)
     x = curve_places(used if used.size else cells)
     start = np.concatenate([[0], np.searchsorted(used.score, (x[1:] + x[:-1]) / 2), [used.size]])
-    return replace(_curve(_points(x, fit.at(x), x, used, start), method), knots=found)
+    return Curve(**_points(x, fit.at(x), x, used, start), method=method, knots=found)
 
 
 def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
     """The curve of one binary problem."""
     if not cells.size:
-        return _curve(_no_points(), method, bandwidth=(float("nan"),) if method == "smooth" else None)
+        return Curve(**_no_points(cells), method=method, bandwidth=(float("nan"),) if method == "smooth" else None)
     if method == "isotonic":
         return isotonic_curve(cells, Isotonic().group(cells).start)
     return smooth_curve(cells, smooth_fit(cells)[1])
@@ -159,23 +161,17 @@ def smooth_fit(cells: Cells) -> tuple[float, float]:
 
 def curve_of_bins(bins: Bins, rule: str) -> Curve:
     """The curve of the bins of one binary problem; `rule` names the bin rule."""
-    columns = {"x": bins.score, "y": bins.rate, "n": bins.count, "weight": bins.weight}
-    return _curve(columns | {"low_edge": bins.edges[:-1], "high_edge": bins.edges[1:]}, "binned", bins=rule)
+    low, high = bins.edges[:-1], bins.edges[1:]
+    return Curve(bins.score, bins.rate, bins.count, bins.weight, low, high, method="binned", bins=rule)
 
 
 def isotonic_curve(cells: Cells, start: Ints) -> Curve:
     """The isotonic curve of one binary problem, whose blocks begin at `start`; the last entry is the end."""
     first = start[:-1]
     weight = segment_sums(cells.weight, first)
-    columns = {
-        "x": score_sums(cells, first) / weight,
-        "y": segment_sums(cells.events, first) / weight,
-        "n": segment_sums(cells.count, first),
-        "weight": weight,
-        "low_edge": cells.score[first],
-        "high_edge": cells.score[start[1:] - 1],
-    }
-    return _curve(columns, "isotonic")
+    x, y = score_sums(cells, first) / weight, segment_sums(cells.events, first) / weight
+    n, low, high = segment_sums(cells.count, first), cells.score[first], cells.score[start[1:] - 1]
+    return Curve(x, y, n, weight, low, high, method="isotonic")
 
 
 def smooth_curve(cells: Cells, sigma: float) -> Curve:
@@ -187,7 +183,7 @@ def smooth_curve(cells: Cells, sigma: float) -> Curve:
     x, y = (np.where(near, values, np.nan) for values in (means.scores(), means.labels(cells.events)))
     nearest = np.searchsorted(cells.score, np.arange(PLACES + 1) / PLACES)
     nearest[-1] = cells.size
-    return _curve(_points(x, y, means.place, cells, nearest), "smooth", bandwidth=(sigma,))
+    return Curve(**_points(x, y, means.place, cells, nearest), method="smooth", bandwidth=(sigma,))
 
 
 def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
@@ -207,31 +203,21 @@ def _points(x: Floats, y: Floats, place: Floats, cells: Cells, start: Ints) -> _
     return columns
 
 
-def _curve(
-    columns: _Columns, method: CurveMethod, *, bins: str = "", bandwidth: tuple[float, ...] | None = None
-) -> Curve:
-    return Curve(**columns, label=None, method=method, kind="binary", bins=bins, bandwidth=bandwidth)
+def _no_points(cells: Cells) -> _Columns:
+    none = np.zeros(0)
+    return _points(none, none, none, cells, np.zeros(1, np.int64))
 
 
-def _no_points() -> _Columns:
-    none: Floats = np.zeros(0)
-    count: Ints = np.zeros(0, dtype=np.int64)
-    return {"x": none, "y": none, "n": count, "weight": count, "low_edge": none, "high_edge": none}
+def class_labels(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
+    """The class of each line of a table with so many lines per class; None for a single problem."""
+    if len(sums.parts) == 1 or sums.classes is None:
+        return None
+    return tuple(name for name, size in zip(sums.classes, sizes, strict=True) for _ in range(size))
 
 
 def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _no_points()}
-    label = None
-    if len(parts) > 1 and sums.classes is not None:
-        label = tuple(name for name, part in zip(sums.classes, parts, strict=True) for _ in range(len(part)))
-    widths = [part.bandwidth[0] for part in parts if part.bandwidth is not None]
-    knots = [part.knots[0] for part in parts if part.knots is not None]
-    return Curve(
-        **columns,
-        label=label,
-        method=parts[0].method,
-        kind=sums.kind,
-        bins=parts[0].bins,
-        bandwidth=tuple(widths) or None,
-        knots=tuple(knots) or None,
-    )
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS}
+    widths = tuple(part.bandwidth[0] for part in parts if part.bandwidth is not None)
+    knots = tuple(part.knots[0] for part in parts if part.knots is not None)
+    label = class_labels(sums, map(len, parts))
+    return replace(parts[0], **columns, label=label, kind=sums.kind, bandwidth=widths or None, knots=knots or None)

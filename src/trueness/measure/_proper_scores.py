@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from trueness._tally.rules import Isotonic
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import NoEstimateWarning, warn
 from trueness.results import Decomposition
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 
 # Rows whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
 _BLOCK = 2**13
@@ -152,13 +152,9 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     """
     found = as_rows_or_cells(y_true, y_prob, rows)
     if found.kind == "classwise":
-        return sum(_losses_of_events(part.score, part.events) for part in found.parts) / found.weight
+        kept = [(part.score[part.events > 0], part.events[part.events > 0]) for part in found.parts]
+        return sum(_losses(score, events, events) for score, events in kept) / found.weight
     return found.average(lambda part: _losses(part.score, part.weight, part.events) / part.totals.weight)
-
-
-def _losses_of_events(score: NDArray[Any], events: NDArray[Any]) -> float:
-    kept = events > 0
-    return _losses(score[kept], events[kept], events[kept])
 
 
 def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[Any]) -> float:
@@ -256,13 +252,6 @@ def area(cells: Cells) -> float:
     return math.nan if found is None else min(float((found.events * found.below).sum() / cells.totals.events), 1.0)
 
 
-# Cells whose temporaries stay in the processor's cache.
-_BLOCK_OF_CELLS = 2**14
-
-_Loss: TypeAlias = Callable[[Any, Any, Any], Any]
-"""A function of events, weight and prediction that returns the sum of losses."""
-
-
 @takes_rows
 def corp(
     y_true: ArrayLike | Tally,
@@ -326,50 +315,22 @@ def corp_of_blocks(
     sums: Tally, blocks: Callable[[Cells], Ints], score: Literal["brier", "log"] = "brier"
 ) -> Decomposition:
     """The decomposition of a tally; `blocks` returns the cells at which isotonic blocks begin."""
-    loss = _brier if score == "brier" else _log
-    factor = sums.class_factor if score == "brier" else 1
+    loss, factor = (_squares, sums.class_factor) if score == "brier" else (_losses, 1)
 
     def parts(cells: Cells) -> list[float]:
-        one = _means(cells, blocks(cells), loss)
-        return [one.scores, max(0.0, one.scores - one.isotonic), max(0.0, one.base - one.isotonic), one.base]
+        first, everything = blocks(cells), np.zeros(1, np.int64)
+        sums = [[segment_sums(one, at) for one in (cells.weight, cells.events)] for at in (first, everything)]
+        predictions = [(cells.score, cells.weight, cells.events), *((e / w, w, e) for w, e in sums)]
+        scores, isotonic, base = (float(loss(*one) / cells.weight.sum()) for one in predictions)
+        return [scores, max(0.0, scores - isotonic), max(0.0, base - isotonic), base]
 
     total, miscalibration, discrimination, uncertainty = (factor * value for value in sums.average(parts))
     return Decomposition(total, miscalibration, discrimination, uncertainty, score, sums.n)
-
-
-class _Means(NamedTuple):
-    """The mean loss of the scores, of their isotonic recalibration, and of the base rate."""
-
-    scores: float
-    isotonic: float
-    base: float
 
 
 def _blocks(cells: Cells) -> Ints:
     return Isotonic().group(cells).start[:-1]
 
 
-def _means(cells: Cells, first: Ints, loss: _Loss) -> _Means:
-    weight, events = (segment_sums(column, first) for column in (cells.weight, cells.events))
-    total, all_events = cells.weight.sum(), cells.events.sum()
-    sums = (
-        _loss_of_scores(cells, loss),
-        float(loss(events, weight, events / weight).sum()),
-        float(loss(all_events, total, all_events / total)),
-    )
-    return _Means(*(float(each / total) for each in sums))
-
-
-def _loss_of_scores(cells: Cells, loss: _Loss) -> float:
-    parts = (slice(i, i + _BLOCK_OF_CELLS) for i in range(0, cells.size, _BLOCK_OF_CELLS))
-    return math.fsum(float(loss(cells.events[few], cells.weight[few], cells.score[few]).sum()) for few in parts)
-
-
-def _brier(events: Any, weight: Any, p: Any) -> Any:
-    return events * (1 - p) ** 2 + (weight - events) * p**2
-
-
-def _log(events: Any, weight: Any, p: Any) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ones, zeros = events * np.log(p), (weight - events) * np.log1p(-p)
-    return -(np.where(events > 0, ones, 0) + np.where(weight > events, zeros, 0))
+def _squares(score: Floats, weight: Numbers, events: Numbers) -> float:
+    return float(np.sum(events * (1 - score) ** 2 + (weight - events) * score**2))

@@ -1,7 +1,6 @@
 """Calibration slope and intercept on the logit scale, and observed over expected events."""
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -53,7 +52,7 @@ def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None
     >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
     0.421
     """
-    return _estimate(y_true, y_prob, rows, lambda c: line_of_scores(c.score, c.weight, c.events)[0], "slope")
+    return _estimate(y_true, y_prob, rows, "slope")
 
 
 @measured
@@ -91,20 +90,11 @@ def calibration_intercept(
     >>> abs(round(tn.calibration_intercept([0, 1], [0.5, 0.5]), 6))
     0.0
     """
-
-    def fit(part: Cells | UnsortedRows) -> float:
-        return line_of_scores(part.score, part.weight, part.events, fixed_slope=True)[1]
-
-    return _estimate(y_true, y_prob, rows, fit, "intercept")
+    return _estimate(y_true, y_prob, rows, "intercept")
 
 
-def _estimate(
-    y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None,
-    rows: RowOptions,
-    fit: Callable[[Cells | UnsortedRows], float],
-    name: str,
-) -> float:
+def _estimate(y_true: ArrayLike | Tally, y_prob: ArrayLike | None, rows: RowOptions, name: str) -> float:
+    fixed = name == "intercept"
     found = as_rows_or_cells(y_true, y_prob, rows)
     parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
     if any(certain):
@@ -112,7 +102,9 @@ def _estimate(
         rest = "Observed/expected, Brier score and ECE use all rows."
         warn(left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest), CertainScoresWarning)
     inside = Parts(found.kind, parts, found.classes)
-    value = inside.average(fit) if any(part.size for part in inside.parts) else math.nan
+    value = math.nan
+    if any(part.size for part in inside.parts):
+        value = inside.average(lambda c: line_of_scores(c.score, c.weight, c.events, fixed_slope=fixed)[int(fixed)])
     if math.isnan(value):
         warn(f"The {name} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
     return float(value)

@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_word
 from trueness._input.sample import Sample
-from trueness._numerics.pairs import pair_sums
+from trueness._numerics.pairs import pair_mean, pair_sums
 from trueness._tally.binned_scores import (
     bin_starts,
     cells_per_axis,
@@ -148,8 +148,7 @@ def _frequency(bins: Bins) -> float:
         remedy = "For other weights use `weight_type='importance'`."
         raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy)
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
-    pairs = n >= 2
-    return float(((bins.excess**2 - squares)[pairs] / (n[pairs] - 1)).sum() / n.sum())
+    return float(pair_mean(n, bins.excess[:, np.newaxis], squares))
 
 
 def _importance(cells: Cells, rule: BinRule) -> float:

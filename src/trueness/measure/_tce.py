@@ -199,7 +199,7 @@ def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
         return binomial_rejections(k, n, first, cells.score, alpha)
     from trueness._numerics.proportions import t_rejections
 
-    return t_rejections(k, n, first, cells.score, alpha, deviation="standard" if test == "t" else "variance")
+    return t_rejections(k, n, first, cells.score, alpha, published=test != "t")
 
 
 def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bools:

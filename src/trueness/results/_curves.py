@@ -13,7 +13,7 @@ from trueness.results._inference import Estimate, Interval, NoiseFloor, Signific
 from trueness.results._record import Record
 from trueness.typing import Floats, Ints, Numbers
 
-_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
+CURVE_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Curve(Record):
     other; :meth:`parts` separates them.
     """
 
-    _columns = (*_COLUMNS, "label")
+    _columns = (*CURVE_COLUMNS, "label")
 
     x: Floats
     """Mean score of the rows of the point; nan in an empty bin. The place of a spline or loess."""
@@ -38,15 +38,15 @@ class Curve(Record):
     """Lower edge of the bin; smallest score of the isotonic block; centre of the kernel; place of a spline or loess."""
     high_edge: Floats
     """Upper edge of the bin; largest score of the isotonic block; centre of the kernel; place of a spline or loess."""
-    label: tuple[Any, ...] | None
+    label: tuple[Any, ...] | None = None
     """The class of each point; None for a single problem."""
-    method: str
+    method: str = "binned"
     """'binned', 'isotonic', 'smooth', 'spline' or 'loess'."""
-    kind: str
+    kind: str = "binary"
     """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
-    bins: str
+    bins: str = ""
     """The bin rule, in words; empty unless binned."""
-    bandwidth: tuple[float, ...] | None
+    bandwidth: tuple[float, ...] | None = None
     """Width of the kernel, one per class; None unless smooth."""
     knots: tuple[tuple[float, ...], ...] | None = None
     """Knots of the spline in log-odds, one set per class; None unless a spline."""
@@ -62,7 +62,7 @@ class Curve(Record):
         names = list(dict.fromkeys(self.label))
         for i, name in enumerate(names):
             own = np.array([label == name for label in self.label])
-            columns = {column: getattr(self, column)[own] for column in _COLUMNS}
+            columns = {column: getattr(self, column)[own] for column in CURVE_COLUMNS}
             width = None if self.bandwidth is None else (self.bandwidth[i],)
             knots = None if self.knots is None else (self.knots[i],)
             yield name, replace(self, **columns, label=None, bandwidth=width, knots=knots)

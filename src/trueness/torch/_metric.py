@@ -8,12 +8,12 @@ from typing import Any, Self
 import torch
 
 from trueness._keywords import suggests_keywords
-from trueness._numerics.averages import exponent
 from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.store import check_sums, refuse
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
+from trueness.measure._binned import exponent
 from trueness.torch._binned import as_binned, on_host, sums_of
 from trueness.torch._rows import (
     Layout,
