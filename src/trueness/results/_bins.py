@@ -136,6 +136,8 @@ class Bands(BinTable):
     surround the score and should contain the rate.
     """
 
+    _columns = (*BinTable._columns, "outside")
+
     band: str
     """'pointwise', 'simultaneous', 'consistency' or 'simultaneous-consistency'."""
     level_each: float
@@ -147,10 +149,6 @@ class Bands(BinTable):
         value = self.rate if self.band.endswith("consistency") else self.score
         with np.errstate(invalid="ignore"):
             return np.asarray((value < self.low) | (value > self.high))
-
-    def columns(self) -> dict[str, Any]:
-        """The columns of a table of bins, and whether each bin lies outside the band."""
-        return super().columns() | {"outside": self.outside.tolist()}
 
     def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""

@@ -37,16 +37,10 @@ class Difference(Record):
     """Upper end."""
 
     def __neg__(self) -> "Difference":  # the second minus the first
-        return replace(
-            self,
-            first=self.second,
-            second=self.first,
-            difference=0.0 - self.difference,
-            low=0.0 - self.high,
-            high=0.0 - self.low,
-            simultaneous_low=0.0 - self.simultaneous_high,
-            simultaneous_high=0.0 - self.simultaneous_low,
-        )
+        low, high = 0.0 - self.high, 0.0 - self.low
+        both = {"simultaneous_low": 0.0 - self.simultaneous_high, "simultaneous_high": 0.0 - self.simultaneous_low}
+        names = {"first": self.second, "second": self.first}
+        return replace(self, **names, difference=0.0 - self.difference, low=low, high=high, **both)
 
     def __str__(self) -> str:
         digits = _digits([self])
@@ -176,23 +170,13 @@ class Comparison(Record):
         return str(self).partition("\n")[0]
 
     def _table(self, digits: int) -> list[list[str]]:
-        several = len(self.pairs) > 1
-        head = ["pair", "difference", f"{level_percent(self.level)} interval", "p"]
-        table = [head + (["simultaneous", "adjusted p"] if several else [])]
+        table = [["pair", "difference", f"{level_percent(self.level)} interval", "p", "simultaneous", "adjusted p"]]
         for pair in self.pairs:
-            line = [
-                f"{pair.first} − {pair.second}",
-                f"{pair.difference:+z.{digits}f}",
-                _span(pair.low, pair.high, digits),
-            ]
-            line.append(p_value(pair.pvalue, named=False))
-            if several:
-                line += [
-                    _span(pair.simultaneous_low, pair.simultaneous_high, digits),
-                    p_value(pair.adjusted_pvalue, named=False),
-                ]
-            table.append(line)
-        return table
+            line = [f"{pair.first} − {pair.second}", f"{pair.difference:+z.{digits}f}"]
+            line += [_span(pair.low, pair.high, digits), p_value(pair.pvalue, named=False)]
+            line += [_span(pair.simultaneous_low, pair.simultaneous_high, digits)]
+            table.append([*line, p_value(pair.adjusted_pvalue, named=False)])
+        return table if len(table) > 2 else [line[:4] for line in table]
 
 
 def _digits(pairs: Iterable[Difference]) -> int:

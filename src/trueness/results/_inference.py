@@ -24,6 +24,8 @@ class Interval(Record):
     l2 calibration error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
     """
 
+    _also = ("is_interval", "hull")
+
     estimate: float
     """The error: the root of the debiased square, cut at zero, or that square itself, which may be negative."""
     low: float
@@ -72,10 +74,6 @@ class Interval(Record):
         estimate, low, high = (max(0.0, value) ** 0.5 for value in (self.estimate, self.low, self.high))
         finer = None if self.finer is None else max(0.0, self.finer) ** 0.5
         return replace(self, estimate=estimate, low=low, high=high, finer=finer, squared=False)
-
-    def _entries(self) -> dict[str, Any]:
-        """Fields by name, with `is_interval` and `hull`."""
-        return super()._entries() | {"is_interval": self.is_interval, "hull": list(self.hull)}
 
     def __str__(self) -> str:
         what = "squared l2 calibration error" if self.squared else "l2 calibration error"
@@ -201,6 +199,8 @@ class PriorShift(Record):
     No prior shift: the odds are too high by a factor of 1.20 (95 % 0.90–1.60), which may be chance.
     """
 
+    _also = ("detected", "sentence")
+
     weight: float
     """w: the odds are w times too high, as if positives had been weighted w-fold; 1 if they are right on average."""
     low: float
@@ -233,15 +233,17 @@ class PriorShift(Record):
 
     def _factor_and_limits(self) -> tuple[str, str]:
         ends = (self.weight, self.low, self.high)
-        times, low, high = map(_factor, ends if self.weight > 1 else map(_inverse, (self.weight, self.high, self.low)))
+        if self.weight <= 1:
+            ends = tuple(1 / end if end > 0 else math.inf for end in (self.weight, self.high, self.low))
+        times, low, high = map(_factor, ends)
         return times, f"({level_percent(self.level)} {low}–{high})"
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
-        more, percent = self.weight > 1, level_percent(self.level)
-        if not 0 < self.weight < float("inf"):
-            span = f"{percent} limits {_factor(self.low)} and {_factor(self.high)}"
+        too = "too high" if self.weight > 1 else "too low"
+        if not 0 < self.weight < math.inf:
+            span = f"{level_percent(self.level)} limits {_factor(self.low)} and {_factor(self.high)}"
             return f"These rows determine no weight ({span}): there must be events and non-events."
         # Limits that exclude 1 are not shown as 1.00.
         ends = (self.slope_low, self.slope_high)
@@ -252,28 +254,17 @@ class PriorShift(Record):
             return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy}"
         times, limits = self._factor_and_limits()
         if self.low <= 1 <= self.high:
-            direction = "high" if more else "low"
-            return f"No prior shift: the odds are too {direction} by a factor of {times} {limits}, which may be chance."
+            return f"No prior shift: the odds are {too} by a factor of {times} {limits}, which may be chance."
         if self.slope != self.slope:
-            return f"The odds are too {'high' if more else 'low'}, but these rows determine no slope."
-        found = (
-            f"the odds are too {'high' if more else 'low'} by a factor of {times} {limits} on average, but the slope"
-        )
+            return f"The odds are {too}, but these rows determine no slope."
+        found = f"the odds are {too} by a factor of {times} {limits} on average, but the slope"
         if self.slope_low <= 1 <= self.slope_high:
             unknown = f"{found}, {slope}, may be another than 1"
             return f"Perhaps a prior shift: {unknown}; to tell, its limits must lie between {_LEAST} and {1 / _LEAST}."
         return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
 
-    def _entries(self) -> dict[str, Any]:
-        """Fields by name, with `detected` and `sentence`."""
-        return super()._entries() | {"detected": self.detected, "sentence": self.sentence}
-
     def __str__(self) -> str:
         return self.sentence
-
-
-def _inverse(value: float) -> float:
-    return 1 / value if value > 0 else float("inf")
 
 
 def _factor(value: float) -> str:
@@ -296,6 +287,8 @@ class Estimate(Record):
     >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25))
     MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
     """
+
+    _also = ("bounded",)
 
     measure: str
     """The measure, by its display name."""
@@ -342,11 +335,6 @@ class Estimate(Record):
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high and not (self.low_open and value == self.low)
-
-    def _entries(self) -> dict[str, Any]:
-        """Fields by name, with `bounded`."""
-        each = {name: one._entries() for name, one in self.each.items()}
-        return super()._entries() | {"each": each, "bounded": self.bounded}
 
     def columns(self) -> dict[str, list[Any]]:
         """The values by name, as a table of one row, or of one row per label."""

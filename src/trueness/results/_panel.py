@@ -315,10 +315,6 @@ class Validation(Record):
         """Confidence level of all limits."""
         return self.corrected.level
 
-    def _entries(self) -> dict[str, Any]:
-        """Fields by name."""
-        return super()._entries() | {"optimism": dict(self.optimism)}
-
     def text(self, style: PanelStyle = "tripod") -> str:
         """The internal validation in sentences for a paper, as :meth:`Panel.text` writes them."""
         check_style(style)
@@ -335,17 +331,11 @@ class Validation(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per measure."""
-        corrected = self.corrected.estimates
-        return {
-            "key": list(self.corrected.names),
-            "measure": [estimate.measure for estimate in corrected],
-            "apparent": [estimate.value for estimate in self.apparent.estimates],
-            "optimism": [self.optimism[key] for key in self.corrected.names],
-            "corrected": [estimate.value for estimate in corrected],
-            "low": [estimate.low for estimate in corrected],
-            "high": [estimate.high for estimate in corrected],
-            "floor": [estimate.floor for estimate in corrected],
-        }
+        keys, after = list(self.corrected.names), self.corrected.estimates
+        columns: dict[str, list[Any]] = {"key": keys, "measure": [one.measure for one in after]}
+        columns["apparent"] = [one.value for one in self.apparent.estimates]
+        columns |= {"optimism": [self.optimism[key] for key in keys], "corrected": [one.value for one in after]}
+        return columns | {name: [getattr(one, name) for one in after] for name in ("low", "high", "floor")}
 
     def _repr_html_(self) -> str:
         head, *lines = self._table()

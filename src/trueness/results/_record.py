@@ -26,6 +26,8 @@ class Record:
 
     _columns: ClassVar[tuple[str, ...]] = ()
     """The fields that are the columns of a table, all of one length; or one field, a tuple of records, its rows."""
+    _also: ClassVar[tuple[str, ...]] = ()
+    """Properties that `to_dict` holds beside the fields."""
 
     def __init_subclass__(cls) -> None:
         """Names of models and groups come from anywhere: no record prints a control character.
@@ -62,7 +64,8 @@ class Record:
 
     def _entries(self) -> dict[str, Any]:
         """What `to_dict` holds, as plain Python; undefined numbers are nan."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # subclasses are dataclasses
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]  # subclasses are dataclasses
+        return {name: _plain(getattr(self, name)) for name in (*names, *self._also)}
 
     def columns(self) -> dict[str, list[Any]]:
         """The columns of a table by name; of any other record its single values, as a table of one row."""
@@ -191,7 +194,7 @@ def _plain(value: Any) -> Any:
         return value._entries()
     if hasattr(value, "tolist"):
         return value.tolist()
-    if isinstance(value, dict):  # of models, or of pairs of them
+    if isinstance(value, Mapping):  # of models, or of pairs of them
         return {" − ".join(key) if isinstance(key, tuple) else key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 

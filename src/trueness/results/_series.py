@@ -277,27 +277,24 @@ _METRICS = {
     "expected": "Sum of the scores, by segment.",
     "listed": "1 for segments that are alarms.",
 }
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str:
     """The numbers of a watch in Prometheus' text format."""
     metrics = {"alarm": ("1 since the first alarm.", {"": float(alarm)})}
-    for key, text in _METRICS.items():
-        field = "n" if key == "rows" else key
-        metrics[key] = (
-            text,
-            {one.segment: float(getattr(one, field)) for one in watched if one.segment or field != "listed"},
+    for metric, text in _METRICS.items():
+        field, shown = (
+            "n" if metric == "rows" else metric,
+            [one for one in watched if one.segment or metric != "listed"],
         )
+        metrics[metric] = text, {one.segment: float(getattr(one, field)) for one in shown}
     lines = []
     for metric, (text, by) in metrics.items():
         lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]
         for segment, value in by.items():
             names = {"model": name, "segment": segment}
-            labels = ",".join(f'{key}="{_escaped(one)}"' for key, one in names.items() if one)
-            shown = f"{{{labels}}}" if labels else ""
-            lines.append(f"trueness_watch_{metric}{shown} {'+Inf' if value == math.inf else repr(value)}")
+            labels = ",".join(f'{key}="{one.translate(_ESCAPES)}"' for key, one in names.items() if one)
+            braced = f"{{{labels}}}" if labels else ""
+            lines.append(f"trueness_watch_{metric}{braced} {'+Inf' if value == math.inf else repr(value)}")
     return "\n".join(lines) + "\n"
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
