@@ -14,11 +14,7 @@ _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
 def exponent(norm: str | float) -> float:
-    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1. Anything else is an error.
-
-    >>> exponent("l2"), exponent("max"), exponent(3)
-    (2.0, inf, 3.0)
-    """
+    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1. Anything else is an error."""
     number = isinstance(norm, int | float | np.integer | np.floating) and not isinstance(norm, bool)
     try:
         p = float(norm) if number else _NAMED.get(norm, math.nan) if isinstance(norm, str) else math.nan
@@ -33,11 +29,6 @@ def power_mean(values: ArrayLike, weight: ArrayLike, norm: str | float = "l1") -
     r"""Weighted power mean of absolute values, :math:`(\sum w |v|^p / \sum w)^{1/p}`; the largest for ``"max"``.
 
     Entries of weight 0 are ignored, even if they are nan; nan if no weight is positive.
-
-    >>> power_mean([0.25, -0.75], [3, 1], "l1")
-    0.375
-    >>> power_mean([0.25, -0.75], [3, 1], "max")
-    0.75
     """
     p = exponent(norm)
     w = np.asarray(weight, dtype=np.float64)

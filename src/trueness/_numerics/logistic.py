@@ -116,10 +116,6 @@ def line_sums(
 
     :math:`\sum (e - w q)\,(1, x - c)` and :math:`\sum w q (1 - q)\,(1, x - c)(1, x - c)^\top`, where
     :math:`\mathrm{logit}\,q = a + b (x - c)`; a weight of None is 1 for each row.
-
-    >>> residual, information = line_sums(np.zeros(1), np.array([4.0]), np.array([3.0]), 1.0, 0.0)
-    >>> residual.tolist(), information.tolist()
-    ([1.0, 0.0], [[1.0, 0.0], [0.0, 0.0]])
     """
     sums = np.zeros(5)
     for i in range(0, x.size, _BLOCK):
@@ -137,11 +133,7 @@ def line_sums(
 
 
 def logits(p: NDArray[Any]) -> Floats:
-    """Log-odds of scores in [0, 1].
-
-    >>> logits(np.array([0.0, 0.25, 0.5, 1.0])).round(6).tolist()
-    [-inf, -1.098612, 0.0, inf]
-    """
+    """Log-odds of scores in [0, 1]."""
     score = p.astype(np.float64, copy=False)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(score) - np.log1p(-score))
@@ -154,10 +146,6 @@ def line_of_scores(
 
     A weight of None means rows with labels, in any order. With `fixed_slope` the slope is 1 and the intercept that of
     :func:`recalibration_shift`.
-
-    >>> p, y = np.array([0.25, 0.75, 0.75, 0.25, 0.25]), np.array([0, 1, 0, 1, 0])
-    >>> line_of_scores(p, None, y) == line_of_scores(np.array([0.25, 0.75]), np.array([3, 2]), np.array([1, 1]))
-    True
     """
     if weight is None:
         if score.size >= _MANY_ROWS and (line := _line_of_many_rows(score, events, fixed_slope)):
@@ -184,11 +172,7 @@ def _line_of_many_rows(score: NDArray[Any], label: NDArray[Any], fixed_slope: bo
 
 
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
-    """Logarithm of the likelihood of events at log-odds `eta`.
-
-    >>> round(float(log_likelihood(np.zeros(2), np.array([1.0, 3.0]), np.array([1.0, 0.0])) / np.log(2)), 12)
-    -4.0
-    """
+    """Logarithm of the likelihood of events at log-odds `eta`."""
     total = 0.0
     for i in range(0, eta.size, _BLOCK):
         some = slice(i, i + _BLOCK)
@@ -216,9 +200,6 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
 
     Adding it to all log-odds makes the expected number of events equal to the observed one. Arguments as in
     :func:`recalibration_line`; nan, without a warning, if all labels are equal.
-
-    >>> round(recalibration_shift([0.0], [4], [3]), 6)
-    1.098612
     """
     x, w, e = np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
     if x.size > _POOLS and (line := _line_of_many(x, w, e, fixed_slope=True)):
@@ -312,13 +293,6 @@ def bounded_logistic(X: Floats, weight: Floats, events: Floats, start: Floats, b
     The caller must know that the estimate exists. Projected Newton method with step halving (Bertsekas, Projected
     Newton methods for optimization problems with simple constraints, SIAM Journal on Control and Optimization 20,
     1982).
-
-    Events are rarer where x is large: a slope that must not be negative is 0, and the intercept log-odds of 1:1.
-
-    >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
-    >>> positive_slope = np.array([True, False])
-    >>> bounded_logistic(X, np.full(2, 4.0), np.array([3.0, 1.0]), np.array([1.0, 0.0]), positive_slope).round(9)
-    array([0., 0.])
     """
     total = float(weight.sum())
     w, e = weight / total, events / total
@@ -402,12 +376,6 @@ def ridge_logistic(
     :math:`\eta = X \theta`, which is strictly convex, by a projected Newton method with step halving (Bertsekas,
     Projected Newton methods for optimization problems with simple constraints, SIAM Journal on Control and
     Optimization 20, 1982).
-
-    Three events in four rows, and a ridge that is too weak to matter: log-odds of 3:1.
-
-    >>> one = np.ones((1, 1))
-    >>> ridge_logistic(one, 4 * one, 3 * one, np.zeros(1), 1e-9 * one).round(6)
-    array([[1.098612]])
     """
     k = centre.size
     bounded = np.zeros(k, np.bool_) if bounded is None else bounded

@@ -39,9 +39,6 @@ def distribution(p: Floats, count: Ints) -> Distribution:
 
     Y. Hong, On computing the distribution function for the Poisson binomial distribution, Computational Statistics
     & Data Analysis 59 (2013), 41-51.
-
-    >>> distribution(np.array([0.5, 0.25]), np.array([1, 1])).pmf.round(12).tolist()
-    [0.375, 0.5, 0.125]
     """
     first, length = _window(p, count)
     angles = 2 * np.pi * np.arange(length // 2 + 1) / length
@@ -75,9 +72,6 @@ def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
 
     Exact, unless the variance exceeds 10⁴ or that takes more than 3·10⁷ factors (some 5·10⁴ distinct scores); then the
     quantiles of the normal distribution corrected for skewness (Cornish and Fisher), which are at most one count off.
-
-    >>> central_interval(np.array([0.5]), np.array([100]), 0.95)
-    (40, 60)
     """
     tail = (1 - level) / 2
     if count @ (p * (1 - p)) > _LARGE_VARIANCE or p.size * float(_window(p, count)[1]) / 2 > _MOST_WORK:

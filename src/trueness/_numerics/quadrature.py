@@ -37,10 +37,6 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
 
     ``scipy.integrate.quad`` calls `f` once per point; for the kinked array functions of
     :mod:`trueness.simulate` that took more than ten times as long.
-
-    >>> value, error = integral(lambda x: abs(x - 0.3), np.array([0.0, 1.0]))
-    >>> round(value, 12), error < 1e-12
-    (0.29, True)
     """
     low, high = breaks[:-1], breaks[1:]
     whole = _panel_sums(f, low, high)
@@ -84,11 +80,6 @@ def beta_density(s: Floats, a: float, b: float) -> Floats:
     """Density of logit Z at `s`, for Z with a Beta(a, b) distribution.
 
     On this line the ends of [0, 1] are at infinity: a density with a pole there becomes one that decays exponentially.
-
-    For a uniform Z it is the logistic density, 1/4 at its top.
-
-    >>> float(round(beta_density(np.array([0.0]), 1, 1)[0], 12))
-    0.25
     """
     return np.asarray(np.exp(a * log_expit(s) + b * log_expit(-s) - betaln(a, b)))
 
@@ -98,10 +89,6 @@ def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
 
     They widen geometrically from the top of the density and from 0, where functions of the score vary;
     `extra` breaks are added where they fall between the ends.
-
-    >>> value, error = integral(lambda s: beta_density(s, 0.01, 300), beta_breaks(0.01, 300))
-    >>> round(value, 10)
-    1.0
     """
     # The density is at most exp(a s) / B(a, b), and at most exp(-b s) / B(a, b): each tail has a bound.
     log_beta = float(betaln(a, b))
@@ -117,9 +104,6 @@ def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) 
 
     The `hills` highest local maxima among the points are each refined between their neighbours, eightfold in
     each round; `points` must be fine enough to separate the hills of `f`.
-
-    >>> round(supremum(lambda x: x * (1 - x), np.linspace(0, 1, 8)), 12)
-    0.25
     """
     values = f(points)
     around = np.concatenate([[-np.inf], values, [-np.inf]])
@@ -143,10 +127,6 @@ def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:
     Divided by their sum, the variables of a row are Dirichlet; logarithms, since a small `alpha` gives
     variables far below the smallest float. The points are Sobol's, shifted digit by digit with `rng`, so
     that averages over different shifts are independent and unbiased. `n` must be a power of two.
-
-    >>> g = np.exp(log_gammas(np.array([0.5, 2.0]), 1024, np.random.default_rng(0)))
-    >>> [float(round(m, 2)) for m in g.mean(axis=0)]
-    [0.5, 2.0]
     """
     from scipy.stats.qmc import Sobol
 

@@ -13,9 +13,6 @@ def bracketed_root(
 
     T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without
     using derivatives, Advances in Engineering Software, 1997. :doi:`10.1016/S0965-9978(96)00051-8`
-
-    >>> round(bracketed_root(lambda x: x**2 - 2, 0, 2), 12)
-    1.414213562373
     """
     x, end = float(low), float(high)  # the zero lies between them; x is the newer point
     y, end_y = f(x), f(end)

@@ -57,12 +57,6 @@ def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) 
 
     J. Błasiok and P. Nakkiran, Smooth ECE: principled reliability diagrams via kernel smoothing,
     International Conference on Learning Representations (2024). :doi:`10.48550/arXiv.2309.12236`
-
-    Every row was given 0.95 and had no event.
-
-    >>> value, sigma = smooth_error([0.95], [3], [0])
-    >>> round(value, 9), round(sigma, 9)
-    (0.95, 0.95)
     """
     p, e = np.asarray(score), np.asarray(events)  # rows may be float32
     if weight is None:
@@ -108,10 +102,6 @@ class KernelMeans:
     millionth of the weight. `density` is the smoothed density of the scores, which integrates to 1. Mean label minus
     mean score, times the density, is the integrand of :func:`smooth_error`. Both means lie in [0, 1] and the mean
     score increases in t.
-
-    >>> means = KernelMeans([0.25, 0.75], [1, 1], 0.05, 4)
-    >>> means.scores().round(3).tolist(), means.labels([0, 1]).round(3).tolist()
-    ([0.25, 0.25, 0.75, 0.75], [0.0, 0.0, 1.0, 1.0])
     """
 
     def __init__(self, score: ArrayLike, weight: ArrayLike, sigma: float, n_points: int) -> None:
@@ -144,11 +134,7 @@ class KernelMeans:
 
 
 def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -> Floats:
-    """The mean of the kernel over each place, an interval of the given width around it, for each score.
-
-    >>> reflected_kernel(np.array([0.25, 0.75]), 0.5, np.array([0.0, 0.5]), 10.0).round(6).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
+    """The mean of the kernel over each place, an interval of the given width around it, for each score."""
     images = math.ceil((6 * sigma + 1) / 2)  # beyond six widths lies 2e-9
     mass = np.zeros((place.size, score.size))
     for shift in range(-2 * images, 2 * images + 1, 2):

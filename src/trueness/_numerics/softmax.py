@@ -77,13 +77,6 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge
     Smoothed labels give the class c of a row, whose total weight is :math:`N_c`, the probability
     :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is Platt's rule. The spread
     is the square root of the mean over rows of the variance of their logits.
-
-    Predicted odds of 1:3, observed 1:2: six of nine rows have the second class.
-
-    >>> Z = np.log([[0.25, 0.75]] * 9)
-    >>> beta = inverse_temperature(Z, np.array([1] * 6 + [0] * 3)).value
-    >>> round(beta, 6), round(float(np.log(2) / np.log(3)), 6)
-    (0.63093, 0.63093)
     """
     weights = np.empty(0) if w is None else np.require(w, np.float64, _LAYOUT)
     Z, unit = _in_range(Z)
@@ -96,9 +89,6 @@ def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
 
     The largest entries of a row are exactly those of Z: where rounding would make a smaller logit equal to the largest,
     it is kept below by one unit in the last place.
-
-    >>> softmax(np.log([[1, 9]]), 2.0)
-    array([[0.25, 0.75]])
     """
     out = np.empty(Z.shape)
     step = max(1, _BLOCK // max(1, Z.shape[1]))
@@ -369,14 +359,6 @@ def multinomial_regression(
     (\theta_{kj} - \theta^0_{kj})^2` is strictly convex. Newton's equations are solved by preconditioned conjugate
     gradients with exact products, so that no matrix of second derivatives is formed; steps are halved until the
     loss falls. The search ends when a step promises to lower the objective by less than 1e-19.
-
-    One row in four has class 1, whatever the score: the intercepts differ by log 3.
-
-    >>> y, w, zeros = np.array([0, 0, 0, 1]), np.ones(4), np.zeros((2, 2))
-    >>> linear = DiagonalMap(np.zeros((4, 2)))
-    >>> result = multinomial_regression(linear, y, w, zeros, np.full((2, 2), 1e-9))
-    >>> np.exp(np.diff(result.theta[:, 1])).round(6)
-    array([0.333333])
     """
     w = w / w.sum()
     at = _objective(linear, y, w, centre, ridge)

@@ -55,9 +55,6 @@ def spline_basis(x: Floats, knots: Floats) -> Floats:
 
     .. math:: s_j(x) = \Big( (x - t_j)_+^3 - (x - t_{k-1})_+^3 \frac{t_k - t_j}{t_k - t_{k-1}}
               + (x - t_k)_+^3 \frac{t_{k-1} - t_j}{t_k - t_{k-1}} \Big) \Big/ (t_k - t_1)^2 .
-
-    >>> spline_basis(np.array([0.0, 1.0, 3.0]), np.array([0.0, 1.0, 2.0])).tolist()
-    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.25], [1.0, 3.0, 3.0]]
     """
     columns = np.empty((x.size, max(2, knots.size)), order="F")
     columns[:, 0], columns[:, 1] = 1, x

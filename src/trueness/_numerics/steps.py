@@ -11,22 +11,14 @@ from trueness.typing import Floats, Ints, Numbers
 
 
 def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
-    """How many of the ascending edges are at most each score: ``np.searchsorted(edges, p, "right")``, but faster.
-
-    >>> ranks(np.array([0.2, 0.5]), np.array([0.1, 0.2, 0.9])).tolist()
-    [0, 1, 2]
-    """
+    """How many of the ascending edges are at most each score: ``np.searchsorted(edges, p, "right")``, but faster."""
     status, out = _kernels.ranks(edges, _contiguous(p))
     assert status == 0, "scores were checked before"
     return out
 
 
 def steps(edges: Floats, values: Floats, p: NDArray[Any]) -> Floats:
-    """A step function at each score: values[0] below edges[0], values[j] from edges[j − 1] up to the next edge.
-
-    >>> steps(np.array([0.5]), np.array([0.1, 0.8]), np.array([0.49, 0.5, 1.0])).tolist()
-    [0.1, 0.8, 0.8]
-    """
+    """A step function at each score: values[0] below edges[0], values[j] from edges[j − 1] up to the next edge."""
     status, out = _kernels.steps(edges, values, _contiguous(p))
     assert status == 0, "scores were checked before"
     return out
@@ -40,9 +32,6 @@ def interpolate(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
     """Linear interpolation at each score, constant outside the points; x is strictly ascending, y does not fall.
 
     Unlike `np.interp`, whatever the rounding, the result never falls as the score grows, nor leaves the range of y.
-
-    >>> interpolate(np.array([0.25, 0.75]), np.array([0.0, 1.0]), np.array([0.1, 0.5, 0.75, 0.9])).tolist()
-    [0.0, 0.5, 1.0, 1.0]
     """
     start, width = np.concatenate([[0.0], x]), np.concatenate([[1.0], np.diff(x), [1.0]])
     base, top = np.concatenate([y[:1], y]), np.concatenate([y, y[-1:]])
@@ -121,12 +110,7 @@ def corners(weight: Numbers, events: Numbers) -> Corners:
 
 
 def venn_abers(score: Floats, diagram: Corners) -> Pair:
-    """Both values as functions of the score, for strictly ascending known scores and the diagram of their cells.
-
-    >>> pair = venn_abers(np.array([0.3, 0.7]), corners(np.array([1, 1]), np.array([0, 1])))
-    >>> pair.p0.tolist(), pair.p1.tolist()
-    ([0.0, 0.0, 0.5], [0.5, 1.0, 1.0])
-    """
+    """Both values as functions of the score, for strictly ascending known scores and the diagram of their cells."""
     W, E, unit = diagram
     with_event, without = _kernels.venn_abers(W, E, unit)
     first0, p0 = _without_event(W, E, unit, *without)
