@@ -47,5 +47,5 @@ def range_sf(x: ArrayLike) -> Floats:
 
 
 def _column(x: ArrayLike) -> Floats:
-    """With a last axis for the terms; below 0.01 both probabilities differ from 1 by less than exp(-12000)."""
-    return np.maximum(np.asarray(x, np.float64), 0.01)[..., np.newaxis]
+    """With a last axis for the terms; below 0.01 both probabilities are 1 in float64, above 100 they are 0."""
+    return np.clip(np.asarray(x, np.float64), 0.01, 100)[..., np.newaxis]

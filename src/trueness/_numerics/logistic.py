@@ -373,9 +373,7 @@ def ridge_logistic(
     where a bound applies); `ridge`, of shape (k, k), is positive definite. `bounded` coefficients must not be negative.
 
     Minimises :math:`\sum_i w_i \log(1 + e^{\eta_i}) - e_i \eta_i + \frac12 (\theta - c)^\top R (\theta - c)` with
-    :math:`\eta = X \theta`, which is strictly convex, by a projected Newton method with step halving (Bertsekas,
-    Projected Newton methods for optimization problems with simple constraints, SIAM Journal on Control and
-    Optimization 20, 1982).
+    :math:`\eta = X \theta`, which is strictly convex, by the method of :func:`bounded_logistic`.
     """
     k = centre.size
     bounded = np.zeros(k, np.bool_) if bounded is None else bounded

@@ -47,16 +47,7 @@ def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) 
     labels. Error and width are equal within 1e-9, both 0 if all residuals are 0, and right within 1e-6. No array as
     long as the scores is made on the way.
 
-    With the residuals :math:`r_i = \sum w (y - p) / \sum w`, the upper sum over the rows of score i,
-
-    .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \sum_i K_\sigma(t, p_i)\, r_i \Big| \, dt,
-        \qquad \mathrm{smECE} = \mathrm{smECE}_{\sigma^*}, \quad \sigma^* = \mathrm{smECE}_{\sigma^*} ,
-
-    :math:`K_\sigma` the Gaussian density with all its images at 0 and 1. The integral falls in :math:`\sigma`, so
-    there is one such width.
-
-    J. Błasiok and P. Nakkiran, Smooth ECE: principled reliability diagrams via kernel smoothing,
-    International Conference on Learning Representations (2024). :doi:`10.48550/arXiv.2309.12236`
+    The formula is that of :func:`trueness.smooth_ece`, with the Gaussian density and all its images at 0 and 1.
     """
     p, e = np.asarray(score), np.asarray(events)  # rows may be float32
     if weight is None:

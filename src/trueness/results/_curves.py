@@ -102,6 +102,8 @@ class CurveBand(Record):
     simultaneous confidence band for any event probability that rises with the score."""
     y: Floats | None = None
     """The curve, if the band is around it."""
+    note: str = ""
+    """What else to know about the rows."""
 
     @property
     def covers(self) -> str:
@@ -215,6 +217,8 @@ class Walk(Record):
     """Test based on the distance between the highest and the lowest point."""
     n: int
     """Rows of positive weight; a row of weight 2 counts as two if all weights are whole numbers."""
+    note: str = ""
+    """What else to know about the rows."""
 
     def __str__(self) -> str:
         tests = f"KS p = {self.ks.pvalue:.2g}, Kuiper p = {self.kuiper.pvalue:.2g}"

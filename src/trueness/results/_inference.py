@@ -219,6 +219,8 @@ class PriorShift(Record):
     """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two."""
     n_certain: int = 0
     """Rows with a score of exactly 0 or 1, which no weight changes and which are left out."""
+    note: str = ""
+    """What else to know about the rows."""
 
     @property
     def detected(self) -> bool:

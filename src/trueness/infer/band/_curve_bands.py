@@ -1,6 +1,7 @@
 """Confidence bands around flexible calibration curves: splines and loess."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias, Unpack
 
@@ -133,7 +134,7 @@ def curve_band(
     found = band_of_cells(cells, curve, band, level, checked_knots(5 if knots is None else knots), places, clustered)
     if np.isnan(found.low).all():
         warn_no_curve()
-    return found
+    return replace(found, note=evidence.note)
 
 
 def checked_places(at: ArrayLike) -> Floats:

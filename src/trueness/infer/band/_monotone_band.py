@@ -1,6 +1,7 @@
 """The monotone band: where the event probability can lie if it rises with the score."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -90,7 +91,9 @@ def monotone_band(
     (True, False)
     """
     level = checked_fraction(level, "level")
-    return band_runs(Evidence.of(y_true, y_prob, rows, kind="confidence")).band(level)
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
+    found = band_runs(evidence).band(level)
+    return replace(found, assumptions=f"{found.assumptions} {evidence.note}".rstrip())
 
 
 def band_runs(evidence: Evidence) -> "BandRuns":

@@ -219,7 +219,7 @@ def _by_score(
     ends = pairwise(part.edges.tolist())
     names = names or tuple(f"[{a:.6g}, {b:.6g}{']' if b == part.edges[-1] else ')'}" for a, b in ends)
     note = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
-    return _GradeSums.of_bins(names, [part]), cells, (note,) if isinstance(y_true, Sketch) else ()
+    return _GradeSums.of_bins(names, [part]), cells, (note,) * isinstance(y_true, Sketch) + evidence.notes
 
 
 def _check_number(grades: int) -> None:
@@ -293,7 +293,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     if not column.ordered:
         order = np.lexsort((np.arange(len(column.names)), sums.score))
         sums = sums.each(lambda values: values[order])._replace(names=tuple(sums.names[i] for i in order))
-    return sums, cells, ()
+    return sums, cells, evidence.notes
 
 
 def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model) -> GradeTable:

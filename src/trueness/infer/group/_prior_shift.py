@@ -1,6 +1,7 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -86,7 +87,7 @@ def prior_shift(
         raise InputError("y_prob", demand, got, remedy=remedy)
     grouped = evidence.clustered if evidence.dependent else None
     intercept, slope = (limits(evidence.cells, level, grouped) for limits in (shift_limits, slope_limits))
-    return shift_of_limits(intercept, slope, inside_cells(evidence.cells), level)
+    return replace(shift_of_limits(intercept, slope, inside_cells(evidence.cells), level), note=evidence.note)
 
 
 def shift_of_limits(

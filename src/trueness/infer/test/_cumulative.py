@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Unpack
@@ -136,7 +137,7 @@ def cumulative_walk(
     level = checked_fraction(level, "level")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
     evidence.require_one("the walk of a matrix")
-    return walk_of_cells(evidence.cells, level)
+    return replace(walk_of_cells(evidence.cells, level), note=evidence.note)
 
 
 def walk_of_cells(cells: Cells, level: float) -> Walk:
