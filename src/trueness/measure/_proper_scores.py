@@ -308,7 +308,7 @@ def corp(
     brier score 0.2267 = miscalibration 0.1017 − discrimination 0.1250 + uncertainty 0.2500 (n = 6)
     """
     checked_word(score, "score", ("brier", "log"))
-    return corp_of_blocks(as_tally(y_true, y_prob, rows), _blocks, score)
+    return corp_of_blocks(as_tally(y_true, y_prob, rows), lambda cells: Isotonic().group(cells).start[:-1], score)
 
 
 def corp_of_blocks(
@@ -326,10 +326,6 @@ def corp_of_blocks(
 
     total, miscalibration, discrimination, uncertainty = (factor * value for value in sums.average(parts))
     return Decomposition(total, miscalibration, discrimination, uncertainty, score, sums.n)
-
-
-def _blocks(cells: Cells) -> Ints:
-    return Isotonic().group(cells).start[:-1]
 
 
 def _squares(score: Floats, weight: Numbers, events: Numbers) -> float:

@@ -161,13 +161,8 @@ def _percentage(cells: Cells, first: Ints, rejected: Bools, average: NormFunctio
     return float(100 * cells.weight[rejected].sum() / cells.weight.sum())
 
 
-def rejection_percentages(cells: Cells, first: Ints, alpha: float, test: Test) -> Floats:
-    """The percentage of rejected scores in each bin; bins begin at the cells `first`."""
-    check_weights(cells, test)
-    return _percentages(cells, first, rejections(cells, first, alpha, test))
-
-
 def _percentages(cells: Cells, first: Ints, rejected: Bools) -> Floats:
+    """The percentage of rejected scores in each bin; bins begin at the cells `first`."""
     return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
 
 
@@ -349,7 +344,8 @@ def gce(
         bins = Bins.from_cells(cells, groups)
         first = groups.start[:-1][bins.count > 0]
         if isinstance(loss, str):
-            losses = rejection_percentages(cells, first, level, chosen)
+            check_weights(cells, chosen)
+            losses = _percentages(cells, first, rejections(cells, first, level, chosen))
         else:
             losses = _own_losses(loss, cells, bins, first)
         return average(losses, bins.weight[bins.count > 0])

@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness._text.numbers import bin_name, level_percent, ratio, span
 from trueness._text.strings import align
-from trueness.results._record import Record
+from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints, Numbers
 
 _RATIOS = ("ratio", "ratio_low", "ratio_high")
@@ -156,7 +156,7 @@ class Bands(BinTable):
 
 
 @dataclass(frozen=True)
-class TestedBins(Record):
+class TestedBins(Table):
     """The bins behind the test-based calibration error: one row per non-empty bin, in order of the scores."""
 
     __test__ = False
@@ -188,9 +188,6 @@ class TestedBins(Record):
     """The test."""
     bins: str
     """The bin rule, in words."""
-
-    def __len__(self) -> int:
-        return int(self.n.size)
 
     def __str__(self) -> str:
         how = f"{self.test} test at {self.alpha:g}, {self.bins}, n = {self.n.sum():,}"

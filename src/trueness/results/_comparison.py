@@ -8,7 +8,7 @@ from typing import Any
 from trueness._text.numbers import level_percent, p_value
 from trueness._text.strings import align, visible
 from trueness.errors import InputError
-from trueness.results._record import Record
+from trueness.results._record import Record, Table
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Difference(Record):
 
 
 @dataclass(frozen=True)
-class Comparison(Record):
+class Comparison(Table):
     """Models compared pair by pair on the same rows.
 
     ``comparison["a", "b"]`` is the difference a − b, in either order.
@@ -74,7 +74,7 @@ class Comparison(Record):
     0.012
     """
 
-    _columns = ("pairs",)
+    _columns, _also = ("pairs",), ("sentence",)
 
     measure: str
     """The measure compared."""
@@ -106,9 +106,6 @@ class Comparison(Record):
         """The names of the models, in the order passed."""
         return tuple(self.estimates)
 
-    def __len__(self) -> int:
-        return len(self.pairs)
-
     def __getitem__(self, names: tuple[str, str]) -> Difference:
         for pair in self.pairs:
             if names == (pair.first, pair.second):
@@ -119,8 +116,7 @@ class Comparison(Record):
 
     def _entries(self) -> dict[str, Any]:
         """The pairs as columns, then the fields that describe the whole comparison, and its sentence."""
-        rest = {name: value for name, value in super()._entries().items() if name not in ("pairs", "estimates")}
-        return self.columns() | {"estimates": dict(self.estimates)} | rest | {"sentence": self.sentence}
+        return self.columns() | {name: value for name, value in super()._entries().items() if name != "pairs"}
 
     @property
     def _ahead(self) -> tuple[str, str, float]:

@@ -10,14 +10,14 @@ from trueness._text.numbers import count, level_percent
 from trueness.errors import InputError
 from trueness.results._bins import Bands, Histogram
 from trueness.results._inference import Estimate, Interval, NoiseFloor, Significance
-from trueness.results._record import Record
+from trueness.results._record import Record, Table
 from trueness.typing import Floats, Ints, Numbers
 
 CURVE_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
 
 
 @dataclass(frozen=True)
-class Curve(Record):
+class Curve(Table):
     """Event rate against score: one point per bin, isotonic block, kernel position or score of a flexible curve.
 
     The columns are arrays of equal length. For a matrix of scores they list the curves of all classes one after the
@@ -50,9 +50,6 @@ class Curve(Record):
     """Width of the kernel, one per class; None unless smooth."""
     knots: tuple[tuple[float, ...], ...] | None = None
     """Knots of the spline in log-odds, one set per class; None unless a spline."""
-
-    def __len__(self) -> int:
-        return int(self.x.size)
 
     def parts(self) -> Iterator[tuple[Any, "Curve"]]:
         """The classes with their curves, one by one; (None, self) for a single problem."""

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span, total
 from trueness._text.strings import align, display_width, shorten, visible, wrap
 from trueness.results._inference import Estimate
-from trueness.results._record import Record, html_table
+from trueness.results._record import Record, Table, html_table
 
 Light: TypeAlias = Literal["green", "amber", "red", ""]
 
@@ -21,6 +21,7 @@ _TITLES = {
     "expected": "exp.",
     "events": "obs.",
     "rate": "rate %",
+    "low": "limits",
     "ratio": "O/E",
     "amber_above": "amber >",
     "red_above": "red >",
@@ -89,13 +90,13 @@ class Grade(Record):
 
 
 @dataclass(frozen=True)
-class GradeTable(Record):
+class GradeTable(Table):
     """Events by grade, from low to high risk, and in total.
 
     Iterate over it, or take a grade by its name: ``table["BB"].ratio``. Frames have the grades without the total.
     """
 
-    _columns = ("grades",)
+    _columns, _also = ("grades",), ("rule",)
 
     grades: tuple[Grade, ...]
     """The grades in their order."""
@@ -118,9 +119,6 @@ class GradeTable(Record):
     notes: tuple[str, ...]
     """Anything else to know."""
 
-    def __len__(self) -> int:
-        return len(self.grades)
-
     def __iter__(self) -> Iterator[Grade]:
         return iter(self.grades)
 
@@ -132,9 +130,7 @@ class GradeTable(Record):
 
     def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""
-        rest = {name: value for name, value in super()._entries().items() if name != "grades"}
-        rest["inversions"] = [list(pair) for pair in self.inversions]
-        return self.columns() | rest | {"rule": self.rule}
+        return self.columns() | {name: value for name, value in super()._entries().items() if name != "grades"}
 
     @property
     def rule(self) -> str:
@@ -170,8 +166,7 @@ class GradeTable(Record):
     @property
     def titles(self) -> dict[str, str]:
         """The titles of a printed table by the fields of a grade."""
-        titles = _TITLES | {"low": f"{level_percent(self.level)} limits"}
-        return {name: titles[name] for name in (f.name for f in fields(Grade)) if name in titles}
+        return _TITLES | {"low": f"{level_percent(self.level)} limits"}
 
     def texts(self) -> list[dict[str, str]]:
         """The cells of a printed table by the fields of a grade: one dict per grade, then the total."""
@@ -206,7 +201,7 @@ def _texts(one: Grade, decimals: int) -> dict[str, str]:
 
     known = {"grade": visible(one.grade), "n": f"{one.n:,}"}
     if one.n == 0:
-        return dict.fromkeys((*_TITLES, "low"), "") | known
+        return dict.fromkeys(_TITLES, "") | known
     return known | {
         "score": percent(one.score),
         "expected": f"{one.expected:,.1f}",

@@ -129,6 +129,13 @@ class Record:
         return html_table(self._caption(), [name.replace("_", " ") for name in columns], lines, filter(None, notes))
 
 
+class Table(Record):
+    """A record with a row for each entry of its first column."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._columns[0]))
+
+
 def _one_type(values: list[Any]) -> list[Any]:
     """A column for frames whose columns have one type: whole numbers beside others as floats, else text."""
     kinds = {type(one) for one in values if one is not None}

@@ -8,14 +8,14 @@ import numpy as np
 
 from trueness._text.numbers import count, level_percent, number, p_value, total
 from trueness._text.strings import align
-from trueness.results._record import Record
+from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints
 
 _SHOWN, _SHOWN_SLICES, _NAMED = 20, 10, 6
 
 
 @dataclass(frozen=True)
-class _Gaps(Record):
+class _Gaps(Table):
     """What segments and slices share; the columns are arrays of equal length."""
 
     column: tuple[str, ...]
@@ -45,8 +45,7 @@ class _Gaps(Record):
     notes: tuple[str, ...]
     """How columns were cut, what was left out, and what needs caution."""
 
-    def __len__(self) -> int:
-        return len(self.column)
+    _columns = ("column",)
 
 
 @dataclass(frozen=True)

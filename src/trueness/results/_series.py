@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._text.numbers import level_percent, number, p_value
 from trueness._text.strings import align, visible
-from trueness.results._record import Record
+from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints
 
 _NAMED = 6
@@ -68,7 +68,7 @@ class Change(Record):
 
 
 @dataclass(frozen=True)
-class Series(Record):
+class Series(Table):
     """One line per day, or per other sample of a series, in the order passed.
 
     The columns are arrays of equal length; a number that the sums of a day do not give is nan.
@@ -150,9 +150,6 @@ class Series(Record):
             names = [visible(self.name[i]) for i in run]
             texts += [f"{names[0]} to {names[-1]}"] if len(names) > 2 else names
         return ", ".join(texts[:_NAMED]) + (f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else "")
-
-    def __len__(self) -> int:
-        return len(self.name)
 
     def _entries(self) -> dict[str, Any]:
         """Fields by name, with the headline."""
