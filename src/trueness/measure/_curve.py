@@ -209,7 +209,7 @@ def _no_points(cells: Cells) -> _Columns:
 
 
 def class_labels(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
-    """The class of each line of a table with so many lines per class; None for a single problem."""
+    """The class of each line of a table, from the number of lines per class; None for a single problem."""
     if len(sums.parts) == 1 or sums.classes is None:
         return None
     return tuple(name for name, size in zip(sums.classes, sizes, strict=True) for _ in range(size))
