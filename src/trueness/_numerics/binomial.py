@@ -69,19 +69,19 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
         """From the first score of a bin to the last: 0 rejected, 1 to be tested, 2 accepted, 3 as 1, 4 as 0."""
         p = scores[np.minimum(index, scores.size - 1)]
         above = p * n > k
-        side = _Side.of(*np.broadcast_arrays(k, n), p, above)
+        side = _Side.of(k, n, p, above)
         near = side.near()
         nearness = (near + side.most_far() >= alpha - margin).astype(np.int8) + (near > alpha + margin)
         return np.where(p * n == k, 2, np.where(above, 4 - nearness, nearness))
 
     wanted = np.arange(1, 5)[:, np.newaxis]
-    ranges = (np.broadcast_to(one, (4, n.size)) for one in (starts, ends))
-    bounds = _first(*ranges, lambda index: stage(index) >= wanted)
+    low, high = (np.broadcast_to(one, (4, n.size)) for one in (starts, ends))
+    bounds = _first(low, high, lambda index: stage(index) >= wanted)
     sizes = np.diff(np.vstack([starts, bounds, ends]), axis=0)
     stages = np.repeat(np.tile(np.arange(5, dtype=np.int8), n.size), sizes.T.ravel())
     open_ = np.flatnonzero(stages % 2)
     bin_ = np.searchsorted(starts, open_, side="right") - 1
-    rejected = stages % 4 == 0
+    rejected = np.asarray(stages % 4 == 0)
     rejected[open_] = _tested(k[bin_], n[bin_], scores[open_], alpha)
     return rejected
 
@@ -129,7 +129,7 @@ class _Side(NamedTuple):
         expected = p * n
         return _Side(
             k=np.where(mirrored, n - k, k),
-            n=n,
+            n=np.broadcast_to(n, p.shape),
             p=np.where(mirrored, q, p),
             q=np.where(mirrored, p, q),
             centre=np.where(mirrored, n - np.ceil(expected), np.floor(expected)).astype(np.int64),

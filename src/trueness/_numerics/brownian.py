@@ -25,7 +25,8 @@ def largest_distance_sf(x: ArrayLike) -> Floats:
     """
     x = _column(x)
     low = 1 - 4 / np.pi * np.sum(_ODD_SIGNS / _ODD * np.exp(-((_ODD * np.pi / x) ** 2) / 8), axis=-1)
-    return np.where(x[..., 0] < 1, low, 4 * np.sum(_ODD_SIGNS * ndtr(-_ODD * x), axis=-1))
+    high = 4 * np.sum(_ODD_SIGNS * ndtr(-_ODD * x), axis=-1)
+    return np.asarray(np.where(x[..., 0] < 1, low, high))
 
 
 def range_sf(x: ArrayLike) -> Floats:
@@ -43,7 +44,8 @@ def range_sf(x: ArrayLike) -> Floats:
     x = _column(x)
     weight = 1 / (_ODD * np.pi) ** 2 + 1 / x**2
     low = 1 - 8 * np.sum(weight * np.exp(-((_ODD * np.pi / x) ** 2) / 2), axis=-1)
-    return np.where(x[..., 0] < 1.5, low, 8 * np.sum(_SIGNS * _MULTIPLES * ndtr(-_MULTIPLES * x), axis=-1))
+    high = 8 * np.sum(_SIGNS * _MULTIPLES * ndtr(-_MULTIPLES * x), axis=-1)
+    return np.asarray(np.where(x[..., 0] < 1.5, low, high))
 
 
 def _column(x: ArrayLike) -> Floats:

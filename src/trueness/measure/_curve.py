@@ -170,8 +170,8 @@ def isotonic_curve(cells: Cells, start: Ints) -> Curve:
     first = start[:-1]
     weight = segment_sums(cells.weight, first)
     x, y = score_sums(cells, first) / weight, segment_sums(cells.events, first) / weight
-    n, low, high = segment_sums(cells.count, first), cells.score[first], cells.score[start[1:] - 1]
-    return Curve(x, y, n, weight, low, high, method="isotonic")
+    n = np.asarray(segment_sums(cells.count, first), np.int64)
+    return Curve(x, y, n, weight, cells.score[first], cells.score[start[1:] - 1], method="isotonic")
 
 
 def smooth_curve(cells: Cells, sigma: float) -> Curve:
@@ -216,7 +216,7 @@ def class_labels(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] 
 
 
 def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS}
+    columns: _Columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS}
     widths = tuple(part.bandwidth[0] for part in parts if part.bandwidth is not None)
     knots = tuple(part.knots[0] for part in parts if part.knots is not None)
     label = class_labels(sums, map(len, parts))

@@ -10,7 +10,10 @@ from trueness._text.strings import align
 from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints, Numbers
 
-_RATIOS = ("ratio", "ratio_low", "ratio_high")
+_COLUMNS: tuple[str, ...] = (
+    *("label", "low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap"),
+    *("ratio", "ratio_low", "ratio_high"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class BinTable(Record):
     other forms.
     """
 
-    _columns = ("label", "low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", *_RATIOS)
+    _columns = _COLUMNS
 
     low_edge: Floats
     """Lower edge, inside the bin."""
@@ -136,7 +139,7 @@ class Bands(BinTable):
     surround the score and should contain the rate.
     """
 
-    _columns = (*BinTable._columns, "outside")
+    _columns = (*_COLUMNS, "outside")
 
     band: str
     """'pointwise', 'simultaneous', 'consistency' or 'simultaneous-consistency'."""

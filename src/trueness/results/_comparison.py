@@ -37,10 +37,10 @@ class Difference(Record):
     """Upper end."""
 
     def __neg__(self) -> "Difference":  # the second minus the first
-        low, high = 0.0 - self.high, 0.0 - self.low
-        both = {"simultaneous_low": 0.0 - self.simultaneous_high, "simultaneous_high": 0.0 - self.simultaneous_low}
-        names = {"first": self.second, "second": self.first}
-        return replace(self, **names, difference=0.0 - self.difference, low=low, high=high, **both)
+        changed: dict[str, Any] = {"first": self.second, "second": self.first, "difference": 0.0 - self.difference}
+        for low, high in (("low", "high"), ("simultaneous_low", "simultaneous_high")):
+            changed |= {low: 0.0 - getattr(self, high), high: 0.0 - getattr(self, low)}
+        return replace(self, **changed)
 
     def __str__(self) -> str:
         digits = _digits([self])

@@ -234,9 +234,9 @@ class PriorShift(Record):
         return f"{'positives' if self.weight > 1 else 'negatives'} weighted about {times}× {limits}"
 
     def _factor_and_limits(self) -> tuple[str, str]:
-        ends = (self.weight, self.low, self.high)
+        ends = [self.weight, self.low, self.high]
         if self.weight <= 1:
-            ends = tuple(1 / end if end > 0 else math.inf for end in (self.weight, self.high, self.low))
+            ends = [1 / end if end > 0 else math.inf for end in (self.weight, self.high, self.low)]
         times, low, high = map(_factor, ends)
         return times, f"({level_percent(self.level)} {low}–{high})"
 

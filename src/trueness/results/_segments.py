@@ -45,8 +45,6 @@ class _Gaps(Table):
     notes: tuple[str, ...]
     """How columns were cut, what was left out, and what needs caution."""
 
-    _columns = ("column",)
-
 
 @dataclass(frozen=True)
 class Segments(_Gaps):
