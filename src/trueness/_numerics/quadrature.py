@@ -81,7 +81,12 @@ def beta_density(s: Floats, a: float, b: float) -> Floats:
 
     On this line the ends of [0, 1] are at infinity: a density with a pole there becomes one that decays exponentially.
     """
-    return np.asarray(np.exp(a * log_expit(s) + b * log_expit(-s) - betaln(a, b)))
+    return np.asarray(np.exp(beta_log_density(s, a, b)))
+
+
+def beta_log_density(s: Floats, a: float, b: float) -> Floats:
+    """Logarithm of :func:`beta_density`, finite where that underflows."""
+    return np.asarray(a * log_expit(s) + b * log_expit(-s) - betaln(a, b))
 
 
 def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
