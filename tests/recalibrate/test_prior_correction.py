@@ -251,3 +251,19 @@ def test_the_weight_of_smoothed_targets_is_named():
         fitted = PriorCorrection().fit([0.5] * 8 + [1.0], [1] * 9)
     assert fitted.weight_ == pytest.approx(1 / 9)
     assert fitted.weight_low_ == 0
+
+
+def test_damaged_limits_are_refused():
+    vector = PriorCorrection().fit([0.2, 0.7, 0.6, 0.3], [0, 1, 0, 1])
+    matrix = PriorCorrection().fit(P[:50], Y[:50])
+    for fitted, name, value in (
+        (vector, "log_weight", "20"),
+        (vector, "log_weight_low", {"float": "nan"}),
+        (vector, "log_weight_high", "inf"),
+        (matrix, "log_weight_low", {"float": "-inf"}),
+        (matrix, "log_weight_high", 0.5),
+    ):
+        stored = fitted.to_dict()
+        stored["learnt"][name]["value"] = value
+        with pytest.raises(tn.InputError, match=f"'{name}' must be"):
+            PriorCorrection.from_dict(stored)

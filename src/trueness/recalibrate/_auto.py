@@ -17,11 +17,32 @@ from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes, used_rows
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
+from trueness.recalibrate._saving import Field, all_of, array, meets, names_of, number, sums_to_one
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
 # Rows of scores of several classes that are repeated as their weights say.
 _MOST_REPEATED = 1_000_000
+
+
+_any_number = meets("a number", lambda _, value: isinstance(value, float))
+
+
+def _have_shapes(calibrator: Any, value: Any) -> bool:
+    k = calibrator.n_classes_
+    if k is None:
+        every = fits.vector_shapes(calibrator.reach_, calibrator.knots_).values()
+        shapes: list[tuple[int, ...]] = [(shape.identity.size,) for shape in every]
+    else:
+        known = (fits.MATRIX_CANDIDATES.get(name) for name in calibrator.candidates_[1:])
+        shapes = [one.shape(k) for one in known if one]
+    good = isinstance(value, tuple) and [np.shape(one) for one in value] == shapes
+    return good and all(np.isfinite(one).all() for one in value)
+
+
+def _ascend(_: Any, value: Any) -> bool:
+    good = isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size > 0
+    return bool(good and np.isfinite(value).all() and (np.diff(value) >= 0).all())
 
 
 @with_parameters
@@ -79,18 +100,25 @@ class AutoCalibration(LogitMap):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "candidates": "names of the candidates",
-        "weights": "share of each candidate",
-        "reach": "of a vector: largest distance of fitted log-odds from 0",
-        "knots": "of a vector: log-odds of the knots of the spline",
-        "curves": "coefficients of the parametric candidates, in their order",
-        "points": "of a vector: log-odds of the isotonic blocks, before and after",
-        "gain": "reduction of the log loss per row, cross-fitted",
-        "gain_low": "lower confidence limit of it",
-        "gain_high": "upper confidence limit of it",
-        "brier_gain": "reduction of the Brier score, cross-fitted",
-        "brier_gain_low": "lower confidence limit of it",
-        "brier_gain_high": "upper confidence limit of it",
+        "candidates": Field("names of the candidates", names_of("a tuple of names")),
+        "weights": Field("share of each candidate", all_of(array(lambda c: len(c.candidates_), least=0), sums_to_one)),
+        "reach": Field("of a vector: largest distance of fitted log-odds from 0", number(above=0), True),
+        "knots": Field("of a vector: log-odds of the knots of the spline", array(lambda c: np.size(c.knots_)), True),
+        "curves": Field(
+            "coefficients of the parametric candidates, in their order",
+            meets("a tuple of arrays of coefficients", _have_shapes),
+        ),
+        "points": Field(
+            "of a vector: log-odds of the isotonic blocks, before and after",
+            meets("two rows of ascending numbers", _ascend),
+            True,
+        ),
+        "gain": Field("reduction of the log loss per row, cross-fitted", _any_number),
+        "gain_low": Field("lower confidence limit of it", _any_number),
+        "gain_high": Field("upper confidence limit of it", _any_number),
+        "brier_gain": Field("reduction of the Brier score, cross-fitted", _any_number),
+        "brier_gain_low": Field("lower confidence limit of it", _any_number),
+        "brier_gain_high": Field("upper confidence limit of it", _any_number),
     }
 
     from_logits: bool = False

@@ -279,6 +279,7 @@ def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
 
 class MatrixCandidate(NamedTuple):
     fit: Callable[[CalibrationSet], Floats]  # the coefficients that rows of log-probabilities give it
+    shape: Callable[[int], tuple[int, ...]]  # their shape for a number of classes
     linear: Callable[[Floats, int], Linear]  # the logits of that number of classes with these coefficients
 
 
@@ -298,14 +299,20 @@ def _structured(structure: Structure) -> MatrixCandidate:
         linear = fit_structured(rows.p, rows.y, rows.weights, structure, 1.0, _MAX_ITER)[1]
         return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]  # both are there
 
-    return MatrixCandidate(fit, lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True))
+    return MatrixCandidate(
+        fit, lambda k: (k, k + 1), lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True)
+    )
 
 
 MATRIX_CANDIDATES = {
-    "temperature scaling": MatrixCandidate(_temperature, lambda theta, k: Linear(np.full(k, float(theta[0])))),
+    "temperature scaling": MatrixCandidate(
+        _temperature, lambda _: (1,), lambda theta, k: Linear(np.full(k, float(theta[0])))
+    ),
     "structured vector scaling": _structured("vector"),
     "structured matrix scaling": _structured("matrix"),
-    "beta calibration of each class": MatrixCandidate(_beta_of_each, lambda theta, k: Linear(np.zeros(k), beta=theta)),
+    "beta calibration of each class": MatrixCandidate(
+        _beta_of_each, lambda k: (k, 3), lambda theta, k: Linear(np.zeros(k), beta=theta)
+    ),
 }
 
 

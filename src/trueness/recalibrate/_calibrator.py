@@ -52,8 +52,8 @@ def with_parameters(cls: Class) -> Class:
     own += "".join(f"\n{text}" for name, text in shared if name in known and not re.search(rf"\b{name} : ", own))
     if getattr(made, "_state", {}) and "\n    Attributes\n" not in after:
         own += "\n\n    Attributes\n    ----------"
-        for name, text in made._state.items():
-            about = text[0].upper() + text[1:].replace("null", "None") + "."
+        for name, entry in made._state.items():
+            about = entry.about[0].upper() + entry.about[1:].replace("null", "None") + "."
             own += f"\n    {name}_\n" + textwrap.indent(textwrap.fill(about, 112), " " * 8)
     made.__doc__ = before + line + own + blank + rest
     return cast(Class, made)

@@ -17,6 +17,7 @@ from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Steps
 from trueness.recalibrate._logistic import PlattScaling
+from trueness.recalibrate._saving import Field, array, fitted_calibrator, fractions, n_steps
 from trueness.typing import Floats
 
 _MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
@@ -71,9 +72,12 @@ class ScalingBinning(base.Calibrator):
     """
 
     _state: ClassVar = {
-        "scaler": "the fitted map, applied first; null for the identity",
-        "edges": "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
-        "values": "mean of the scaled scores of each bin, which is predicted",
+        "scaler": Field("the fitted map, applied first; null for the identity", fitted_calibrator, optional=True),
+        "edges": Field(
+            "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
+            fractions(rising=True),
+        ),
+        "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
     }
 
     n_bins: int = field(default=10, kw_only=False)
@@ -172,10 +176,10 @@ class BayesianBinning(base.Calibrator):
     """
 
     _state: ClassVar = {
-        "edges": "where the map has a step; a score equal to an edge is above it",
-        "values": "predictions below the first edge, and from each edge on",
-        "posterior": "posterior probability of each model",
-        "n_bins": "number of bins of each model",
+        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
+        "values": Field("predictions below the first edge, and from each edge on", fractions(n_steps)),
+        "posterior": Field("posterior probability of each model", fractions()),
+        "n_bins": Field("number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))),
     }
 
     spread: float = 10.0

@@ -20,6 +20,7 @@ from trueness.recalibrate import _planning as planning
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import PythonOnly, Steps
+from trueness.recalibrate._saving import Field, array, boolean, fractions, one_of, whole
 from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
@@ -88,17 +89,28 @@ class HistogramBinning(Calibrator):
     """
 
     _state: ClassVar = {
-        "scheme": "how the bins were made",
-        "n_bins": "number of bins",
-        "n": "number of rows; a row of weight 2 counts twice",
-        "edges": "bin b is [edges[b], edges[b + 1]), the last one closed",
-        "ties": "random number of each inner edge: tied rows whose own is as large are above it; null if unused",
-        "values": "prediction of each bin",
-        "counts": "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
-        "rates": "mean label without boundary rows; the overall rate if there are none",
-        "tied": "rows that share their score with another",
-        "tied_edges": "inner edges whose score several rows share",
-        "whole": "whether every weight was a whole number",
+        "scheme": Field("how the bins were made", one_of(planning.SCHEMES)),
+        "n_bins": Field("number of bins", whole(1)),
+        "n": Field("number of rows; a row of weight 2 counts twice", whole(1)),
+        "edges": Field(
+            "bin b is [edges[b], edges[b + 1]), the last one closed", fractions(lambda c: c.n_bins_ + 1, rising=True)
+        ),
+        "ties": Field(
+            "random number of each inner edge: tied rows whose own is as large are above it; null if unused",
+            fractions(lambda c: c.n_bins_ - 1),
+            optional=True,
+        ),
+        "values": Field("prediction of each bin", fractions(lambda c: c.n_bins_)),
+        "counts": Field(
+            "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
+            array(lambda c: c.n_bins_, dtypes=("int64", "float64"), least=0),
+        ),
+        "rates": Field(
+            "mean label without boundary rows; the overall rate if there are none", fractions(lambda c: c.n_bins_)
+        ),
+        "tied": Field("rows that share their score with another", whole()),
+        "tied_edges": Field("inner edges whose score several rows share", whole()),
+        "whole": Field("whether every weight was a whole number", boolean),
     }
 
     n_bins: int | Literal["auto"] = field(default=10, kw_only=False)

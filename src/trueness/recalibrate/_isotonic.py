@@ -1,7 +1,7 @@
 """Isotonic calibration, the best non-decreasing map; and Venn-Abers, which fits it with each new row added."""
 
 import reprlib
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,25 @@ from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, check_number, with_parameters
 from trueness.recalibrate._formula import Lines, Steps
+from trueness.recalibrate._saving import Field, all_of, fractions, meets, n_steps
 from trueness.typing import ArrayLike, Floats
 
 _MOST_FOLDS = 1_000
 _MOST_VALUES = 5 * 10**7  # of all folds at the steps of all folds
+
+
+def _blocks(calibrator: Any) -> int:
+    return int(calibrator.low_.size)
+
+
+_last_scores = meets(
+    "the last scores of blocks that follow each other",
+    lambda c, high: (c.low_ <= high).all() and (high[:-1] < c.low_[1:]).all(),
+)
+_inside = meets(
+    "between the first and the last score of each block",
+    lambda c, centre: (c.low_ <= centre).all() and (centre <= c.high_).all(),
+)
 
 
 @with_parameters
@@ -69,10 +84,10 @@ class IsotonicCalibration(Calibrator):
     """
 
     _state: ClassVar = {
-        "low": "first score of each block",
-        "high": "last score of each block",
-        "centre": "mean score of each block",
-        "values": "event rate of each block, within y_min and y_max",
+        "low": Field("first score of each block", fractions(rising=True, at_least=1)),
+        "high": Field("last score of each block", all_of(fractions(_blocks, rising=True), _last_scores)),
+        "centre": Field("mean score of each block", all_of(fractions(_blocks, rising=True), _inside)),
+        "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
     }
 
     interpolation: Literal["linear", "step", "centred"] = "linear"
@@ -115,6 +130,9 @@ class ProbabilityPair(NamedTuple):
     """Fitted with the row as a non-event; the lower one."""
     p1: Floats
     """Fitted with the row as an event; the upper one."""
+
+
+_not_below_p0 = meets("at least 'p0'", lambda calibrator, p1: (calibrator.p0_ <= p1).all())
 
 
 @with_parameters
@@ -172,10 +190,13 @@ class VennAbers(Calibrator):
     """
 
     _state: ClassVar = {
-        "edges": "where the map has a step; a score equal to an edge is above it",
-        "p0": "probability if the row is a non-event, below the first edge and from each on; with folds, their mean",
-        "p1": "probability if the row is an event, likewise",
-        "merged": "the predicted probability, likewise",
+        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
+        "p0": Field(
+            "probability if the row is a non-event, below the first edge and from each edge on; with folds, their mean",
+            fractions(n_steps),
+        ),
+        "p1": Field("probability if the row is an event, likewise", all_of(fractions(n_steps), _not_below_p0)),
+        "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }
 
     folds: int | None = None

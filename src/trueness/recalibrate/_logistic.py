@@ -13,6 +13,7 @@ from trueness.recalibrate import _logit_map as shapes
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import LogOdds, line, log_scores
+from trueness.recalibrate._saving import Field, all_of, array, meets, number
 from trueness.typing import Floats, Ints
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
@@ -68,8 +69,8 @@ class PlattScaling(shapes.LogitMap):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "slope": "factor of the logit of a score",
-        "intercept": "number added to it, which gives the log-odds of the prediction",
+        "slope": Field("factor of the logit of a score", number()),
+        "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
     }
 
     from_logits: bool = False
@@ -179,9 +180,9 @@ class BetaCalibration(shapes.LogitMap):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "a": "factor of log p",
-        "b": "factor of −log(1 − p)",
-        "c": "number added to both, which gives the log-odds of the prediction",
+        "a": Field("factor of log p", number(least=0)),
+        "b": Field("factor of −log(1 − p)", number(least=0)),
+        "c": Field("number added to both, which gives the log-odds of the prediction", number()),
     }
 
     parameters: Literal["abm", "am", "ab"] = "abm"
@@ -227,6 +228,7 @@ class BetaCalibration(shapes.LogitMap):
 
 
 _MOST_KNOTS = 1_000
+_ascending = meets("ascending", lambda _, value: value.size and (np.diff(value) > 0).all())
 
 
 @with_parameters
@@ -289,8 +291,8 @@ class QuadraticScaling(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "reach": "largest distance of fitted log-odds from 0; beyond it, the map is straight",
-        "coefficients": "value at log-odds 0; slopes at −reach (signed: at 0) and at reach",
+        "reach": Field("largest distance of fitted log-odds from 0; beyond it, the map is straight", number(above=0)),
+        "coefficients": Field("value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(lambda _: 3)),
     }
 
     signed: bool = False
@@ -337,8 +339,10 @@ class SplineCalibration(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "knots": "log-odds of the knots",
-        "coefficients": "value at log-odds 0, then the slope at each knot",
+        "knots": Field("log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)),
+        "coefficients": Field(
+            "value at log-odds 0, then the slope at each knot", array(lambda c: 1 + np.size(c.knots_))
+        ),
     }
 
     n_knots: int = 5

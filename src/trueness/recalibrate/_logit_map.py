@@ -15,9 +15,10 @@ from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
 from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
+from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
 
-EPS_STATE = {"eps": "scores nearer to 0 or 1 than this are moved to that distance"}
+EPS_STATE = {"eps": Field("scores nearer to 0 or 1 than this are moved to that distance", number(above=0, below=0.5))}
 """What a map keeps that moves scores."""
 
 _ABOUT = {

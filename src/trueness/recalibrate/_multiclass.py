@@ -15,7 +15,12 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.recalibrate._logistic import PlattScaling
+from trueness.recalibrate._saving import Field, fitted_calibrator, fitted_calibrators
 from trueness.typing import ArrayLike, Floats, Ints
+
+
+def _check_pooled(calibrator: Any, value: Any) -> str:
+    return fitted_calibrator(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
 
 
 @base.with_parameters
@@ -62,8 +67,13 @@ class TopLabel(base.Calibrator):
 
     _shape = "matrix"
     _state: ClassVar = {
-        "calibrators": "the calibrator of each class in column order; null for classes that use the pooled one",
-        "pooled": "the calibrator of the confidences of all rows; null if every class has its own",
+        "calibrators": Field(
+            "the calibrator of each class in column order; null for classes that use the pooled one",
+            fitted_calibrators(gaps=True),
+        ),
+        "pooled": Field(
+            "the calibrator of the confidences of all rows; null if every class has its own", _check_pooled
+        ),
     }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
@@ -186,7 +196,7 @@ class OneVsRest(base.Calibrator):
     """
 
     _shape = "matrix"
-    _state: ClassVar = {"calibrators": "the calibrator of each class, in column order"}
+    _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())}
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
     normalize: bool = True

@@ -13,6 +13,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, Logs, PythonOnly, Softmax
 from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty, warn_not_converged
+from trueness.recalibrate._saving import Field, array, n_classes, whole
 from trueness.typing import ArrayLike, Floats
 
 # With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
@@ -119,9 +120,9 @@ class VectorScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "scale": "factor of each class's logit",
-        "intercept": "number added to each class's logit",
-        "n_iter": "steps of Newton's method",
+        "scale": Field("factor of each class's logit", array(n_classes)),
+        "intercept": Field("number added to each class's logit", array(n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
     }
 
     from_logits: bool = False
@@ -189,9 +190,9 @@ class MatrixScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "matrix": "row k holds the factors of all logits in the log-odds of class k",
-        "intercept": "number added to each class's log-odds",
-        "n_iter": "steps of Newton's method",
+        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[n_classes] * 2)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
     }
 
     from_logits: bool = False

@@ -18,6 +18,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Logs, Odds, Softmax, line
 from trueness.recalibrate._logistic import NO_MAXIMUM, smoothed_events
+from trueness.recalibrate._saving import Field, array, n_classes, number
 from trueness.typing import ArrayLike, Floats
 
 # Beyond this, a weight is too near the largest float to be multiplied by.
@@ -147,6 +148,17 @@ def _numbers(values: Any, name: str, classes: int) -> Floats:
     return array.astype(np.float64)
 
 
+def _logs(calibrator: Any, value: Any) -> str:
+    if calibrator.n_classes_ is None:
+        return number()(calibrator, value)
+    return array(n_classes)(calibrator, value)
+
+
+def _limit(calibrator: Any, value: Any) -> str:
+    is_infinite = isinstance(value, float) and math.isinf(value) and calibrator.n_classes_ is None
+    return "" if is_infinite else _logs(calibrator, value)
+
+
 @with_parameters
 class PriorCorrection(Calibrator):
     r"""Divide the odds by one weight, to undo class weights, sampling, or a change of the event rate.
@@ -205,9 +217,9 @@ class PriorCorrection(Calibrator):
 
     _shape: ClassVar[Shape] = "any"
     _state: ClassVar = {
-        "log_weight": "logarithm of the number that the odds, or each column, are divided by",
-        "log_weight_low": "lower confidence limit of the same; null if the weight was given",
-        "log_weight_high": "upper confidence limit of the same; null if the weight was given",
+        "log_weight": Field("logarithm of the number that the odds, or each column, are divided by", _logs),
+        "log_weight_low": Field("lower confidence limit of the same; null if the weight was given", _limit, True),
+        "log_weight_high": Field("upper confidence limit of the same; null if the weight was given", _limit, True),
     }
 
     weight: float | ArrayLike | None = None

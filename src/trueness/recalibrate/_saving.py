@@ -4,12 +4,14 @@ import json
 import math
 import reprlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from trueness._keywords import suggests_keywords
@@ -22,19 +24,168 @@ SCHEMA = 1
 
 _DEMAND = "must be what a calibrator's `to_dict` returned"
 
+Check: TypeAlias = Callable[[Any, Any], str]
+"""A function of the calibrator and a value that returns the demand the value does not meet; empty if it is fine."""
+
+Size: TypeAlias = Callable[[Any], int]
+"""A length that depends on what the calibrator has learnt."""
+
+_LARGEST = 1e300  # of a stored number: of a logit, too
 _ROUNDED = 1e-6  # how far from one probabilities may sum
 _SLACK = 1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
 
+
+def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:
+    """The check that a function of the calibrator and the value holds."""
+    return lambda calibrator, value: "" if good(calibrator, value) else demand
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attribute of a fitted calibrator."""
+
+    about: str
+    """What it means, for readers of the file."""
+    demand: Check
+    optional: bool = False
+    """Whether it may be None."""
+
+    def check(self, calibrator: Any, name: str) -> None:
+        """Raise unless the calibrator's value is one that `fit` could have left."""
+        value = getattr(calibrator, f"{name}_")
+        demand = "" if self.optional and value is None else self.demand(calibrator, value)
+        if demand:
+            value = value.tolist() if isinstance(value, np.ndarray) else value
+            got = f"its {name!r} must be {demand}; got {reprlib.repr(value)}"
+            raise InputError("stored", f"must be a complete {type(calibrator).__name__}", got)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def number(*, least: float = -_LARGEST, above: float = -np.inf, below: float = np.inf) -> Check:
+    limit = f" ≥ {least:g}" if least > -_LARGEST else f" above {above:g}" if above > -np.inf else ""
+    limit += f" and below {below:g}" if below < np.inf else f" of size up to {_LARGEST:g}"
+
+    def good(_: Any, value: Any) -> bool:
+        is_number = _is_whole(value) or isinstance(value, float)
+        # Of large numbers, only floats are written.
+        largest = 2**63 if isinstance(value, int) else _LARGEST
+        return is_number and abs(value) <= largest and least <= value and above < value < below
+
+    return meets(f"a finite number{limit}", good)
+
+
+def whole(least: int = 0) -> Check:
+    return meets(f"a whole number ≥ {least}", lambda _, value: _is_whole(value) and value >= least)
+
+
+boolean = meets("true or false", lambda _, value: isinstance(value, bool))
+
+
+def one_of(words: Sequence[str]) -> Check:
+    return meets(f"one of {', '.join(map(repr, words))}", lambda _, value: value in words)
+
+
+def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -_LARGEST) -> Check:
+
+    def check(calibrator: Any, value: Any) -> str:
+        shape = tuple(size(calibrator) for size in sizes)
+        if not isinstance(value, np.ndarray) or value.dtype not in dtypes or value.shape != shape:
+            return f"an array of shape {shape} of {' or '.join(dtypes)}"
+        if not (np.abs(value) <= _LARGEST).all():
+            return f"finite and of size up to {_LARGEST:g}"
+        return f"at least {least:g}" if (value < least).any() else ""
+
+    return check
+
+
+def fractions(size: Size | None = None, *, rising: bool = False, at_least: int = 0) -> Check:
+    """A vector of numbers in [0, 1], of any length from `at_least` on unless `size` is given."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        demand = array(size or (lambda _: np.size(value)))(calibrator, value)
+        if demand:
+            return demand
+        if value.size < at_least:
+            return f"of length {at_least} at least"
+        if value.size and not (value.min() >= -_SLACK and value.max() <= 1 + _SLACK):
+            return "in [0, 1]"
+        return "ascending" if rising and (np.diff(value) < 0).any() else ""
+
+    return check
+
+
+sums_to_one = meets("numbers that sum to one", lambda _, value: abs(value.sum() - 1) <= _ROUNDED)
+
+
+def all_of(*checks: Check) -> Check:
+    """All of several checks; the first demand that is not met counts."""
+    return lambda calibrator, value: next((demand for check in checks if (demand := check(calibrator, value))), "")
+
+
+def names_of(demand: str) -> Check:
+    return meets(
+        demand, lambda _, value: isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
+    )
+
+
+def n_classes(calibrator: Any) -> int:
+    """The number of classes; 0 for a vector."""
+    return calibrator.n_classes_ or 0
+
+
+def n_steps(calibrator: Any) -> int:
+    """The number of steps of a map that is cut at `edges_`."""
+    return int(calibrator.edges_.size) + 1
+
+
+fitted_calibrator = meets(
+    "a fitted calibrator of a vector of scores",
+    lambda _, value: hasattr(value, "predict") and getattr(value, "n_classes_", 0) is None,
+)
+
+
+def fitted_calibrators(*, gaps: bool = False) -> Check:
+    """A list of such calibrators, one per class; `gaps` allows None among them."""
+
+    def check(calibrator: Any, value: Any) -> str:
+        if not isinstance(value, list) or len(value) != calibrator.n_classes_:
+            return f"a list of {calibrator.n_classes_} calibrators"
+        bad = any(fitted_calibrator(calibrator, inner) for inner in value if inner is not None or not gaps)
+        return "a list of fitted calibrators of a vector of scores" if bad else ""
+
+    return check
+
+
+def _number_of_classes(calibrator: Any, value: Any) -> str:
+    if value is None and calibrator._shape != "matrix":
+        return ""
+    return "null, as it takes a vector" if calibrator._shape == "vector" else whole(2)(calibrator, value)
+
+
+_class_names = meets(
+    "a tuple of names, one per class; null for a vector",
+    lambda c, value: value is None if c.n_classes_ is None else isinstance(value, tuple) and len(value) == c.n_classes_,
+)
+_text = meets("null, or text", lambda _, value: isinstance(value, str))
+_one_per_class = meets(
+    "null, or a tuple of names, one per class", lambda c, value: isinstance(value, tuple) and len(value) == c.n_classes_
+)
+
 COMMON = {
-    "n_rows": "rows of positive weight that it was fitted on",
-    "n_classes": "columns of the scores; null for a vector of P(positive)",
-    "classes": "names of the columns in order; null for a vector",
-    "columns": "column names of the frame that it was fitted on; null for an array",
-    "score_names": "columns that the scores were in; null if they had no names",
-    "label_name": "column that the labels were in; null if it had no name",
-    "date": "day of the fit, in UTC",
-    "version": "version of trueness that fitted it",
-    "seen": "CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them",
+    "n_rows": Field("rows of positive weight that it was fitted on", whole(1)),
+    "n_classes": Field("columns of the scores; null for a vector of P(positive)", _number_of_classes),
+    "classes": Field("names of the columns in order; null for a vector", _class_names),
+    "columns": Field("column names of the frame that it was fitted on; null for an array", _one_per_class, True),
+    "score_names": Field(
+        "columns that the scores were in; null if they had no names", names_of("null, or a tuple of names"), True
+    ),
+    "label_name": Field("column that the labels were in; null if it had no name", _text, True),
+    "date": Field("day of the fit, in UTC", _text, True),
+    "version": Field("version of trueness that fitted it", _text, True),
+    "seen": Field("CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them", whole()),
 }
 """What every calibrator keeps."""
 
@@ -46,7 +197,7 @@ class Savable:
     float, str, arrays of numbers, tuples of plain values, calibrators and lists of calibrators.
     """
 
-    _state: ClassVar[Mapping[str, str]] = {}
+    _state: ClassVar[Mapping[str, Field]] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """The fitted map as plain Python, each number with its meaning; JSON stores it without loss.
@@ -65,8 +216,8 @@ class Savable:
             "schema": SCHEMA,
             **_outline(self),
             "learnt": {
-                name: {"value": _plain(getattr(self, f"{name}_")), "about": about}
-                for name, about in {**COMMON, **self._state}.items()
+                name: {"value": _plain(getattr(self, f"{name}_")), "about": field.about}
+                for name, field in self._fields().items()
             },
             **({"about": notes} if notes else {}),
         }
@@ -88,35 +239,35 @@ class Savable:
         target, text = as_path(path), self.to_json()
         replace_file(target, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
+    @classmethod
+    def _fields(cls) -> dict[str, Field]:
+        return {**COMMON, **cls._state}
+
 
 @suggests_keywords
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     """The fitted calibrator of any class that `to_dict` described, perhaps by way of JSON."""
-    if not isinstance(stored, Mapping):
-        raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
     # The checksum fails for what is nested too deeply, or too long, to be read.
-    expected = _checksum({name: one for name, one in stored.items() if name != "checksum"})
-    absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
-    if absent:
-        raise InputError("stored", _DEMAND, f"it has no {', '.join(map(repr, sorted(absent)))}")
-    if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
-        demand = f"must have schema {SCHEMA}, which this version of trueness reads"
-        raise InputError("stored", demand, f"it has {stored['schema']!r}")
+    content = {name: one for name, one in stored.items() if name != "checksum"} if isinstance(stored, Mapping) else {}
+    expected = _checksum(content)
+    calibrator = _restored(stored)
     if stored.get("checksum") != expected:
         found = "its checksum is wrong: a value was changed" if "checksum" in stored else "it has no 'checksum'"
         raise InputError("stored", _DEMAND, found, remedy="Save the calibrator again.")
-    return _restored(stored)
+    return calibrator
 
 
-def _restored(stored: Mapping[str, Any]) -> Any:
-    """The calibrator of a description whose checksum is right; one of another version may still make no map."""
+def _restored(stored: Any) -> Any:
+    _check_form(stored)
     try:
         calibrator = _unfitted_calibrator(stored)
-        _check_names("learnt", set(stored["learnt"]), {*COMMON, *calibrator._state})
-        for name, entry in stored["learnt"].items():
-            setattr(calibrator, f"{name}_", _from_plain(entry["value"]))
-        calibrator.about_ = _notes(stored.get("about", {}))
+        learnt = stored["learnt"]
+        _check_names("learnt", set(learnt), set(calibrator._fields()))
+        for name, entry in learnt.items():
+            setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
         calibrator._check_parameters()
+        for name, field in calibrator._fields().items():
+            field.check(calibrator, name)
         fault = "" if _predicts(calibrator) else "some probabilities are no probabilities"
     except (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as why:
         if isinstance(why, InputError):
@@ -125,6 +276,7 @@ def _restored(stored: Mapping[str, Any]) -> Any:
     if fault:
         got = f"its 'parameters' and 'learnt' do not make a map ({fault})"
         raise InputError("stored", f"must be a complete {stored['type']}", got)
+    calibrator.about_ = _notes(stored.get("about", {}))
     return calibrator
 
 
@@ -174,6 +326,21 @@ def _canonical(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _check_form(stored: Any) -> None:
+    if not isinstance(stored, Mapping):
+        raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
+    absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
+    if absent:
+        raise InputError("stored", _DEMAND, f"it has no {', '.join(map(repr, sorted(absent)))}")
+    if type(stored["schema"]) is not int or not 1 <= stored["schema"] <= SCHEMA:
+        demand = f"must have schema {SCHEMA}, which this version of trueness reads"
+        raise InputError("stored", demand, f"it has {stored['schema']!r}")
+    if not isinstance(stored["parameters"], Mapping) or not isinstance(stored["learnt"], Mapping):
+        raise InputError("stored", _DEMAND, "its 'parameters' and 'learnt' must be objects")
+    if any(not isinstance(entry, Mapping) or "value" not in entry for entry in stored["learnt"].values()):
+        raise InputError("stored", _DEMAND, "each entry of its 'learnt' must have a 'value'")
+
+
 def _notes(about: Any) -> dict[str, Any]:
     """A copy of the free notes about a map, as JSON stores them."""
     if not isinstance(about, Mapping) or not all(isinstance(key, str) for key in about):
@@ -204,7 +371,7 @@ def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
         raise InputError("stored", "must name a calibrator of this version as its type", f"got {name!r}")
     parameters = outline["parameters"]
     _check_names("parameters", set(parameters), set(cls._get_param_names()))  # type: ignore[attr-defined]
-    return cls(**{key: _from_plain(value) for key, value in parameters.items()})
+    return cls(**{key: _from_plain(value, key) for key, value in parameters.items()})
 
 
 def _plain(value: Any) -> Any:
@@ -226,19 +393,61 @@ def _plain(value: Any) -> Any:
     raise InputError("", "A calibrator's parameters must be plain values to be saved", f"got a {type(value).__name__}")
 
 
-def _from_plain(value: Any) -> Any:
-    """The value that `_plain` was given."""
-    match value:
-        case {"calibrator": inner}:
-            return _restored(inner)
-        case {"unfitted": outline}:
-            return _unfitted_calibrator(outline)
-        case {"array": values, "dtype": dtype}:
-            return np.array(values, dtype=dtype)
-        case {"tuple": values}:
-            return tuple(map(_from_plain, values))
-        case {"list": values}:
-            return list(map(_from_plain, values))
-        case {"float": text}:
-            return float(text)
-    return value
+def _from_plain(value: Any, name: str) -> Any:
+    """The value that `_plain` was given; `name` is the field, for messages."""
+    if not isinstance(value, Mapping):
+        if isinstance(value, list):
+            _refuse(name, value)
+        return value
+    kind = next((key for key in ("calibrator", "unfitted", "array", "tuple", "list", "float") if key in value), None)
+    inside: Any = value.get(kind)
+    if kind == "calibrator":
+        try:
+            return _restored(inside)
+        except InputError as error:
+            raise error.within(repr(name)) from error
+    if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
+        calibrator = _unfitted_calibrator(inside)
+        calibrator._check_parameters()
+        return calibrator
+    if kind == "array":
+        return _array(inside, value.get("dtype"), name)
+    if kind == "float" and inside in ("inf", "-inf", "nan"):
+        return float(inside)
+    if kind in ("tuple", "list") and isinstance(inside, list):
+        values = [_from_plain(v, f"{name}[{i}]") for i, v in enumerate(inside)]
+        return tuple(values) if kind == "tuple" else values
+    return _refuse(name, dict(value))
+
+
+def _refuse(name: str, value: Any) -> NoReturn:
+    raise InputError("stored", _DEMAND, f"its {name!r} is not a value that it writes: {reprlib.repr(value)}")
+
+
+_ENTRIES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
+"""What JSON holds for an array of each kind of number; NumPy would read 0.5 as the whole number 0, and "1" as 1."""
+
+
+def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
+    try:
+        kind = np.dtype(dtype) if isinstance(dtype, str) else None
+    except (TypeError, ValueError):
+        kind = None
+    fault = ""
+    if kind is None or kind.kind not in _ENTRIES or kind.itemsize > 8 or not kind.isnative:
+        fault = f"has the dtype {dtype!r}"
+    elif not isinstance(values, list):
+        fault = f"is {reprlib.repr(values)}, which is not a list"
+    elif strange := _types(values) - _ENTRIES[kind.kind]:
+        fault = f"has the dtype {kind} and entries of type {', '.join(sorted(t.__name__ for t in strange))}"
+    else:
+        try:
+            return np.array(values, dtype=kind)
+        except (ValueError, OverflowError) as reason:
+            fault = f"is not an array: {reason}"
+    raise InputError("stored", "must have arrays of numbers", f"its {name!r} {fault}")
+
+
+def _types(values: list[Any]) -> set[type]:
+    """The types of the entries of nested lists."""
+    return set().union(*(_types(v) if isinstance(v, list) else {type(v)} for v in values))

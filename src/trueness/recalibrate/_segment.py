@@ -21,10 +21,17 @@ from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, 
 from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, used_rows
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
+from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets
 from trueness.typing import ArrayLike, Floats, Ints
 
-_FOLDS, _LEVEL = 5, 0.95
+_FOLDS, _LEVEL, _VALUES = 5, 0.95, {str, type(None)}
 _ROUNDING = 1e-12  # a gain below this share of the loss is none
+_names = meets("a tuple of names", lambda _, value: isinstance(value, tuple) and all(type(v) is str for v in value))
+_keys = meets(
+    "a tuple of tuples of names",
+    lambda c, keys: all(type(k) is tuple and len(k) == len(c.by_names_) and {*map(type, k)} <= _VALUES for k in keys),
+)
+_number = meets("a number", lambda _, value: isinstance(value, float))
 
 
 @base.with_parameters
@@ -62,13 +69,13 @@ class SegmentCalibration(base.Calibrator):
     __metadata_request__fit: ClassVar[dict[str, Any]] = dict.fromkeys(("by", "cluster"), metadata_routing.UNUSED)
     __metadata_request__predict: ClassVar[dict[str, str]] = {"by": metadata_routing.UNUSED}
     _state: ClassVar = {
-        "overall": "the map of all rows",
-        "by_names": "columns of the segments",
-        "segments": "values of these columns, null where they are missing",
-        "shifts": "what is added to the log-odds of each segment",
-        "gain": "reduction of the held-out log loss per row by the shifts",
-        "gain_low": "lower 95 % limit of it",
-        "gain_high": "upper 95 % limit of it",
+        "overall": Field("the map of all rows", fitted_calibrator),
+        "by_names": Field("columns of the segments", _names),
+        "segments": Field("values of these columns, null where they are missing", _keys),
+        "shifts": Field("what is added to the log-odds of each segment", array(lambda c: len(c.segments_))),
+        "gain": Field("reduction of the held-out log loss per row by the shifts", _number),
+        "gain_low": Field("lower 95 % limit of it", _number),
+        "gain_high": Field("upper 95 % limit of it", _number),
     }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)

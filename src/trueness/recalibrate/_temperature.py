@@ -13,6 +13,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Mixture, Softmax, line
 from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, warn_not_converged
+from trueness.recalibrate._saving import Field, all_of, array, fractions, n_classes, number, sums_to_one, whole
 from trueness.typing import Floats, Ints
 
 Structure: TypeAlias = Literal["vector", "matrix"]
@@ -76,7 +77,7 @@ class TemperatureScaling(LogitMap):
     """
 
     _shape: ClassVar[Shape] = "any"
-    _state: ClassVar = {**EPS_STATE, "temperature": "number that all logits are divided by"}
+    _state: ClassVar = {**EPS_STATE, "temperature": Field("number that all logits are divided by", number(above=0))}
 
     from_logits: bool = False
     eps: float | None = None
@@ -137,8 +138,10 @@ class EnsembleTemperatureScaling(LogitMap):
     _shared_parameters: ClassVar = ABOUT_MATRIX
     _state: ClassVar = {
         **EPS_STATE,
-        "temperature": "number that logits are divided by",
-        "weights": "weights of the tempered scores, the scores and 1/K",
+        "temperature": Field("number that logits are divided by", number(above=0)),
+        "weights": Field(
+            "weights of the tempered scores, the scores and 1/K", all_of(fractions(lambda _: 3), sums_to_one)
+        ),
     }
 
     from_logits: bool = False
@@ -165,7 +168,7 @@ class EnsembleTemperatureScaling(LogitMap):
     def _formula(self) -> Mixture:
         tempered, plain, uniform = map(float, self.weights_)
         parts = Softmax(self._logs(), temperature=self.temperature_), Softmax(self._logs())
-        return Mixture((tempered, plain), parts, uniform * (1 / self.n_features_in_))
+        return Mixture((tempered, plain), parts, uniform * (1 / n_classes(self)))
 
 
 def fit_structured(
@@ -228,10 +231,10 @@ class StructuredScaling(LogitMap):
     _shared_parameters: ClassVar = ABOUT_MATRIX
     _state: ClassVar = {
         **EPS_STATE,
-        "temperature": "temperature towards which the map is pulled",
-        "matrix": "row k holds the factors of all centred logits in class k",
-        "intercept": "number added to each class's log-odds",
-        "n_iter": "steps of Newton's method",
+        "temperature": Field("temperature towards which the map is pulled", number(above=0)),
+        "matrix": Field("row k holds the factors of all centred logits in class k", array(n_classes, n_classes)),
+        "intercept": Field("number added to each class's log-odds", array(n_classes)),
+        "n_iter": Field("steps of Newton's method", whole()),
     }
 
     _positive: ClassVar = "ridge"
