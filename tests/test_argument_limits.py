@@ -1,6 +1,7 @@
 """The last value an argument may take is taken, and the next is refused."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -98,6 +99,14 @@ LIMITS = {
 }
 
 
+# What is called, the fewest rows without a warning, and one row less.
+WARNED = {
+    "rows for bins": (lambda n: tn.ace(Y[:n], P[:n], bins=20), 20),
+    "rows for bins of several classes": (lambda n: tn.ace(CLASS[:n], MATRIX[:n], bins=20), 20),
+    "rows per value": (lambda n: tn.validity_curve(Y[:n], np.full(n, 0.5)), 5),
+}
+
+
 @pytest.mark.all_cases
 @pytest.mark.parametrize("name", LIMITS)
 def test_the_last_value_is_taken_and_the_next_refused(name):
@@ -105,3 +114,13 @@ def test_the_last_value_is_taken_and_the_next_refused(name):
     call(last)
     with pytest.raises(tn.InputError):
         call(beyond)
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_one_row_too_few_gives_a_warning(name):
+    call, enough = WARNED[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tn.FewRowsWarning)
+        call(enough)
+    with pytest.warns(tn.FewRowsWarning):
+        call(enough - 1)

@@ -132,12 +132,17 @@ def test_many_rows_are_pooled_without_a_visible_change():
 
 def test_segments_share_the_alarm_and_are_named_by_weighted_evidence():
     rng = np.random.default_rng(6)
-    watch = tn.Watch()
+    watch, between = tn.Watch(), 0
     for t, (y, p) in enumerate(stream(rng, 30, 300)):
         by = np.array(["north", "south", "west"])[np.arange(300) % 3]
         bad = (by == "south") & (t >= 10)
         y = np.where(bad, rng.uniform(size=300) < expit(logit(p) + 1.2), y)
         watch.update(y, p, by=by, position=f"2025-{t:02}")
+        weighted = sorted((one.weight * one.evidence for one in watch.watched[1:]), reverse=True)
+        named = max((k for k, value in enumerate(weighted, 1) if value >= 1 / (k * 0.025)), default=0)
+        assert len(watch.alarms) == named
+        between += 1 / (2 * 0.05) < weighted[0] < 1 / 0.025
+    assert between
     assert watch.alarm
     assert watch.alarms == ("south",)
     south = watch.watched[1]

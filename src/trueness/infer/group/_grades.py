@@ -372,7 +372,7 @@ def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."
     if not sums.whole:
-        yield "Weights are not whole numbers: limits and p-values use the effective number of rows."
+        yield "With weights that are not whole numbers, limits and p-values use the effective number of rows."
     if model.correlation == 0:
         return
     yield "The limits of rates, O/E and offset take rows as independent."
