@@ -1,7 +1,5 @@
 """Every test of a kernel runs through the reference and through each vector level of the compiled one."""
 
-import ctypes
-
 import pytest
 
 from trueness._kernels import compiled, library, reference
@@ -26,13 +24,12 @@ def compiled_for(level):
     """The compiled kernels, while no wider vectors are used than those of the level."""
     if not library.available():
         pytest.skip("the compiled kernels were not built")
-    choose_vectors = library.bind("choose_vectors", 0, ctypes.c_int)
     highest = max(LEVELS.values())
-    if choose_vectors(LEVELS[level]) != LEVELS[level]:
-        choose_vectors(highest)
+    if library.call("choose_vectors", (), LEVELS[level]) != LEVELS[level]:
+        library.call("choose_vectors", (), highest)
         pytest.skip(f"this machine has no {level}")
     yield compiled
-    choose_vectors(highest)
+    library.call("choose_vectors", (), highest)
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-import ctypes
 import os
 import subprocess
 import sys
@@ -48,8 +47,3 @@ def test_without_a_library_the_reference_serves(tmp_path):
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["reference"]
-
-
-@built
-def test_python_and_c_agree_on_the_grid():
-    assert library.bind("grid_cells", 0, returns=ctypes.c_int64)() == compiled.GRID_CELLS

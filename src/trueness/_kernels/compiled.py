@@ -4,7 +4,7 @@ Nothing here can be called unless :func:`trueness._kernels.library.available`.
 """
 
 from collections.abc import Callable
-from ctypes import POINTER, byref, c_double, c_int, c_int64
+from ctypes import byref, c_int64
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,9 @@ from numpy.typing import NDArray
 
 from trueness._kernels import reference
 from trueness._kernels.grid import GRID_CELLS
-from trueness._kernels.library import (
-    bind,
-    bind_quick,
-    call,
-    call_quick,
-    every_fault,
-    in_threads,
-    over_rows,
-    shares,
-    workers,
-)
-from trueness._kernels.reference import Codes, Floats, Ints, Labels, Scores
+from trueness._kernels.library import call, every_fault, in_threads, over_rows, shares, workers
+from trueness._kernels.reference import Codes, Labels
+from trueness._kernels.reference_loops import Floats, Ints, Scores
 
 __all__: list[str] = []
 __all__ += reference.__all__
@@ -31,45 +22,6 @@ __all__ += reference.__all__
 Array = NDArray[Any]
 Keys = NDArray[np.uint64]
 Range = tuple[int, int]
-
-_count_events = bind("count_events", 2, c_int64, c_int64, POINTER(c_int64))
-_bin_sums = bind("bin_sums", 4, c_int64, c_int64, c_int, c_int)
-_few_rows = bind_quick("few_rows", 5, c_int, c_int, POINTER(c_int64))
-_grouped_bin_sums = bind("grouped_bin_sums", 5, c_int64, c_int64, c_int)
-_encode_keys = bind("encode_keys", 7, returns=c_int64)
-_weighted_bin_sums = bind("weighted_bin_sums", 5, c_int64, c_int64, c_int)
-_grid_counts = bind("grid_counts", 3, c_int64, c_int64)
-_grid_sums = bind("grid_sums", 5, c_int64, c_int64, c_int, POINTER(c_int64))
-_grid_lowest = bind("grid_lowest", 3, c_int64, c_int64)
-_key_sums = bind("key_sums", 3, c_int)
-_pack_keys = bind("pack_keys", 3, c_int64, c_int64, POINTER(c_int64))
-_pack_records = bind("pack_records", 4, c_int64, c_int64, POINTER(c_int64))
-_sort_keys = bind("sort_keys", 2, c_int64)
-_sort_records = bind("sort_weighted", 2, c_int64)
-_count_cells = bind("count_cells", 1, c_int64, returns=c_int64)
-_collect_cells = bind("collect_cells", 4, c_int64, c_int64)
-_collect_weighted_cells = bind("collect_weighted_cells", 4, c_int64, c_int64)
-_cell_sums = bind("cell_sums", 5)
-_float_sums = bind("float_sums", 2)
-_residual_sums = bind("residual_sums", 5)
-_pava_counts = bind("pava_counts", 5, returns=c_int64)
-_pava_weights = bind("pava_weights", 5, returns=c_int64)
-_block_pava = bind("block_pava", 5, c_int64, c_int64, returns=c_int64)
-_top1 = bind("top1", 5, c_int64, c_int64, c_double)
-_classwise_sums = bind("classwise_sums", 3, c_int64, c_int64, c_int64, c_double)
-_grid_moments = bind("grid_moments", 3)
-_residual_moments = bind("residual_moments", 3, c_int64, c_int64)
-_make_ranks_guide = bind("make_ranks_guide", 2)
-_ranks = bind("ranks", 4, c_int64, c_int64)
-_steps = bind("steps", 5, c_int64, c_int64)
-_sketch_sums = bind("sketch_sums", 4, c_int64, c_int64)
-_venn_abers = bind("venn_abers", 6, c_int64)
-_outcome_tables = bind("outcome_tables", 6)
-_outcomes = bind("outcomes", 5)
-_softmax_derivatives = bind("softmax_derivatives", 4, c_int64, c_int64, c_double)
-_logit_tops = bind("logit_tops", 6, c_int64, c_int64)
-_softmax = bind("softmax", 4, c_int64, c_int64)
-
 
 # Every thread has a table of its own; larger ones (in bytes) are not multiplied.
 _OWN_TABLE = 1 << 17
@@ -87,47 +39,37 @@ _RECORD = np.dtype([("key", np.uint64), ("weight", np.float64)])
 
 def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
-    return _add_rows(_bin_sums, (p, y, edges), table, rows, uniform, moments)
+    return _add_rows("bin_sums", (p, y, edges), table, rows, uniform, moments)
 
 
-def _add_rows(function: Any, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any) -> int:
+def _add_rows(name: str, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any) -> int:
     """Let each thread add its rows to a table of its own; the table gets the sums of all."""
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
-    status = over_rows(function, rows, lambda i: (*columns, tables[i]), *numbers)
+    status = over_rows(name, rows, lambda i: (*columns, tables[i]), *numbers)
     for own in tables[1:]:
         table += own
     return status
 
 
-def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
-    n_bins, events = edges.size - 1, c_int64()
-    table, columns = np.zeros((n_bins, 2, 5), np.int64), np.empty((n_bins, 6))
-    status = call_quick(_few_rows, (p, y, edges, table, columns), uniform, moments, byref(events))
-    return status, events.value, table, columns
-
-
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
-    return int(call(_grouped_bin_sums, (p, y, group, edges, table), 0, p.size, uniform))
+    return call("grouped_bin_sums", (p, y, group, edges, table), 0, p.size, uniform)
 
 
 def encode_keys(start: Ints, text: Array, code: Codes, *known: Array) -> int:
-    return int(call(_encode_keys, (start, text, code, *known)))
+    return call("encode_keys", (start, text, code, *known))
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:
     rows = shares(p.size, workers(p.size))
     found = [c_int64() for _ in rows]
-
-    def work(i: int) -> int:
-        return int(call(_count_events, (p, y), *rows[i], byref(found[i])))
-
-    return every_fault(in_threads(work, len(rows))), sum(part.value for part in found)
+    statuses = in_threads(lambda i: call("count_events", (p, y), *rows[i], byref(found[i])), len(rows))
+    return every_fault(statuses), sum(part.value for part in found)
 
 
 def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
-    status = over_rows(_weighted_bin_sums, rows, lambda i: (p, y, w, edges, tables[i]), uniform)
+    status = over_rows("weighted_bin_sums", rows, lambda i: (p, y, w, edges, tables[i]), uniform)
     for own in tables[1:]:
         reference.add_compensated(table, np.arange(table.shape[0]), own[:, :, 0])
         table[:, :, 1] += own[:, :, 1]
@@ -138,7 +80,7 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
     rows = shares(p.size, workers(p.size))
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     reached = [ends] + [ends.copy() for _ in rows[1:]]
-    status = over_rows(_sketch_sums, rows, lambda i: (p, y, tables[i], reached[i]))
+    status = over_rows("sketch_sums", rows, lambda i: (p, y, tables[i], reached[i]))
     for own, own_ends in zip(tables[1:], reached[1:], strict=True):
         table += own
         np.minimum(ends[:, 0], own_ends[:, 0], out=ends[:, 0])
@@ -160,7 +102,7 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
 
     cuts[:] = _scores_of(keys[at])
     ends = np.append(np.searchsorted(keys, keys[at] | np.uint64(1), "right"), keys.size)
-    call(_key_sums, (keys, ends, table), moments)
+    call("key_sums", (keys, ends, table), moments)
 
     # A score follows the j-th cut wherever bin j+1 is not empty; elsewhere what is written is not used.
     scores = _scores_of(keys)
@@ -199,7 +141,7 @@ class _Grid:
         def work(i: int) -> tuple[int, Keys]:
             keys = np.empty(self.counts[i, self.is_open].sum() + 1, np.uint64)
             n = c_int64()
-            status = call(_grid_sums, (p, y, bin_of, tables[i], keys), *self.rows[i], moments, byref(n))
+            status = call("grid_sums", (p, y, bin_of, tables[i], keys), *self.rows[i], moments, byref(n))
             return status, keys[: n.value]
 
         tables = np.zeros((len(self.rows), table.shape[0] + 1, 2, 5), np.int64)
@@ -207,7 +149,7 @@ class _Grid:
         table += tables[:, :-1].sum(axis=0)
         at = self.open_through - through[self.opened] + self.ranks - 1
         collected = np.concatenate(keys)
-        return every_fault(statuses), _sort(_sort_keys, collected, np.empty_like(collected)), at
+        return every_fault(statuses), _sort("sort_keys", collected, np.empty_like(collected)), at
 
     def look_up_following(self, p: Scores, ends: Ints, following: Floats) -> None:
         """Correct the score after a cut if the next score lies in a cell that was not opened."""
@@ -220,7 +162,7 @@ class _Grid:
         which = np.zeros(GRID_CELLS, np.uint16)
         which[next_cell[asked]] = asked + 1
         lowest = np.full((len(self.rows), following.size + 1), np.inf)
-        over_rows(_grid_lowest, self.rows, lambda i: (p, which, lowest[i]))
+        over_rows("grid_lowest", self.rows, lambda i: (p, which, lowest[i]))
         following[asked] = lowest.min(axis=0)[which[next_cell[asked]]]
 
 
@@ -235,21 +177,18 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
         return status | reference.faults(p, y), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
     firsts = _first_cells(pieces)
     score, (count, events) = np.empty(firsts[-1]), np.empty((2, firsts[-1]), np.int64)
-
-    def collect(i: int) -> None:
-        call(_collect_cells, (pieces[i], score, count, events), len(pieces[i]), firsts[i])
-
-    in_threads(collect, len(pieces))
+    in_threads(
+        lambda i: call("collect_cells", (pieces[i], score, count, events), len(pieces[i]), firsts[i]), len(pieces)
+    )
     return status, score, count, events
 
 
 def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
-
     def sorted_records(low: int, high: int, room: int) -> tuple[int, Array]:
         records, spare = np.empty((2, room + 1), _RECORD)
         n = c_int64()
-        status = int(call(_pack_records, (p, y, w, records), low, high, byref(n)))
-        return status, records[:0] if status else _sort(_sort_records, records[: n.value], spare)
+        status = call("pack_records", (p, y, w, records), low, high, byref(n))
+        return status, records[:0] if status else _sort("sort_weighted", records[: n.value], spare)
 
     status, pieces = _sorted_pieces(p, sorted_records)
     if status:
@@ -258,36 +197,31 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
         return status, none, np.empty(0, np.int64), none, none, none, none
     firsts = _first_cells(pieces)
     score, sums = np.empty(firsts[-1]), np.empty((4, firsts[-1]))
-    count = np.empty(score.size, np.int64)
-
-    def collect(i: int) -> None:
-        call(_collect_weighted_cells, (pieces[i], score, count, sums), len(pieces[i]), firsts[i])
-
-    in_threads(collect, len(pieces))
+    count, name = np.empty(score.size, np.int64), "collect_weighted_cells"
+    in_threads(lambda i: call(name, (pieces[i], score, count, sums), len(pieces[i]), firsts[i]), len(pieces))
     return status, score, count, sums[0], sums[1], sums[2], sums[3]
 
 
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
-    call(_cell_sums, (score, weight, events, start, table))
+    call("cell_sums", (score, weight, events, start, table))
 
 
 def float_sums(table: Ints) -> Floats:
     sums = np.empty((len(table), 6))
-    call(_float_sums, (table, sums))
+    call("float_sums", (table, sums))
     return sums
 
 
 def pava(weight: Array, events: Array) -> Ints:
-    function = _pava_counts if weight.dtype == np.int64 else _pava_weights
-    starts = np.empty(weight.size, np.int64)
-    n_blocks = call(function, (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
+    kind, starts = "counts" if weight.dtype == np.int64 else "weights", np.empty(weight.size, np.int64)
+    n_blocks = call(f"pava_{kind}", (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
     return starts[:n_blocks].copy()
 
 
 def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
     starts = np.empty(count.size, np.int64)
     arrays = count, events, starts, np.empty_like(count), np.empty_like(events)
-    n_blocks = call(_block_pava, arrays, n_min, n_max)
+    n_blocks = call("block_pava", arrays, n_min, n_max)
     return starts[:n_blocks].copy()
 
 
@@ -295,32 +229,32 @@ def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArr
     n = P.shape[0]
     confidence, predicted, correct = np.empty(n, P.dtype), np.empty(n, np.int64), np.empty(n, np.uint8)
     rows = shares(n, workers(P.size))
-    status = over_rows(_top1, rows, lambda _: (P, y, confidence, predicted, correct), tolerance)
+    status = over_rows("top1", rows, lambda _: (P, y, confidence, predicted, correct), float(tolerance))
     return status, confidence, predicted, correct
 
 
 def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
     rows = shares(P.shape[0], workers(P.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
-    return _add_rows(_classwise_sums, (P, y), table, rows, n_bins, tolerance)
+    return _add_rows("classwise_sums", (P, y), table, rows, n_bins, float(tolerance))
 
 
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
-    call(_grid_moments, (p, columns, table))
+    call("grid_moments", (p, columns, table))
 
 
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_CLASS_TABLE else 1)
-    return _add_rows(_residual_moments, (p, y), table, rows)
+    return _add_rows("residual_moments", (p, y), table, rows)
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
     found = np.empty(p.size, np.int64)
-    return _looked_up(_ranks, (edges, p, _guide(edges, p), found)), found
+    return _looked_up("ranks", (edges, p, _guide(edges, p), found)), found
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
     found = np.empty(p.size)
-    return _looked_up(_steps, (edges, values, p, _guide(edges, p), found)), found
+    return _looked_up("steps", (edges, values, p, _guide(edges, p), found)), found
 
 
 def _guide(edges: Floats, p: Scores) -> Ints:
@@ -328,19 +262,19 @@ def _guide(edges: Floats, p: Scores) -> Ints:
     # A power of two of cells: a few for every edge, unless there are too few scores to repay the work.
     cells = 1 << min(4 * edges.size, p.size // 4, _MOST_GUIDE_CELLS).bit_length()
     guide = np.empty(cells + 2, np.int64)
-    call(_make_ranks_guide, (edges, guide))
+    call("make_ranks_guide", (edges, guide))
     return guide
 
 
-def _looked_up(function: Any, arrays: tuple[Array, ...]) -> int:
+def _looked_up(name: str, arrays: tuple[Array, ...]) -> int:
     n = arrays[-1].size
-    return over_rows(function, shares(n, workers(n)), lambda _: arrays)
+    return over_rows(name, shares(n, workers(n)), lambda _: arrays)
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
     with_event, without = np.empty((2, 3, corner_weight.size - 1), np.int64)
     counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
-    call(_venn_abers, (corner_weight, corner_events, with_event, without, counts, hull), unit)
+    call("venn_abers", (corner_weight, corner_events, with_event, without, counts, hull), unit)
     return with_event[:, : counts[0]].copy(), without[:, : counts[1]].copy()
 
 
@@ -348,24 +282,24 @@ def _scores_of(keys: Keys) -> Floats:
     return (keys >> np.uint64(1)).view(np.float64)
 
 
-def _sort(function: Any, items: Array, spare: Array) -> Array:
+def _sort(name: str, items: Array, spare: Array) -> Array:
     """Sort in two buffers; return the one that holds the result."""
-    return spare[: len(items)] if call(function, (items, spare), len(items)) else items
+    return spare[: len(items)] if call(name, (items, spare), len(items)) else items
 
 
 def _pack_and_sort(p: Scores, y: Labels, memory: Array, low: int, high: int) -> tuple[int, Array]:
     """Sorted keys of the rows in grid cells low .. high-1, in one of the two rows of the memory."""
     keys, spare = memory
     n = c_int64()
-    status = int(call(_pack_keys, (p, y, keys), low, high, byref(n)))
-    return status, keys[:0] if status else _sort(_sort_keys, keys[: n.value], spare)
+    status = call("pack_keys", (p, y, keys), low, high, byref(n))
+    return status, keys[:0] if status else _sort("sort_keys", keys[: n.value], spare)
 
 
 def _count_grid(p: Scores, rows: list[Range]) -> tuple[int, Ints, tuple[float, float]]:
     """Rows per share and grid cell; least and greatest score."""
     counts = np.zeros((len(rows), GRID_CELLS), np.int64)
     extremes = np.empty((len(rows), 2))
-    status = over_rows(_grid_counts, rows, lambda i: (p, counts[i], extremes[i]))
+    status = over_rows("grid_counts", rows, lambda i: (p, counts[i], extremes[i]))
     return status, counts, (float(extremes[:, 0].min()), float(extremes[:, 1].max()))
 
 
@@ -392,41 +326,41 @@ def _sorted_pieces(p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, 
 
 def _first_cells(pieces: list[Array]) -> list[int]:
     """Where the cells of each piece begin, and how many there are in all."""
-    numbers = in_threads(lambda i: call(_count_cells, (pieces[i],), len(pieces[i])), len(pieces))
+    numbers = in_threads(lambda i: call("count_cells", (pieces[i],), len(pieces[i])), len(pieces))
     return [0, *np.cumsum(numbers).tolist()]
 
 
 def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
     sums = np.empty((7, first.size))
-    call(_residual_sums, (score, weight, events, first, sums))
+    call("residual_sums", (score, weight, events, first, sums))
     return sums
 
 
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
     cdf = np.empty(start[-1])
-    call(_outcome_tables, (trials, odds, mode, low, start, cdf))
+    call("outcome_tables", (trials, odds, mode, low, start, cdf))
     return cdf
 
 
 def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray[np.int32]:
     found = np.empty(words.shape, np.int32)
-    call(_outcomes, (words, thresholds, start, low, found))
+    call("outcomes", (words, thresholds, start, low, found))
     return found
 
 
 def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
     rows = shares(Z.shape[0], workers(Z.size))
     sums = np.zeros((len(rows), 5))
-    return over_rows(_softmax_derivatives, rows, lambda i: (Z, y, w, sums[i]), beta), sums.sum(axis=0)
+    return over_rows("softmax_derivatives", rows, lambda i: (Z, y, w, sums[i]), float(beta)), sums.sum(axis=0)
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
     n = Z.shape[0]
     top, total = np.empty(n), np.empty(n)
     predicted, correct = np.empty(n, np.int64), np.empty(n, np.uint8)
-    status = over_rows(_logit_tops, shares(n, workers(Z.size)), lambda _: (Z, y, top, total, predicted, correct))
+    status = over_rows("logit_tops", shares(n, workers(Z.size)), lambda _: (Z, y, top, total, predicted, correct))
     return status, top, total, predicted, correct
 
 
 def softmax(Z: Scores, top: Floats, total: Floats, P: Floats) -> None:
-    over_rows(_softmax, shares(Z.shape[0], workers(Z.size)), lambda _: (Z, top, total, P))
+    over_rows("softmax", shares(Z.shape[0], workers(Z.size)), lambda _: (Z, top, total, P))

@@ -1,8 +1,7 @@
 """The shared library of compiled loops: how to call it, what it returns, and how to share rows among threads.
 
 The C functions take arrays as the structs of NumPy's array interface, then numbers. They release the GIL,
-so from a few million rows on several Python threads can work on rows of their own. On few rows a call costs more than
-the loop; :func:`call_quick` is for these.
+so from a few million rows on several Python threads can work on rows of their own.
 """
 
 import ctypes
@@ -45,20 +44,23 @@ def _load() -> ctypes.CDLL | None:
         library = ctypes.CDLL(_PATH)
     except OSError:
         return None
-    library.choose_vectors(2)  # as wide as the machine has them; tests choose narrower ones
+    library.choose_vectors(ctypes.c_int64(2))  # as wide as the machine has them; tests choose narrower ones
     return library
 
 
 _library = _load()
 
+
+class _Struct(ctypes.c_void_p):
+    """The struct of an array, which a function of the library takes as it is."""
+
+
 # Finds the struct inside the capsule that `array.__array_struct__` returns. The usual `array.ctypes.data` takes five
 # times as long, longer than everything else in a call on ten rows.
-_struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
+_struct_in = ctypes.PYFUNCTYPE(_Struct, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
-# The same for the C functions that find the structs themselves, in a quarter of the time again.
-_STRUCT_IN_ADDRESS = ctypes.cast(_struct_in, ctypes.c_void_p).value
+# What C takes for the numbers of Python; anything else is passed on as it is.
+_TYPES: dict[type, Any] = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
 
 # Returned by the loops instead of a status or a number.
 _NO_MEMORY = -1
@@ -74,50 +76,19 @@ def available() -> bool:
     return _library is not None
 
 
-def bind(name: str, n_arrays: int, *numbers: Any, returns: Any = ctypes.c_int) -> Any:
-    """A function of the library for :func:`call`; None without a library, or in one built from older sources.
-
-    It takes `n_arrays` arrays first, then numbers of the ctypes types `numbers`.
-    """
-    return _typed(_library, name, [ctypes.c_void_p] * n_arrays + list(numbers), returns)
-
-
-def bind_quick(name: str, n_arrays: int, *numbers: Any) -> Any:
-    """The same for :func:`call_quick`; the function takes the address of `PyCapsule_GetPointer` before the arrays."""
-    library = None if _library is None else ctypes.PyDLL(_PATH)
-    return _typed(library, name, [ctypes.c_void_p] + [ctypes.py_object] * n_arrays + list(numbers), ctypes.c_int)
-
-
-def _typed(library: ctypes.CDLL | None, name: str, arguments: list[Any], returns: Any) -> Any:
-    function = getattr(library, name, None)
-    if function is not None:
-        function.argtypes, function.restype = arguments, returns
-    return function
-
-
-def call(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
-    """Call a function from :func:`bind` with contiguous arrays of the types that the C code expects, then numbers."""
+def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> int:
+    """Call a function of the library with contiguous arrays of the types that the C code expects, then numbers."""
+    function = getattr(_library, name)
+    function.restype = ctypes.c_int64
     held = [array.__array_struct__ for array in arrays]
-    returned = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
-    if returned < 0:
-        _refuse(returned, arrays)
-    return returned
-
-
-def call_quick(function: Any, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> Any:
-    """Call a function from :func:`bind_quick` as :func:`call` would, in half the time, but keep the GIL."""
-    returned = function(_STRUCT_IN_ADDRESS, *[array.__array_struct__ for array in arrays], *numbers)
-    if returned < 0:
-        _refuse(returned, arrays)
-    return returned
-
-
-def _refuse(returned: int, arrays: tuple[NDArray[Any], ...]) -> None:
+    typed = [_TYPES[type(n)](n) if type(n) in _TYPES else n for n in numbers]
+    returned: int = function(*[_struct_in(capsule, None) for capsule in held], *typed)
     if returned == _NO_MEMORY:
         raise MemoryError
     if returned == _WRONG_ARRAY:
         kinds = ", ".join(f"{array.dtype}{array.shape}" for array in arrays)
         raise TypeError(f"a kernel got arrays of other types, sizes or layouts than it reads: {kinds}")
+    return returned
 
 
 def workers(n_entries: int) -> int:
@@ -150,10 +121,10 @@ def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
 
 
 def over_rows(
-    function: Any, rows: list[tuple[int, int]], arrays: Callable[[int], tuple[NDArray[Any], ...]], *numbers: Any
+    name: str, rows: list[tuple[int, int]], arrays: Callable[[int], tuple[NDArray[Any], ...]], *numbers: Any
 ) -> int:
     """Call a function for each range of rows in its own thread, with the arrays of that thread; every fault."""
-    return every_fault(in_threads(lambda i: int(call(function, arrays(i), *rows[i], *numbers)), len(rows)))
+    return every_fault(in_threads(lambda i: call(name, arrays(i), *rows[i], *numbers), len(rows)))
 
 
 def every_fault(statuses: Iterable[int]) -> int:

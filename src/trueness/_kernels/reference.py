@@ -5,66 +5,36 @@ that looks at rows returns a status (see :mod:`trueness._kernels.library`), zero
 for every kind of fault in the data, and the other outputs mean nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._kernels import reference_loops
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
-from trueness._kernels.reference_loops import (
-    block_pava,
-    cell_sums,
-    float_sums,
-    grid_moments,
-    logit_tops,
-    outcome_tables,
-    outcomes,
-    pava,
-    ranks,
-    residual_sums,
-    softmax,
-    softmax_derivatives,
-    steps,
-    venn_abers,
-)
+from trueness._kernels.reference_loops import *  # noqa: F403
+from trueness._kernels.reference_loops import Floats, Ints, Scores, grid_moments
 
 __all__ = [
     "bin_sums",
-    "block_pava",
-    "cell_sums",
     "cells",
     "classwise_sums",
     "encode_keys",
     "events",
-    "few_rows",
-    "float_sums",
-    "grid_moments",
     "grouped_bin_sums",
-    "logit_tops",
     "mass_sums",
-    "outcome_tables",
-    "outcomes",
-    "pava",
-    "ranks",
     "residual_moments",
-    "residual_sums",
     "sketch_sums",
-    "softmax",
-    "softmax_derivatives",
-    "steps",
     "top1",
-    "venn_abers",
     "weighted_bin_sums",
     "weighted_cells",
 ]
+__all__ += reference_loops.__all__
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Scores = NDArray[np.floating[Any]]
 Labels = NDArray[Any]
 Codes = NDArray[np.uint32]
 Bytes = NDArray[np.uint8]
@@ -87,24 +57,11 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
 
     Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
     """
-    status = 0
-    for rows in _chunks(p.size):
-        found = _score_faults(p[rows], edges) | _label_faults(y[rows])
-        status |= found
-        if not found:
-            _add_parts(table, _bin_of(p[rows], edges, uniform), y[rows], p[rows], moments)
-    return status
 
+    def add(p: Scores, y: Labels, _: slice) -> None:
+        _add_parts(table, _bin_of(p, edges, uniform), y, p, moments)
 
-def few_rows(p: Scores, y: Labels, edges: Floats, *, uniform: bool, moments: bool) -> tuple[int, int, Ints, Floats]:
-    """The sums of :func:`bin_sums` in one call, which keeps the GIL: for few rows, calls cost more than sums.
-
-    Returns its status, the number of events, its table, and that as of
-    :func:`~trueness._kernels.reference_loops.float_sums`.
-    """
-    table = np.zeros((edges.size - 1, 2, 5), np.int64)
-    status = bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
-    return status, int(table[:, 1, 0].sum()), table, float_sums(table)
+    return _each_chunk(p, y, add, edges)
 
 
 def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
@@ -112,31 +69,21 @@ def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: I
 
     `group` has the number of each row's group, below G.
     """
-    status = 0
-    n_bins = edges.size - 1
-    flat = table.reshape(-1, 2, 5)
-    for rows in _chunks(p.size):
-        found = _score_faults(p[rows], edges) | _label_faults(y[rows])
-        status |= found
-        if not found:
-            place = group[rows].astype(np.int64) * n_bins + _bin_of(p[rows], edges, uniform)
-            _add_parts(flat, place, y[rows], p[rows], True)
-    return status
+
+    def add(p: Scores, y: Labels, rows: slice) -> None:
+        place = group[rows].astype(np.int64) * (edges.size - 1) + _bin_of(p, edges, uniform)
+        _add_parts(table.reshape(-1, 2, 5), place, y, p, True)
+
+    return _each_chunk(p, y, add, edges)
 
 
 def encode_keys(
-    start: Ints,
-    text: Bytes,
-    code: Codes,
-    slots: Any,  # noqa: ARG001  # of the compiled kernel
-    known_start: Ints,
-    known_text: Bytes,
-    known: Ints,
+    start: Ints, text: Bytes, code: Codes, _slots: Any, known_start: Ints, known_text: Bytes, known: Ints
 ) -> int:
     """Give every key, text[start[i]:start[i + 1]], the number of the first key equal to it; returns how many are done.
 
     `known` is the number of different keys so far, which lie in `known_text` from `known_start` on; new ones are added
-    as long as there is room. `slots`, a power of two and more than the keys, find them in the compiled kernel.
+    as long as there is room. `_slots`, a power of two and more than the keys, find them in the compiled kernel.
     """
     raw, old = text.tobytes(), known_text.tobytes()
     place = {old[a:b]: i for i, (a, b) in enumerate(pairwise(known_start[: known[0] + 1].tolist()))}
@@ -187,10 +134,8 @@ def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Flo
             weight * score * score,
             weight * label * score,
         )
-        sums = np.empty((which.size, len(terms)))
-        for k, term in enumerate(terms):
-            sums[:, k] = np.bincount(position, term, minlength=which.size)
-        add_compensated(table, which, sums)
+        sums = [np.bincount(position, term, minlength=which.size) for term in terms]
+        add_compensated(table, which, np.column_stack(sums))
     return status
 
 
@@ -228,16 +173,14 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
     They are added to `table`, of shape (GRID_CELLS, 2, 5). `ends`, of shape (GRID_CELLS, 2), is widened to the least
     and the greatest score of each cell; without rows they are inf and -inf. Status: BAD_SCORE, BAD_LABEL.
     """
-    status = 0
-    for rows in _chunks(p.size):
-        found = _score_faults(p[rows]) | _label_faults(y[rows])
-        status |= found
-        if not found:
-            cell = cell_of(p[rows])
-            _add_parts(table, cell, y[rows], p[rows], moments=True)
-            np.minimum.at(ends[:, 0], cell, _without_minus_zero(p[rows]))
-            np.maximum.at(ends[:, 1], cell, _without_minus_zero(p[rows]))
-    return status
+
+    def add(p: Scores, y: Labels, _: slice) -> None:
+        cell = cell_of(p)
+        _add_parts(table, cell, y, p, moments=True)
+        np.minimum.at(ends[:, 0], cell, _without_minus_zero(p))
+        np.maximum.at(ends[:, 1], cell, _without_minus_zero(p))
+
+    return _each_chunk(p, y, add)
 
 
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
@@ -333,12 +276,20 @@ def _chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def faults(p: Scores, y: Labels) -> int:
-    """Every kind of fault in scores and labels."""
+def _each_chunk(p: Scores, y: Labels, add: Callable[[Scores, Labels, slice], None], edges: Floats | None = None) -> int:
+    """Hand each chunk of rows without faults to `add`; every fault of the others."""
     status = 0
     for rows in _chunks(p.size):
-        status |= _score_faults(p[rows]) | _label_faults(y[rows])
+        found = _score_faults(p[rows], edges) | _label_faults(y[rows])
+        status |= found
+        if not found:
+            add(p[rows], y[rows], rows)
     return status
+
+
+def faults(p: Scores, y: Labels) -> int:
+    """Every kind of fault in scores and labels."""
+    return _each_chunk(p, y, lambda *_: None)
 
 
 def _score_faults(p: Scores, edges: Floats | None = None) -> int:

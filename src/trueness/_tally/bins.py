@@ -40,14 +40,12 @@ class Bins:
         *,
         moments: bool = False,
         whole: bool = True,
-        columns: Floats | None = None,
-        totals: Totals | None = None,
     ) -> None:
         self.edges, self.table, self.floats = edges, table, floats
         self.moments, self.whole = moments, whole
         self._count = count
-        self._columns = floats if columns is None else columns
-        self._totals = totals
+        self._columns = floats
+        self._totals: Totals | None = None
 
     def at_means(self) -> Cells:
         """One cell per filled bin, with all of its rows at their mean score."""

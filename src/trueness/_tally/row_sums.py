@@ -15,7 +15,6 @@ from trueness.errors import InputError
 from trueness.typing import Bools, Floats, Ints
 
 _CHUNK = 1 << 16
-_FEW = 1 << 12  # up to this many rows and edges are summed by one call, during which no other Python thread runs
 # Dtypes are compared, not their names or types: np.longlong may be np.int64, and another byte order is another dtype.
 _SCORES = frozenset(map(np.dtype, (np.float64, np.float32)))
 _LABELS = frozenset(map(np.dtype, (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64)))
@@ -34,8 +33,6 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 
 
 def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
-    if sample.p.size <= _FEW and edges.size <= _FEW:
-        return _fixed_few(sample, edges, uniform, moments)
     table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
     status = 0
     for _, p, y in ready_chunks(sample):
@@ -43,14 +40,6 @@ def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
     if status:
         _refuse(sample, status, edges)
     return Bins(edges, table, moments=moments)
-
-
-def _fixed_few(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
-    p, y = _native(sample.p, _SCORES), _native(sample.y, _LABELS)
-    status, events, table, columns = _kernels.few_rows(p, y, edges, uniform=uniform, moments=moments)
-    if status:
-        _refuse(sample, status, edges)
-    return Bins(edges, table, columns=columns, totals=Totals(p.size, p.size, events), moments=moments)
 
 
 def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, table: Ints) -> None:

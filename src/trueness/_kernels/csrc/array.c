@@ -26,6 +26,11 @@ int are_scores(const array *p, int64_t length)
     return p->typekind == 'f' && (p->itemsize == 4 || p->itemsize == 8) && is_readable(p, length);
 }
 
+int is_matrix(const array *P)
+{
+    return P->nd == 2 && P->shape[1] > 0 && are_scores(P, P->shape[0] * P->shape[1]);
+}
+
 int are_labels(const array *y, int64_t length)
 {
     int whole = y->typekind == 'b' || y->typekind == 'i' || y->typekind == 'u';

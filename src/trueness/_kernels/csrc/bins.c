@@ -5,8 +5,8 @@
 /* Beyond this the slots would leave the second-level cache. */
 enum { MOST_SLOTTED_BINS = 512, COLUMNS = 5, MOST_GROUPED_BINS = 1 << 28 };
 
-EXPORT int bin_sums(const array *p, const array *y, const array *edges, const array *table, int64_t start,
-                    int64_t stop, int uniform, int moments)
+EXPORT int64_t bin_sums(const array *p, const array *y, const array *edges, const array *table, int64_t start,
+                        int64_t stop, int uniform, int moments)
 {
     int64_t n_rows = length_of(p), n_edges = length_of(edges);
     if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !are_rows(start, stop, n_rows) ||
@@ -47,8 +47,8 @@ EXPORT int bin_sums(const array *p, const array *y, const array *edges, const ar
 }
 
 /* The same for the bins of many groups at once: table[group, bin, label, column]. */
-EXPORT int grouped_bin_sums(const array *p, const array *y, const array *group, const array *edges, const array *table,
-                            int64_t start, int64_t stop, int uniform)
+EXPORT int64_t grouped_bin_sums(const array *p, const array *y, const array *group, const array *edges,
+                                const array *table, int64_t start, int64_t stop, int uniform)
 {
     int64_t n_rows = length_of(p), n_edges = length_of(edges);
     if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !are_rows(start, stop, n_rows) ||

@@ -12,8 +12,8 @@ INLINE void add_parts(int64_t *sums, int64_t n, parts p, parts square)
     sums[4] += n * square.lo;
 }
 
-EXPORT int cell_sums(const array *score, const array *weight, const array *events, const array *start,
-                     const array *table)
+EXPORT int64_t cell_sums(const array *score, const array *weight, const array *events, const array *start,
+                         const array *table)
 {
     int64_t n_cells = length_of(score), n_bins = length_of(start) - 1;
     if (!is_array(score, 'f', 8, n_cells) || !is_array(weight, 'i', 8, n_cells) ||
@@ -42,8 +42,8 @@ enum { RESIDUAL_COLUMNS = 7, STRETCH = 256 };
 
 /* Sums of residuals of each bin: see reference_loops.residual_sums. Stretches of cells are added one by one, so that
  * the error of a long sum stays small. */
-EXPORT int residual_sums(const array *score, const array *weight, const array *events, const array *first,
-                         const array *table)
+EXPORT int64_t residual_sums(const array *score, const array *weight, const array *events, const array *first,
+                             const array *table)
 {
     int64_t n_cells = length_of(score), n_bins = length_of(first);
     if (!is_array(score, 'f', 8, n_cells) || !is_array(weight, 'i', 8, n_cells) ||

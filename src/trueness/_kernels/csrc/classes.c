@@ -44,16 +44,10 @@ RARE void empty_columns(uint32_t *column, int64_t n_classes, int64_t n_bins, int
 #define ROW(name) name##_double
 #include "simplex.h"
 
-static int is_matrix(const array *P)
-{
-    return P->nd == 2 && P->shape[1] > 0 && are_scores(P, P->shape[0] * P->shape[1]);
-}
-
 INLINE int top_rows_body(int level, const array *P, const int64_t *y, int64_t start, int64_t stop,
                          double tolerance, void *confidence, int64_t *predicted, uint8_t *correct)
 {
     int64_t n = stop - start, n_classes = P->shape[1];
-    (void)level;
     y += start, predicted += start, correct += start;
     if (P->itemsize == 4)
         return top_rows_float((const float *)P->data + start * n_classes, y, n, n_classes, tolerance,
@@ -67,8 +61,8 @@ AT_EVERY_LEVEL(top_rows,
                 void *confidence, int64_t *predicted, uint8_t *correct),
                P, y, start, stop, tolerance, confidence, predicted, correct)
 
-EXPORT int top1(const array *P, const array *y, const array *confidence, const array *predicted,
-                const array *correct, int64_t start, int64_t stop, double tolerance)
+EXPORT int64_t top1(const array *P, const array *y, const array *confidence, const array *predicted,
+                    const array *correct, int64_t start, int64_t stop, double tolerance)
 {
     if (!is_matrix(P) || !is_array(y, 'i', 8, P->shape[0]) || !are_rows(start, stop, P->shape[0]) ||
         !is_output(confidence, 'f', P->itemsize, P->shape[0]) || !is_output(predicted, 'i', 8, P->shape[0]) ||
@@ -138,7 +132,6 @@ INLINE int many_classes_body(int level, const array *P, const int64_t *y, int64_
                              int64_t n_bins, double tolerance, int64_t *table)
 {
     int64_t n_classes = P->shape[1];
-    (void)level;
     if (P->itemsize == 4)
         return many_classes_float((const float *)P->data + start * n_classes, y + start, stop - start,
                                   n_classes, n_bins, tolerance, table);
@@ -151,8 +144,8 @@ AT_EVERY_LEVEL(many_classes,
                 double tolerance, int64_t *table),
                P, y, start, stop, n_bins, tolerance, table)
 
-EXPORT int classwise_sums(const array *P, const array *y, const array *table, int64_t start, int64_t stop,
-                          int64_t n_bins, double tolerance)
+EXPORT int64_t classwise_sums(const array *P, const array *y, const array *table, int64_t start, int64_t stop,
+                              int64_t n_bins, double tolerance)
 {
     if (!is_matrix(P) || !is_array(y, 'i', 8, P->shape[0]) || !are_rows(start, stop, P->shape[0]) || n_bins < 1 ||
         n_bins > INT32_MAX || !is_output(table, 'i', 8, P->shape[1] * n_bins * BIN))

@@ -43,8 +43,8 @@ static void fill_table(double *chance, double *cdf, int64_t n_thresholds, int64_
         cdf[k] *= scale;
 }
 
-EXPORT int outcome_tables(const array *trials, const array *odds, const array *mode, const array *low,
-                          const array *start, const array *cdf)
+EXPORT int64_t outcome_tables(const array *trials, const array *odds, const array *mode, const array *low,
+                              const array *start, const array *cdf)
 {
     int64_t m = length_of(trials), n_thresholds = length_of(cdf);
     if (!is_array(trials, 'i', 8, m) || !is_array(odds, 'f', 8, m) || !is_array(mode, 'i', 8, m) ||
@@ -79,8 +79,8 @@ static void make_guide(const uint16_t *threshold, int n_thresholds, uint16_t *gu
 
 /* out[i, j] = low[i] + the number of thresholds of entry i that are below its j-th word; if the word is equal to the
  * next threshold, -1 - that number. */
-EXPORT int outcomes(const array *words, const array *thresholds, const array *start, const array *low,
-                    const array *out)
+EXPORT int64_t outcomes(const array *words, const array *thresholds, const array *start, const array *low,
+                        const array *out)
 {
     int64_t m = length_of(low), draws = out->nd == 2 ? out->shape[1] : -1, n_thresholds = length_of(thresholds);
     if (draws < 0 || out->shape[0] != m || !is_array(low, 'i', 8, m) || !is_array(words, 'u', 2, m * draws) ||

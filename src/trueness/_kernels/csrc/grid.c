@@ -2,7 +2,6 @@
 
 INLINE int find_cells_body(int level, const double *score, int m, uint32_t *RESTRICT cell)
 {
-    (void)level;
     for (int i = 0; i < m; i++) {
         int lower = score[i] < 0.5;
         double tail = lower ? score[i] : 1 - score[i]; /* exact from 1/2 up */
@@ -21,7 +20,6 @@ AT_EVERY_LEVEL(find_cells, (const double *score, int m, uint32_t *RESTRICT cell)
 INLINE int widen_extremes_body(int level, const double *score, int m, int64_t *extremes)
 {
     int64_t least = extremes[0], greatest = extremes[1];
-    (void)level;
     for (int i = 0; i < m; i++) {
         int64_t bits = (int64_t)bits_of(score[i]);
         least = bits < least ? bits : least;
@@ -34,15 +32,10 @@ INLINE int widen_extremes_body(int level, const double *score, int m, int64_t *e
 
 AT_EVERY_LEVEL(widen_extremes, (const double *score, int m, int64_t *extremes), score, m, extremes)
 
-EXPORT int64_t grid_cells(void)
-{
-    return GRID_CELLS;
-}
-
 enum { COUNT_COPIES = 2 }; /* so that equal neighbours need not wait for each other */
 
 /* Rows per cell, added to counts; least and greatest score. */
-EXPORT int grid_counts(const array *p, const array *counts, const array *extremes, int64_t start, int64_t stop)
+EXPORT int64_t grid_counts(const array *p, const array *counts, const array *extremes, int64_t start, int64_t stop)
 {
     int64_t n = length_of(p);
     if (!are_scores(p, n) || !are_rows(start, stop, n) || !is_output(counts, 'i', 8, GRID_CELLS) ||

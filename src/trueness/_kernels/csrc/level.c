@@ -8,7 +8,7 @@ int vector_level(void)
 }
 
 /* Called once after loading; tests call it to go through all levels. Returns the level in use. */
-EXPORT int choose_vectors(int highest)
+EXPORT int64_t choose_vectors(int64_t highest)
 {
     int found = 0;
 #if X86_LEVELS
@@ -19,6 +19,6 @@ EXPORT int choose_vectors(int highest)
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         found = 2;
 #endif
-    level = found < highest ? found : highest;
+    level = (int)smaller(found, highest);
     return level;
 }

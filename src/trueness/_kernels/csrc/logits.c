@@ -23,27 +23,12 @@ INLINE void add_to_lanes(double *RESTRICT lane, const double *RESTRICT power, in
 }
 
 /* Adds half of the lanes to the others, until one is left. */
-INLINE double sum_of(double *lane, int n_lanes)
+INLINE double sum_of(double *lane)
 {
-    for (int m = n_lanes / 2; m > 0; m /= 2)
+    for (int m = LANES / 2; m > 0; m /= 2)
         for (int l = 0; l < m; l++)
             lane[l] += lane[l + m];
     return lane[0];
-}
-
-/* The sum of up to TILE powers: where they are few, without lanes that would only hold zeros. */
-INLINE double sum_row(const double *power, int64_t m)
-{
-    double lane[LANES] = {0};
-    if (m == 2)
-        return power[0] + power[1];
-    if (m <= 4) {
-        for (int l = 0; l < m; l++)
-            lane[l] = power[l];
-        return sum_of(lane, 4);
-    }
-    add_to_lanes(lane, power, m);
-    return sum_of(lane, LANES);
 }
 
 #define REAL float
@@ -58,15 +43,9 @@ INLINE double sum_row(const double *power, int64_t m)
 #define ROW(name) name##_double
 #include "logit_row.h"
 
-static int is_matrix(const array *Z)
-{
-    return Z->nd == 2 && Z->shape[1] > 0 && are_scores(Z, Z->shape[0] * Z->shape[1]);
-}
-
 INLINE int logit_rows_body(int level, const array *Z, const int64_t *y, double least, int64_t start, int64_t stop,
                            double *top, double *total, int64_t *predicted, uint8_t *correct)
 {
-    (void)level;
     if (Z->itemsize == 4)
         return logit_rows_float(Z->data, y, start, stop, Z->shape[1], least, top, total, predicted, correct);
     return logit_rows_double(Z->data, y, start, stop, Z->shape[1], least, top, total, predicted, correct);
@@ -77,8 +56,8 @@ AT_EVERY_LEVEL(logit_rows,
                 double *total, int64_t *predicted, uint8_t *correct),
                Z, y, least, start, stop, top, total, predicted, correct)
 
-EXPORT int logit_tops(const array *Z, const array *y, const array *top, const array *total, const array *predicted,
-                      const array *correct, int64_t start, int64_t stop)
+EXPORT int64_t logit_tops(const array *Z, const array *y, const array *top, const array *total, const array *predicted,
+                          const array *correct, int64_t start, int64_t stop)
 {
     if (!is_matrix(Z) || !is_array(y, 'i', 8, Z->shape[0]) || !are_rows(start, stop, Z->shape[0]) ||
         !is_output(top, 'f', 8, Z->shape[0]) || !is_output(total, 'f', 8, Z->shape[0]) ||
@@ -90,7 +69,6 @@ EXPORT int logit_tops(const array *Z, const array *y, const array *top, const ar
 INLINE int softmax_entries_body(int level, const array *Z, const double *top, const double *total, double least,
                                 int64_t start, int64_t stop, double *P)
 {
-    (void)level;
     if (Z->itemsize == 4)
         return softmax_entries_float(Z->data, top, total, start, stop, Z->shape[1], least, P);
     return softmax_entries_double(Z->data, top, total, start, stop, Z->shape[1], least, P);
@@ -101,7 +79,8 @@ AT_EVERY_LEVEL(softmax_entries,
                 double *P),
                Z, top, total, least, start, stop, P)
 
-EXPORT int softmax(const array *Z, const array *top, const array *total, const array *P, int64_t start, int64_t stop)
+EXPORT int64_t softmax(const array *Z, const array *top, const array *total, const array *P, int64_t start,
+                       int64_t stop)
 {
     if (!is_matrix(Z) || !is_array(top, 'f', 8, Z->shape[0]) || !is_array(total, 'f', 8, Z->shape[0]) ||
         !is_output(P, 'f', 8, Z->shape[0] * Z->shape[1]) || !are_rows(start, stop, Z->shape[0]))

@@ -50,6 +50,7 @@ int is_array(const array *a, char kind, int itemsize, int64_t length);
 int is_output(const array *a, char kind, int itemsize, int64_t length);
 int are_scores(const array *p, int64_t length);
 int are_labels(const array *y, int64_t length);
+int is_matrix(const array *P); /* of scores, with a column at least */
 
 /* Entries along the first axis; without one -1, which is the length of no array. */
 INLINE int64_t length_of(const array *a)

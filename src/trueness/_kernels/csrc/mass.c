@@ -24,8 +24,8 @@ static int are_numbers_below(const array *number, int64_t limit)
 
 /* Adds each row to table[bin_of[its cell]]. The last bin of the table stands for the opened cells; the keys
  * of their rows are written out as well, *n_keys of them. The buffer has one key to spare. */
-EXPORT int grid_sums(const array *p, const array *y, const array *bin_of, const array *table,
-                     const array *keys, int64_t start, int64_t stop, int moments, int64_t *n_keys)
+EXPORT int64_t grid_sums(const array *p, const array *y, const array *bin_of, const array *table,
+                         const array *keys, int64_t start, int64_t stop, int moments, int64_t *n_keys)
 {
     int64_t n = length_of(p), n_bins = length_of(table), room = length_of(keys);
     if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(start, stop, n) || n_bins < 1 || n_bins > UINT16_MAX ||
@@ -73,7 +73,7 @@ EXPORT int grid_sums(const array *p, const array *y, const array *bin_of, const 
 
 /* low[which[cell]] = least score of the rows in the cell, if below what is there; cells with which = 0 do
  * not matter. */
-EXPORT int grid_lowest(const array *p, const array *which, const array *low, int64_t start, int64_t stop)
+EXPORT int64_t grid_lowest(const array *p, const array *which, const array *low, int64_t start, int64_t stop)
 {
     int64_t n = length_of(p), n_low = length_of(low);
     if (!are_scores(p, n) || !are_rows(start, stop, n) || !is_output(low, 'f', 8, n_low) ||
@@ -98,7 +98,7 @@ EXPORT int grid_lowest(const array *p, const array *which, const array *low, int
 }
 
 /* Adds the keys from ends[j-1] to ends[j] to table[j]. */
-EXPORT int key_sums(const array *keys, const array *ends, const array *table, int moments)
+EXPORT int64_t key_sums(const array *keys, const array *ends, const array *table, int moments)
 {
     int64_t n_keys = length_of(keys), n_ends = length_of(ends);
     if (!is_array(keys, 'u', 8, n_keys) || !is_array(ends, 'i', 8, n_ends) ||

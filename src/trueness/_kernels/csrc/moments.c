@@ -8,7 +8,6 @@ enum { MOMENTS = 4, MOST_CELLS = 1 << 24 };
 INLINE int add_column_body(int level, const double *score, const double *column, int m, double n_points,
                            double *RESTRICT table)
 {
-    (void)level;
     int32_t cell[BLOCK];
     double term[BLOCK][MOMENTS];
     for (int i = 0; i < m; i++) {
@@ -35,7 +34,7 @@ AT_EVERY_LEVEL(add_column,
                score, column, m, n_points, table)
 
 /* columns: [column, score]; table: [column, cell, power 0 .. 3]. */
-EXPORT int grid_moments(const array *p, const array *columns, const array *table)
+EXPORT int64_t grid_moments(const array *p, const array *columns, const array *table)
 {
     int64_t n = length_of(p), n_columns = length_of(columns), n_cells = table->nd == 3 ? table->shape[1] : -1;
     if (!are_scores(p, n) || !is_array(columns, 'f', 8, n_columns * n) || n_cells < 2 || n_cells > MOST_CELLS ||
@@ -54,7 +53,7 @@ EXPORT int grid_moments(const array *p, const array *columns, const array *table
 }
 
 /* The same of one column: the label minus the score of each row, in table[cell, power]. */
-EXPORT int residual_moments(const array *p, const array *y, const array *table, int64_t start, int64_t stop)
+EXPORT int64_t residual_moments(const array *p, const array *y, const array *table, int64_t start, int64_t stop)
 {
     int64_t n = length_of(p), n_cells = length_of(table);
     if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(start, stop, n) || n_cells < 2 || n_cells > MOST_CELLS ||

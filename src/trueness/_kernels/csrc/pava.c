@@ -54,7 +54,6 @@ enum { STRETCH = 512, LITTLE = 1 << 30 };
 INLINE int find_rises_body(int level, const int64_t *w, const int64_t *e, int m, uint8_t *RESTRICT rises)
 {
     uint64_t seen = 0;
-    (void)level;
     for (int k = -1; k < m; k++)
         seen |= (uint64_t)w[k] | (uint64_t)e[k];
     if (seen < LITTLE)

@@ -89,7 +89,6 @@ INLINE void place_guided(const ruler *r, const double *score, const uint8_t *lab
 INLINE int place_block_body(int level, const ruler *r, const double *score, const uint8_t *label, int m,
                             uint32_t stride, uint32_t *RESTRICT offset)
 {
-    (void)level;
     if (r->uniform)
         place_uniform(score, label, m, (int32_t)r->n_bins, stride, offset);
     else if (r->guide)

@@ -52,7 +52,6 @@ AT_EVERY_LEVEL(rank_block, (const scale *s, const double *score, int m, int64_t 
 INLINE int step_block_body(int level, const scale *s, const double *value, const double *score, int m,
                            double *RESTRICT out)
 {
-    (void)level;
     if (s->n > FEW_EDGES) {
         for (int i = 0; i < m; i++)
             out[i] = value[rank_guided(s, score[i])];
@@ -60,18 +59,7 @@ INLINE int step_block_body(int level, const scale *s, const double *value, const
     }
     for (int i = 0; i < m; i++)
         out[i] = value[0];
-    int64_t k = 0;
-    for (; k + 3 <= s->n; k += 3) { /* three at a time: what was found so far is read and written less often */
-        const double a = s->edges[k], b = s->edges[k + 1], c = s->edges[k + 2];
-        const double at_a = value[k + 1], at_b = value[k + 2], at_c = value[k + 3];
-        for (int i = 0; i < m; i++) {
-            double found = out[i];
-            found = score[i] >= a ? at_a : found;
-            found = score[i] >= b ? at_b : found;
-            out[i] = score[i] >= c ? at_c : found;
-        }
-    }
-    for (; k < s->n; k++) {
+    for (int64_t k = 0; k < s->n; k++) {
         const double edge = s->edges[k], from_here = value[k + 1];
         for (int i = 0; i < m; i++)
             out[i] = score[i] >= edge ? from_here : out[i];
@@ -85,7 +73,7 @@ AT_EVERY_LEVEL(step_block,
 
 /* guide has a power of two of cells, and two entries more: the rank at the left end of each cell, then of 1 and of all.
  * The product of a score and a power of two is exact, so a score's rank lies between those of its cell's ends. */
-EXPORT int make_ranks_guide(const array *edges, const array *guide)
+EXPORT int64_t make_ranks_guide(const array *edges, const array *guide)
 {
     const int64_t n = length_of(edges), cells = length_of(guide) - 2;
     if (!is_array(edges, 'f', 8, n) || cells < 1 || !is_output(guide, 'i', 8, cells + 2))
@@ -119,37 +107,39 @@ static int is_scale(const array *edges, const array *guide)
     return greatest <= (uint64_t)n;
 }
 
-EXPORT int ranks(const array *edges, const array *scores, const array *guide, const array *rank, int64_t begin,
-                 int64_t end)
+/* The ranks of scores begin .. end-1, or, with values, the step function there. */
+static int look_up(const array *edges, const array *values, const array *scores, const array *guide, void *out,
+                   int64_t begin, int64_t end)
 {
-    const int64_t n = length_of(rank);
-    if (!are_scores(scores, n) || !is_output(rank, 'i', 8, n) || !are_rows(begin, end, n) || !is_scale(edges, guide))
-        return WRONG_ARRAY;
     const scale s = {edges->data, edges->shape[0], guide->data, guide->shape[0] - 2};
     rows block;
     for (int64_t start = begin; start < end; start += BLOCK) {
         int m = (int)smaller(BLOCK, end - start);
         if (load_scores(&block, scores, start, m))
             return BAD_SCORE;
-        rank_block(&s, block.score, m, (int64_t *)rank->data + start);
+        if (values)
+            step_block(&s, values->data, block.score, m, (double *)out + start);
+        else
+            rank_block(&s, block.score, m, (int64_t *)out + start);
     }
     return 0;
 }
 
-EXPORT int steps(const array *edges, const array *values, const array *scores, const array *guide, const array *out,
-                 int64_t begin, int64_t end)
+EXPORT int64_t ranks(const array *edges, const array *scores, const array *guide, const array *rank, int64_t begin,
+                     int64_t end)
+{
+    const int64_t n = length_of(rank);
+    if (!are_scores(scores, n) || !is_output(rank, 'i', 8, n) || !are_rows(begin, end, n) || !is_scale(edges, guide))
+        return WRONG_ARRAY;
+    return look_up(edges, NULL, scores, guide, rank->data, begin, end);
+}
+
+EXPORT int64_t steps(const array *edges, const array *values, const array *scores, const array *guide, const array *out,
+                     int64_t begin, int64_t end)
 {
     const int64_t n = length_of(out);
     if (!are_scores(scores, n) || !is_output(out, 'f', 8, n) || !are_rows(begin, end, n) || !is_scale(edges, guide) ||
         !is_array(values, 'f', 8, edges->shape[0] + 1))
         return WRONG_ARRAY;
-    const scale s = {edges->data, edges->shape[0], guide->data, guide->shape[0] - 2};
-    rows block;
-    for (int64_t start = begin; start < end; start += BLOCK) {
-        int m = (int)smaller(BLOCK, end - start);
-        if (load_scores(&block, scores, start, m))
-            return BAD_SCORE;
-        step_block(&s, values->data, block.score, m, (double *)out->data + start);
-    }
-    return 0;
+    return look_up(edges, values, scores, guide, out->data, begin, end);
 }

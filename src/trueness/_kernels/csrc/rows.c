@@ -18,7 +18,6 @@ RARE int inspect_scores(rows *block, const double *score, int m)
 INLINE int load_scores_body(int level, rows *block, const array *p, int64_t start, int m)
 {
     const double *score = (const double *)p->data + start;
-    (void)level;
     if (p->itemsize == 4) {
         const float *narrow = (const float *)p->data + start;
         for (int i = 0; i < m; i++)
@@ -60,7 +59,6 @@ AT_EVERY_LEVEL(load_scores, (rows *block, const array *p, int64_t start, int m),
 
 INLINE int load_labels_body(int level, rows *block, const array *y, int64_t start, int m)
 {
-    (void)level;
     if (y->itemsize == 1) {
         uint8_t seen = 0;
         block->label = (const uint8_t *)y->data + start;
@@ -82,7 +80,7 @@ INLINE int load_labels_body(int level, rows *block, const array *y, int64_t star
 AT_EVERY_LEVEL(load_labels, (rows *block, const array *y, int64_t start, int m), block, y, start, m)
 
 /* How many labels are 1; scores and labels are checked on the way. */
-EXPORT int count_events(const array *p, const array *y, int64_t start, int64_t stop, int64_t *events)
+EXPORT int64_t count_events(const array *p, const array *y, int64_t start, int64_t stop, int64_t *events)
 {
     int64_t n = length_of(p);
     if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(start, stop, n))

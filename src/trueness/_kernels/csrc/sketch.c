@@ -33,7 +33,6 @@ static void empty_slots(int64_t *RESTRICT word, int64_t *RESTRICT row)
 INLINE int add_to_slots_body(int level, int64_t *RESTRICT words, const uint32_t *cell, const rows *block, int m)
 {
     int64_t term[WORDS * BLOCK];
-    (void)level;
     for (int i = 0; i < m; i++) {
         parts part = parts_of(block->score[i]);
         parts square = parts_of(block->score[i] * block->score[i]);
@@ -67,8 +66,8 @@ AT_EVERY_LEVEL(add_to_slots, (int64_t *RESTRICT words, const uint32_t *cell, con
 
 /* Adds rows start .. stop-1 to table[cell, label, (count, Σhi, Σlo, Σsq_hi, Σsq_lo)], and widens ends[cell, (least,
  * greatest score)]. */
-EXPORT int sketch_sums(const array *p, const array *y, const array *table, const array *ends, int64_t start,
-                       int64_t stop)
+EXPORT int64_t sketch_sums(const array *p, const array *y, const array *table, const array *ends, int64_t start,
+                           int64_t stop)
 {
     int64_t n = length_of(p);
     if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(start, stop, n) ||

@@ -135,7 +135,6 @@ INLINE int slots_add_body(int level, slots *s, const uint32_t *offset, const dou
         done = s->width == 4 ? add_eights(s->words, offset, score, m, 4)
                              : add_eights(s->words, offset, score, m, 2);
 #endif
-    (void)level;
     if (s->width == 4)
         add_rows(s->words, offset + done, score + done, m - done, 4);
     else

@@ -80,11 +80,10 @@ AT_EVERY_LEVEL(softmax_rows,
                Z, y, w, beta, least, start, stop, sums)
 
 /* sums: loss, its first three derivatives, the sum of the fourth central moments; w may be empty, for weights of 1. */
-EXPORT int softmax_derivatives(const array *Z, const array *y, const array *w, const array *sums, int64_t start,
-                               int64_t stop, double beta)
+EXPORT int64_t softmax_derivatives(const array *Z, const array *y, const array *w, const array *sums, int64_t start,
+                                   int64_t stop, double beta)
 {
-    if (Z->nd != 2 || Z->shape[1] < 1 || !are_scores(Z, Z->shape[0] * Z->shape[1]) ||
-        !is_array(y, 'i', 8, Z->shape[0]) || !is_output(sums, 'f', 8, 5) || !(beta >= 0) ||
+    if (!is_matrix(Z) || !is_array(y, 'i', 8, Z->shape[0]) || !is_output(sums, 'f', 8, 5) || !(beta >= 0) ||
         !are_rows(start, stop, Z->shape[0]) || w->nd < 1 ||
         !(is_array(w, 'f', 8, Z->shape[0]) || is_array(w, 'f', 8, 0)))
         return WRONG_ARRAY;

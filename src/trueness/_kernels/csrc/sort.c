@@ -64,8 +64,8 @@ INLINE int have_room(int64_t room, const uint8_t *kept, int m)
 /* Writes the keys of the rows in grid cells low .. high-1, as wide as the buffer's items; *n_keys tells how
  * many. The buffer has one key to spare: each is written first and then kept or not, so that there is no
  * branch to mispredict. */
-EXPORT int pack_keys(const array *p, const array *y, const array *keys, int64_t low, int64_t high,
-                     int64_t *n_keys)
+EXPORT int64_t pack_keys(const array *p, const array *y, const array *keys, int64_t low, int64_t high,
+                         int64_t *n_keys)
 {
     int64_t n = length_of(p), room = length_of(keys), k = 0;
     if (!are_scores(p, n) || !are_labels(y, n) || !are_rows(low, high, GRID_CELLS) || !are_keys(keys, room) || room < 1)
@@ -100,8 +100,8 @@ EXPORT int pack_keys(const array *p, const array *y, const array *keys, int64_t 
 }
 
 /* The same with weights; rows of weight 0 are left out. */
-EXPORT int pack_records(const array *p, const array *y, const array *w, const array *records, int64_t low,
-                        int64_t high, int64_t *n_records)
+EXPORT int64_t pack_records(const array *p, const array *y, const array *w, const array *records, int64_t low,
+                            int64_t high, int64_t *n_records)
 {
     int64_t n = length_of(p), room = length_of(records), k = 0;
     if (!are_scores(p, n) || !are_labels(y, n) || !is_array(w, 'f', 8, n) || !are_rows(low, high, GRID_CELLS) ||
@@ -131,7 +131,7 @@ EXPORT int pack_records(const array *p, const array *y, const array *w, const ar
 }
 
 /* Sorts the first n keys; returns 1 if the result lies in spare, else 0. */
-EXPORT int sort_keys(const array *keys, const array *spare, int64_t n)
+EXPORT int64_t sort_keys(const array *keys, const array *spare, int64_t n)
 {
     if (!are_keys(keys, length_of(keys)) || !is_output(spare, 'u', keys->itemsize, length_of(spare)) ||
         !are_rows(0, n, smaller(length_of(keys), length_of(spare))))
@@ -141,7 +141,7 @@ EXPORT int sort_keys(const array *keys, const array *spare, int64_t n)
     return sort_wide(keys->data, spare->data, n) == spare->data;
 }
 
-EXPORT int sort_weighted(const array *records, const array *spare, int64_t n)
+EXPORT int64_t sort_weighted(const array *records, const array *spare, int64_t n)
 {
     if (!are_records(records, length_of(records)) || !are_records(spare, length_of(spare)) ||
         !are_rows(0, n, smaller(length_of(records), length_of(spare))))
@@ -188,8 +188,8 @@ EXPORT int64_t count_cells(const array *keys, int64_t n)
 
 /* Cells of the first n sorted keys, written from index `first` on. With first = 0 the scores may be written over wide
  * keys: no key is read after a score took its place. */
-EXPORT int collect_cells(const array *keys, const array *score, const array *count, const array *events,
-                          int64_t n, int64_t first)
+EXPORT int64_t collect_cells(const array *keys, const array *score, const array *count, const array *events,
+                              int64_t n, int64_t first)
 {
     int64_t n_cells = length_of(score), room = n_cells - first;
     if (!are_keys(keys, length_of(keys)) || !are_rows(0, n, length_of(keys)) || !is_output(score, 'f', 8, n_cells) ||
@@ -205,8 +205,8 @@ EXPORT int collect_cells(const array *keys, const array *score, const array *cou
 }
 
 /* The same for records: sums[k, cell] with k = Σw, Σwy, Σw², Σw²y. */
-EXPORT int collect_weighted_cells(const array *records, const array *score, const array *count,
-                                   const array *sums, int64_t n, int64_t first)
+EXPORT int64_t collect_weighted_cells(const array *records, const array *score, const array *count,
+                                       const array *sums, int64_t n, int64_t first)
 {
     int64_t n_cells = length_of(score), room = n_cells - first;
     if (!are_records(records, length_of(records)) || !are_rows(0, n, length_of(records)) ||

@@ -16,7 +16,6 @@ typedef struct {
     const int64_t *W, *E;
     int64_t m, unit;
     int mirrored; /* corners are counted from the other end, and what is no event is counted for events */
-    int small;    /* products of two numbers fit 64 bits */
 } diagram;
 
 typedef struct {
@@ -38,10 +37,8 @@ INLINE way bridge_between(const diagram *d, int64_t a, int64_t b)
 }
 
 /* Whether x is not flatter than y. */
-INLINE int not_flatter(const diagram *d, way x, way y)
+INLINE int not_flatter(way x, way y)
 {
-    if (d->small)
-        return x.rise * y.run >= y.rise * x.run;
     return product_not_below(x.rise, y.run, y.rise, x.run);
 }
 
@@ -52,7 +49,7 @@ INLINE int64_t lower_hull(const diagram *d, int64_t *hull)
     for (int64_t i = 0; i <= d->m; i++) {
         while (n > 1) {
             int64_t b = hull[n - 1], a = hull[n - 2];
-            if (!not_flatter(d, way_between(d, a, b), way_between(d, b, i)))
+            if (!not_flatter(way_between(d, a, b), way_between(d, b, i)))
                 break;
             n--;
         }
@@ -69,13 +66,13 @@ INLINE int64_t sweep(const diagram *d, const int64_t *hull, int64_t n_hull, int6
     int64_t *first = bridges, *left = bridges + d->m, *right = bridges + 2 * d->m, n = 0, a = 0, h = 0, b = 0;
     way bridge = {0, 0};
     for (int64_t j = 1; j <= d->m; j++) {
-        if (j > 1 && not_flatter(d, way_between(d, a, j - 1), bridge))
+        if (j > 1 && not_flatter(way_between(d, a, j - 1), bridge))
             continue;
         a = j - 1;
         bridge = bridge_between(d, a, b);
         for (; h + 1 < n_hull; h++) {
             int64_t c = d->mirrored ? d->m - hull[n_hull - 2 - h] : hull[h + 1];
-            if (!not_flatter(d, bridge, way_between(d, b, c)))
+            if (!not_flatter(bridge, way_between(d, b, c)))
                 break;
             b = c;
             bridge = bridge_between(d, a, b);
@@ -87,30 +84,21 @@ INLINE int64_t sweep(const diagram *d, const int64_t *hull, int64_t n_hull, int6
     return n;
 }
 
-/* Called with constants, so that each kind of sweep is compiled for itself. */
-INLINE void sweep_both(const array *corner_weight, const array *corner_events, int64_t m, int64_t unit, int small,
-                       int64_t *hull, int64_t *with_event, int64_t *without, int64_t *n)
-{
-    const diagram d = {corner_weight->data, corner_events->data, m, unit, 0, small};
-    const diagram mirror = {corner_weight->data, corner_events->data, m, unit, 1, small};
-    const int64_t n_hull = lower_hull(&d, hull);
-    n[0] = sweep(&d, hull, n_hull, with_event);
-    n[1] = sweep(&mirror, hull, n_hull, without);
-}
-
 /* with_event and without hold three rows of m numbers each: first, left, right; counts says how many of them are used.
  * hull is workspace of m + 1. */
-EXPORT int venn_abers(const array *corner_weight, const array *corner_events, const array *with_event,
-                      const array *without, const array *counts, const array *hull, int64_t unit)
+EXPORT int64_t venn_abers(const array *corner_weight, const array *corner_events, const array *with_event,
+                          const array *without, const array *counts, const array *hull, int64_t unit)
 {
     const int64_t m = length_of(hull) - 1;
     if (m < 0 || unit < 1 || !is_array(corner_weight, 'i', 8, m + 1) || !is_array(corner_events, 'i', 8, m + 1) ||
         !is_output(with_event, 'i', 8, 3 * m) || !is_output(without, 'i', 8, 3 * m) ||
         !is_output(counts, 'i', 8, 2) || !is_output(hull, 'i', 8, m + 1))
         return WRONG_ARRAY;
-    if (((const int64_t *)corner_weight->data)[m] + unit <= INT32_MAX)
-        sweep_both(corner_weight, corner_events, m, unit, 1, hull->data, with_event->data, without->data, counts->data);
-    else
-        sweep_both(corner_weight, corner_events, m, unit, 0, hull->data, with_event->data, without->data, counts->data);
+    const diagram d = {corner_weight->data, corner_events->data, m, unit, 0};
+    const diagram mirror = {corner_weight->data, corner_events->data, m, unit, 1};
+    const int64_t n_hull = lower_hull(&d, hull->data);
+    int64_t *n = counts->data;
+    n[0] = sweep(&d, hull->data, n_hull, with_event->data);
+    n[1] = sweep(&mirror, hull->data, n_hull, without->data);
     return 0;
 }

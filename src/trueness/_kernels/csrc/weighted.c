@@ -52,7 +52,6 @@ INLINE int add_to_run_body(int level, run *r, const uint32_t *offset, const doub
                            const double *RESTRICT w, int m)
 {
     double term[BLOCK][4];
-    (void)level;
     for (int i = 0; i < m; i++) {
         double wp = w[i] * score[i];
         term[i][0] = w[i];
@@ -89,8 +88,8 @@ static void add_directly(compensated *table, const ruler *edges, const rows *blo
     }
 }
 
-EXPORT int weighted_bin_sums(const array *p, const array *y, const array *w, const array *edges,
-                             const array *table, int64_t start, int64_t stop, int uniform)
+EXPORT int64_t weighted_bin_sums(const array *p, const array *y, const array *w, const array *edges,
+                                 const array *table, int64_t start, int64_t stop, int uniform)
 {
     int64_t n_rows = length_of(p), n_edges = length_of(edges);
     if (!are_scores(p, n_rows) || !are_labels(y, n_rows) || !is_array(w, 'f', 8, n_rows) ||
