@@ -239,6 +239,15 @@ class InputError(TruenessError, ValueError):
 
 
 @contextmanager
+def in_context(context: str) -> Iterator[None]:
+    """Put the file, model or group before the errors raised inside, unless it is empty."""
+    try:
+        yield
+    except InputError as error:
+        raise (error.within(context) if context else error) from None
+
+
+@contextmanager
 def remedies(instead: Mapping[str, Remedy]) -> Iterator[None]:
     """Replace the ways out of errors raised inside, by name; ``{value}`` in a text is the value of the old one."""
     try:

@@ -163,7 +163,7 @@ def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights)
     [
         (lambda: tn.EqualWidth(1), lambda: tn.EqualWidth(0), "`bins` must be a whole number ≥ 1"),
         (lambda: tn.EqualWidth(2**20), lambda: tn.EqualWidth(2**20 + 1), "at most 1,048,576; got 1,048,577"),
-        (lambda: tn.EqualMass(1), lambda: tn.EqualMass(0), "`EqualMass` bins must be a whole number ≥ 1"),
+        (lambda: tn.EqualMass(1), lambda: tn.EqualMass(0), "`n` must be a whole number ≥ 1"),
         (lambda: tn.EqualMass(2**24), lambda: tn.EqualMass(2**24 + 1), "at most 16,777,216; got 16,777,217"),
         (lambda: tn.MassAndWidth(1, 1), lambda: tn.MassAndWidth(0, 1), "`mass` must be a whole number ≥ 1"),
         (lambda: tn.MassAndWidth(2, 1), lambda: tn.MassAndWidth(2, 0), "`width` must be a whole number ≥ 1"),

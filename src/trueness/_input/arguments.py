@@ -21,14 +21,15 @@ MOST_WORKERS = 1024
 MOST_ITERATIONS = 10**6
 
 
-def checked_whole(value: Any, name: str, most: int | None = None, remedy: str = "") -> int:
-    """A whole number of at least 1 and at most `most`."""
-    if not _is_whole(value) or value < 1:
-        raise InputError(name, "must be a whole number ≥ 1", f"got {reprlib.repr(value)}")
+def checked_whole(value: Any, name: str, most: int | None = None, remedy: str = "", *, least: int = 1) -> int:
+    """A whole number of at least `least` and at most `most`."""
+    if not _is_whole(value) or value < least:
+        raise InputError(name, f"must be a whole number ≥ {least}", f"got {reprlib.repr(value)}")
+    if most is not None and value > most:
+        got = f"got {value:,}" if value < _TOO_LARGE else f"got {reprlib.repr(value)}"
+        raise InputError(name, f"must be at most {most:,}", got, remedy=remedy)
     if value >= _TOO_LARGE:
         raise InputError(name, "must be below 2⁶²", f"got {reprlib.repr(value)}")
-    if most is not None and value > most:
-        raise InputError(name, f"must be at most {most:,}", f"got {value:,}", remedy=remedy)
     return int(value)
 
 

@@ -71,9 +71,8 @@ def column(passed: Any, name: str) -> Column:
     if hasattr(passed, "__array__") or isinstance(passed, memoryview) or "array" in libraries:
         return _from_numpy(_as_array(passed, name))
     what = "None" if passed is None else _a(type(passed).__name__)
-    raise InputError(
-        name, "must be an array, a list, a Series, a frame or a tensor", f"got {what}", remedy=_remedy(passed, name)
-    )
+    demand = "must be an array, a list, a Series, a frame or a tensor"
+    raise InputError(name, demand, f"got {what}", remedy=_remedy(passed, name))
 
 
 def _remedy(passed: Any, name: str) -> str:
@@ -116,16 +115,12 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
 
 def _from_sequence(passed: Any, name: str) -> Column:
     array = _as_array(passed, name)
-    if array.ndim == 1 and (array.dtype.kind in "US" or (array.dtype == np.float64 and _has_large(array))):
+    size = np.abs(array) if array.dtype == np.float64 else np.zeros(0)
+    if array.ndim == 1 and (array.dtype.kind in "US" or ((size > _EXACT) & (size < math.inf)).any()):
         # NumPy writes ["a", nan] as ["a", "nan"], [1, "a"] as ["1", "a"], and rounds [-1, 2**63 + 1]: keep the objects.
         array = np.empty(len(passed), dtype=object)
         array[:] = passed
     return _from_numpy(array)
-
-
-def _has_large(array: NDArray[Any]) -> bool:
-    size = abs(array)
-    return bool(((size > _EXACT) & (size < math.inf)).any())
 
 
 def _as_array(passed: Any, name: str) -> NDArray[Any]:

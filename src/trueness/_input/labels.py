@@ -14,7 +14,6 @@ from trueness.errors import InputError, Remedy, did_you_mean
 from trueness.typing import Bools, Ints
 
 NAME = "y_true"
-SWAPPED = Remedy("swapped", "Labels come first.")
 _NEED_MATRIX = Remedy("matrix", "Several classes need a matrix of scores, one column per class.")
 _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | np.bool_}
 
@@ -166,7 +165,7 @@ def refuse_contradiction(
 
 def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None) -> bool:
     """Whether columns are in the order of the categories; columns named after classes are matched by name instead."""
-    if names is not None and set(categories) & set(names):
+    if set(categories) & set(names or ()):
         return False
     if len(categories) == n_classes:
         refuse_permuted_codes(names, categories)
@@ -187,12 +186,12 @@ def refuse_permuted_codes(
     if written != codes and sorted(written) == sorted(codes):
         shown = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
         position = ", or pass the frame's `.to_numpy()` to match by position" if argument == "y_prob" else ""
-        remedy = Remedy(
-            "labels-order", f"Say `labels=[{shown}]` to match columns by name{position}.", list(names or ())
+        text = f"Say `labels=[{shown}]` to match columns by name{position}."
+        remedy, demand = (
+            Remedy("labels-order", text, list(names or ())),
+            "must have the columns of class codes in order",
         )
-        raise InputError(
-            argument, "must have the columns of class codes in order", f"they are named {shown}", remedy=remedy
-        )
+        raise InputError(argument, demand, f"they are named {shown}", remedy=remedy)
 
 
 def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
@@ -215,8 +214,6 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
 
 def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -> None:
     """Raise for labels that are not 0/1, by the user's row number; return if all are."""
-    if y.dtype.kind in "biu" and y.size and y.min() >= 0 and y.max() <= 1:
-        return
     if y.dtype.kind == "f" and np.isnan(y).any():
         refuse_missing(NAME, np.isnan(y))
     bad = (y != 0) & (y != 1)
@@ -251,7 +248,7 @@ def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
     whole = p.dtype.kind in "biuf" and bool((p == np.floor(p)).all())
     if whole or p.dtype.kind in "US" or isinstance(p[0], str):
         demand = "looks like scores and `y_prob` like labels: the arguments seem swapped"
-        raise InputError(NAME, demand, remedy=SWAPPED)
+        raise InputError(NAME, demand, remedy=Remedy("swapped", "Labels come first."))
 
 
 def _simplest(values: NDArray[Any]) -> NDArray[Any]:

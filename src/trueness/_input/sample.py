@@ -28,7 +28,7 @@ from trueness._input.scores import (
     refuse_nan,
     row_sum_tolerance,
 )
-from trueness.errors import InputError, Remedy, TruenessWarning, warn
+from trueness.errors import InputError, Remedy, TruenessWarning, in_context, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 
 _ENTRIES = 1 << 20  # looked at in one step
@@ -79,7 +79,8 @@ class Sample:
         rows = np.arange(self.n) if self.rows is None else self.rows
         p, rows = take(self.p, some), rows[some]
         found = Sample(self.y[some], p, w, self.classes, self.tolerance, rows, logits=self.logits)
-        return _described(found, 0, self.pixels, self.note)
+        found.pixels, found.note = self.pixels, self.note
+        return found
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
@@ -102,16 +103,12 @@ class Sample:
         off = [0.0] * (int(image.max()) + 1)
         for i in np.unique(image):
             one = np.asarray(p[image == i])
-            try:
+            with in_context(f"Image {i}"):
                 (explain_logits if self.logits else explain_scores)(one, "y_prob", row[image == i])
-            except InputError as error:
-                raise error.within(f"Image {i}") from None
             off[i] = float(np.abs(one.sum(axis=1, dtype=np.float64) - 1).max())
         i = int(np.argmax(off))
-        try:
+        with in_context(f"Image {i}"):
             explain_sums(np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i])
-        except InputError as error:
-            raise error.within(f"Image {i}") from None
 
 
 def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
@@ -147,73 +144,72 @@ def read_sample(
     Scores of more than two dimensions are dense: (B, C, …), with a label per pixel. `multilabel` reads a column of 0/1
     for each column of scores.
     """
+    _check_options(missing, ignore_index, from_logits=from_logits, percent=percent)
+    if multilabel and not (pos_label is None and ignore_index is None):
+        name = "ignore_index" if pos_label is None else "pos_label"
+        raise InputError(name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each")
+    refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
+    y, p, pixels, note = _shaped(column(y_true, "y_true"), column(y_prob, "y_prob"), multilabel)
+    described = labels is not None or pos_label is not None
+    if described or y.values.ndim == 2 or p.values.dtype.kind not in "biuf":
+        refuse_swapped(y.values, p.values)
+    if not multilabel:
+        _check_shapes(y.values, p.values)
+    if y.values.shape[0] == 0 and not allow_empty:
+        raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
+    p = numeric(p, "y_prob")
+    n = p.values.shape[0]
+    read = described or p.values.ndim == 2  # labels that are read before the pass over the rows
+    w = None if sample_weight is None else row_weights(sample_weight, n, pixels)
+    skip = None if ignore_index is None else np.asarray(y.values == ignore_index)
+    y, p, w, rows = _without_missing(y, p, w, missing, read, allow_none_left, skip)
+    if w is not None:
+        check_weights(w.values, rows, allow_zeros=allow_none_left)
+    tolerance = row_sum_tolerance(p.values.dtype, sum_tolerance)
+    scores = _scores(p.values, clip_tolerance, sum_tolerance, from_logits, percent, rows, multilabel)
+    if multilabel:
+        codes, classes = y.values, multilabel_names(scores.shape[1], labels, p.names, y.names)
+    elif scores.ndim == 1:
+        codes, classes = binary_labels(y.values, labels, pos_label, rows, categories_of(y_true)), None
+    elif pos_label is not None:
+        raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
+    else:
+        codes, classes = class_labels(y.values, scores.shape[1], labels, p.names, rows, categories_of(y_true))
+        if labels is None and y.values.dtype.kind in "iuf" and not (from_logits or allow_none_left):
+            _warn_shifted(codes, scores)
+    matrix, dropped = scores.ndim == 2 and not multilabel, 0 if rows is None else n - rows.size
+    weights = None if w is None else w.values
+    found = Sample(codes, scores, weights, classes, tolerance * matrix, rows, dropped, bool(from_logits and matrix))
+    found.ignored, found.pixels, found.note = 0 if skip is None else int(skip.sum()), pixels, note
+    return found
+
+
+def _check_options(missing: Any, ignore_index: Any, **flags: Any) -> None:
     checked_word(missing, "missing", ("raise", "drop"))
-    for name, flag in (("from_logits", from_logits), ("percent", percent)):
+    for name, flag in flags.items():
         if not isinstance(flag, bool | np.bool_):
             raise InputError(name, "must be True or False", f"got {flag!r}")
-    refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
-    given_y, given_p = column(y_true, "y_true"), column(y_prob, "y_prob")
-    described = labels is not None or pos_label is not None
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer)):
         raise InputError("ignore_index", "must be a whole number or None", f"got {ignore_index!r}")
-    note, pixels = "", 0
-    if multilabel:
-        if pos_label is not None or ignore_index is not None:
-            name = "ignore_index" if pos_label is None else "pos_label"
-            raise InputError(name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each")
-        given_y = _label_matrix(given_y, given_p)
-    elif given_p.values.ndim > 2:
-        pixels = given_p.values[0, 0].size if given_p.values.size else 1
-        given_y, given_p = flatten(given_y, given_p)
-    elif given_p.values.ndim == 2 and given_p.values.shape[1] == 1 and given_y.values.ndim in (1, 2):
-        note = SINGLE_COLUMN
-        given_p = Column(given_p.values[:, 0], given_p.missing)
-        given_y = given_y._replace(values=given_y.values[:, 0] if given_y.values.shape[1:] == (1,) else given_y.values)
-    if described or given_y.values.ndim == 2 or given_p.values.dtype.kind not in "biuf":
-        refuse_swapped(given_y.values, given_p.values)
-    if not multilabel:
-        _check_shapes(given_y.values, given_p.values)
-    if given_y.values.shape[0] == 0 and not allow_empty:
-        raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
-    given_p = numeric(given_p, "y_prob")
-    n = given_p.values.shape[0]
-    given_w = None if sample_weight is None else row_weights(sample_weight, n, pixels)
-    read = described or given_p.values.ndim == 2  # labels that are read before the pass over the rows
-    skip = None if ignore_index is None else np.asarray(given_y.values == ignore_index)
-    given_y, given_p, given_w, rows = _without_missing(given_y, given_p, given_w, missing, read, allow_none_left, skip)
-    dropped = 0 if rows is None else n - rows.size
-    ignored = 0 if skip is None else int(skip.sum())
-    w = None if given_w is None else given_w.values
-    if w is not None:
-        check_weights(w, rows, allow_zeros=allow_none_left)
 
-    tolerance = row_sum_tolerance(given_p.values.dtype, sum_tolerance)
-    scores = fractions(np.asarray(given_p.values), "y_prob", rows) if percent and not from_logits else given_p.values
-    p = _scores(scores, clip_tolerance, sum_tolerance, from_logits, percent, rows, multilabel)
+
+def _shaped(y: Column, p: Column, multilabel: bool) -> tuple[Column, Column, int, str]:
+    """Labels and scores as vectors or matrices, the pixels of an image, and a note on how one column was read."""
     if multilabel:
-        names = multilabel_names(p.shape[1], labels, given_p.names, given_y.names)
-        return Sample(given_y.values, p, w, names, 0.0, rows, dropped)
-    categories = categories_of(y_true)
-    if p.ndim == 1:
-        y = binary_labels(given_y.values, labels, pos_label, rows, categories)
-        return _described(Sample(y, p, w, None, 0.0, rows, dropped), ignored, pixels, note)
-    if pos_label is not None:
-        raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
-    codes, classes = class_labels(given_y.values, p.shape[1], labels, given_p.names, rows, categories)
-    if (
-        labels is None
-        and given_y.values.dtype.kind in "iuf"
-        and codes.size >= _FEW
-        and not (from_logits or allow_none_left)
-    ):
-        _warn_shifted(codes, p)
-    return _described(Sample(codes, p, w, classes, tolerance, rows, dropped, bool(from_logits)), ignored, pixels, note)
+        return _label_matrix(y, p), p, 0, ""
+    if p.values.ndim > 2:
+        return *flatten(y, p), p.values[0, 0].size if p.values.size else 1, ""
+    if p.values.ndim < 2 or p.values.shape[1] != 1 or y.values.ndim not in (1, 2):
+        return y, p, 0, ""
+    y = y._replace(values=y.values[:, 0] if y.values.shape[1:] == (1,) else y.values)
+    note = "The only column of scores is P(positive) of a binary problem."
+    return y, Column(p.values[:, 0], p.missing), 0, note
 
 
 def _warn_shifted(codes: Ints, p: NDArray[Any]) -> None:
     """Warn of labels 1 to K of which the last does not occur, which look like codes 0 to K − 1 without the first."""
     k, every = p.shape[1], np.arange(codes.size)
-    if k == 2 or codes.min() == 0 or codes.max() != k - 1:
+    if k == 2 or codes.size < _FEW or codes.min() == 0 or codes.max() != k - 1:
         return
     read, shifted = (np.asarray(p[every, column], dtype=np.float64) for column in (codes, codes - 1))
     better = shifted - read
@@ -225,14 +221,6 @@ def _warn_shifted(codes: Ints, p: NDArray[Any]) -> None:
         f"the scores better. If they are 1 to {k}, say so: `labels=range(1, {k + 1})`.",
         TruenessWarning,
     )
-
-
-SINGLE_COLUMN = "The only column of scores is P(positive) of a binary problem."
-
-
-def _described(sample: Sample, ignored: int, pixels: int, note: str) -> Sample:
-    sample.ignored, sample.pixels, sample.note = ignored, pixels, note
-    return sample
 
 
 def _label_matrix(y: Column, p: Column) -> Column:
@@ -253,9 +241,8 @@ def row_weights(given: Any, n_rows: int, pixels: int = 0) -> Column:
     found = column(given, "sample_weight")
     found = found._replace(values=by_pixel(found.values, n_rows, pixels))
     if found.values.shape != (n_rows,):
-        raise InputError(
-            "sample_weight", f"must have one entry per row ({n_rows:,})", f"got shape {found.values.shape}"
-        )
+        demand = f"must have one entry per row ({n_rows:,})"
+        raise InputError("sample_weight", demand, f"got shape {found.values.shape}")
     found = numeric(found, "sample_weight")
     return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
 
@@ -264,8 +251,7 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's row numbers."""
     if w.size == 0:
         return
-    high = w.max()
-    least = w.min()
+    high, least = w.max(), w.min()
     if least == 0:
         least = w.min(where=w > 0, initial=np.inf)
     if least >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
@@ -285,13 +271,12 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         got = f"they reach from {format_value(least)} to {format_value(high)}"
         remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
         raise InputError("sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy)
-    raise InputError(
-        "sample_weight",
+    demand, got = (
         f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
         f"it is {format_value(high)}",
-        place=first_place(w == high, rows),
-        remedy=Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change."),
     )
+    scale = Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change.")
+    raise InputError("sample_weight", demand, got, place=first_place(w == high, rows), remedy=scale)
 
 
 def _scores(
@@ -304,6 +289,7 @@ def _scores(
     multilabel: bool,
 ) -> NDArray[Any]:
     if not from_logits:
+        values = fractions(np.asarray(values), "y_prob", rows) if percent else values
         return clip_scores(np.asarray(values) if clip_tolerance else values, clip_tolerance)
     if clip_tolerance or sum_tolerance is not None or percent:
         name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
@@ -337,12 +323,16 @@ def _without_missing(
     """The rows without missing values and without those to `skip`, and their row numbers if some were dropped."""
     known = (read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None) and y.values.ndim == 1
     y = y._replace(missing=labels_missing(y) if known else y.missing)
-    if missing == "raise":
-        _refuse_known(y, p, w)
-    gone = _to_drop(y, p, w) if missing == "drop" else None
-    if skip is not None and skip.any():
-        gone = skip if gone is None else gone | skip
-    if gone is None:
+    parts = {"y_true": y, "y_prob": p} if w is None else {"y_true": y, "y_prob": p, "sample_weight": w}
+    masks = {name: part.missing for name, part in parts.items() if part.missing is not None}
+    if missing == "raise" and masks:  # a nan among numbers is noticed in the pass over the rows
+        refuse_missing(*next(iter(masks.items())))
+    bad = [] if skip is None else [skip]
+    if missing == "drop":
+        floats = [part.values for name, part in parts.items() if name != "y_true" and part.values.dtype.kind == "f"]
+        bad += [*masks.values(), *map(_nan_rows, floats)]
+    gone = np.logical_or.reduce(bad) if bad else None
+    if gone is None or not gone.any():
         return y, p, w, None
     if gone.all() and not allow_none:
         demand = "`y_true` and `y_prob` must have at least one complete row"
@@ -351,21 +341,6 @@ def _without_missing(
     keep = np.flatnonzero(~gone)
     kept_w = None if w is None else Column(w.values[keep])
     return Column(y.values[keep], None, y.names), Column(take(p.values, keep), None, p.names), kept_w, keep
-
-
-def _refuse_known(y: Column, p: Column, w: Column | None) -> None:
-    """Raise for values known to be missing; a nan among numbers is noticed in the pass over the rows."""
-    for name, part in (("y_true", y), ("y_prob", p), ("sample_weight", w)):
-        if part is not None and part.missing is not None:
-            refuse_missing(name, part.missing)
-
-
-def _to_drop(y: Column, p: Column, w: Column | None) -> Bools | None:
-    parts = [p] if w is None else [p, w]
-    masks = [part.missing for part in (y, *parts) if part.missing is not None]
-    masks += [_nan_rows(part.values) for part in parts if part.values.dtype.kind == "f"]
-    gone = np.logical_or.reduce(masks) if masks else None
-    return gone if gone is not None and bool(gone.any()) else None
 
 
 def _nan_rows(values: NDArray[Any]) -> Bools:

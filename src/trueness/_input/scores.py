@@ -46,11 +46,8 @@ def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
 
 def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     """Scores with those within `tolerance` of [0, 1] moved to its ends; the others are refused later."""
-    if (
-        _checked_tolerance(tolerance, "clip_tolerance", 0.1) == 0
-        or values.dtype.kind != "f"
-        or not ((values < 0) | (values > 1)).any()
-    ):
+    exact = _checked_tolerance(tolerance, "clip_tolerance", 0.1) == 0 or values.dtype.kind != "f"
+    if exact or not ((values < 0) | (values > 1)).any():
         return values
     wide = values.astype(np.float64)
     wide[(wide < 0) & (wide >= -tolerance)] = 0.0
@@ -129,9 +126,8 @@ def _suggestion(values: NDArray[Any]) -> Remedy | str:
         return Remedy("divide-rows", "Divide each row by its sum if they are counts or other shares.")
     if whole and values.ndim == 1 and high < 10:
         return Remedy("percent", "These look like labels, not scores; `percent=True` if they are percentages.")
-    return (
-        Remedy("percent", "These look like percentages: say `percent=True` if they are.") if 1.5 < high <= 100 else ""
-    )
+    percent = Remedy("percent", "These look like percentages: say `percent=True` if they are.")
+    return percent if 1.5 < high <= 100 else ""
 
 
 def _round_up(excess: float) -> str:

@@ -106,11 +106,8 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) ->
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
     given = column(values, "by")
     if given.values.ndim != 1 or given.values.shape[0] != kept.size:
-        raise InputError(
-            "by",
-            "must have one entry per row",
-            f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows",
-        )
+        got = f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows"
+        raise InputError("by", "must have one entry per row", got)
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
     found = _cut(name, given.values[kept], gone[kept], cuts)

@@ -12,28 +12,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels import reference_loops
 from trueness._kernels.fixed import parts, square_parts
 from trueness._kernels.grid import cell_of
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE_EDGES
-from trueness._kernels.reference_loops import *  # noqa: F403
-from trueness._kernels.reference_loops import Floats, Ints, Scores, grid_moments
+from trueness._kernels.reference_loops import (
+    Floats,
+    Ints,
+    Scores,
+    block_pava,
+    cell_sums,
+    float_sums,
+    grid_moments,
+    logit_tops,
+    outcome_tables,
+    outcomes,
+    pava,
+    ranks,
+    residual_sums,
+    softmax,
+    softmax_derivatives,
+    steps,
+    venn_abers,
+)
 
 __all__ = [
     "bin_sums",
+    "block_pava",
+    "cell_sums",
     "cells",
     "classwise_sums",
     "encode_keys",
     "events",
+    "float_sums",
+    "grid_moments",
     "grouped_bin_sums",
+    "logit_tops",
     "mass_sums",
+    "outcome_tables",
+    "outcomes",
+    "pava",
+    "ranks",
     "residual_moments",
+    "residual_sums",
     "sketch_sums",
+    "softmax",
+    "softmax_derivatives",
+    "steps",
     "top1",
+    "venn_abers",
     "weighted_bin_sums",
     "weighted_cells",
 ]
-__all__ += reference_loops.__all__
 
 Labels = NDArray[Any]
 Codes = NDArray[np.uint32]

@@ -8,23 +8,6 @@ from numpy.typing import NDArray
 from trueness._kernels.fixed import fixed_value, parts, square_parts
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
-__all__ = [
-    "block_pava",
-    "cell_sums",
-    "float_sums",
-    "grid_moments",
-    "logit_tops",
-    "outcome_tables",
-    "outcomes",
-    "pava",
-    "ranks",
-    "residual_sums",
-    "softmax",
-    "softmax_derivatives",
-    "steps",
-    "venn_abers",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Scores = NDArray[np.floating[Any]]

@@ -23,7 +23,7 @@ from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, 
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
-from trueness.errors import InputError
+from trueness.errors import InputError, in_context
 from trueness.typing import ArrayLike, Ints, Kind, Missing
 
 Sums: TypeAlias = Tally | Binned | Sketch
@@ -289,10 +289,8 @@ class Accumulator:
         for key, piece in self._read(other)[0].items():
             if key not in left:
                 raise InputError("other", "must have rows that are here", f"there is no group {key!r}")
-            try:
+            with in_context("" if key is None else f"Group {key!r}"):
                 left[key] = left[key] - piece
-            except InputError as error:
-                raise error if key is None else error.within(f"Group {key!r}") from error
         self._sums = {key: sums for key, sums in left.items() if sums.n}
 
     def suppress(self, min_rows: int) -> None:
@@ -389,10 +387,9 @@ class Accumulator:
             store.refuse("its header is damaged")
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
-            found = cls(**{name: header[name] for name in settings}, **header["options"])
-            found._sums = found._checked_groups(groups)
-        except InputError as error:
-            raise error.within("The sums cannot be read") from error
+            with in_context("The sums cannot be read"):
+                found = cls(**{name: header[name] for name in settings}, **header["options"])
+                found._sums = found._checked_groups(groups)
         except TypeError as error:
             store.refuse(str(error).rstrip("."))  # an unknown option
         found.position, found._other_label = header["position"], header["other_label"]
@@ -458,10 +455,8 @@ def _rows_of_group(sample: Sample, key: Group, at: Ints) -> Sample:
     """The rows of a group, whose weights must be fit to be squared, as those of all are."""
     found = sample.at(at, None if sample.w is None else sample.w[at])
     if found.w is not None:
-        try:
+        with in_context(f"Group {key!r}"):
             check_weights(found.w, found.rows, allow_zeros=True)
-        except InputError as error:
-            raise error.within(f"Group {key!r}") from error
     return found
 
 

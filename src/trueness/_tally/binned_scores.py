@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness import _kernels
 from trueness._input.arguments import checked_whole
 from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
 from trueness._tally.cells import Cells
+from trueness._tally.multiclass import top_of
 from trueness._tally.row_sums import as_float, cells_of_rows
 from trueness._tally.rules import (
     MOST_BINS,
@@ -23,7 +23,7 @@ from trueness._tally.rules import (
     MassAndWidth,
     as_rule,
 )
-from trueness.errors import FewRowsWarning, InputError, Remedy, warn
+from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
 _ENTRIES = 1 << 18
@@ -195,7 +195,11 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
     classes = sample.p.shape[1]
     if k > classes:
         raise InputError("k", f"must be at most {classes}, the number of classes", f"got {k}")
-    z, hits = _all_classes(sample) if k == classes else _largest(sample, k)
+    predicted = top_of(sample).predicted  # every value is checked there
+    if k < classes:
+        z, hits = _largest(sample, k, predicted)
+    else:
+        z, hits = np.asarray(sample.p, dtype=np.float64), (sample.y[:, None] == np.arange(k)).astype(np.int64)
     count = np.ones(len(z), dtype=np.int64)
     if sample.w is not None:
         kept = sample.w > 0
@@ -221,33 +225,14 @@ def _whole(w: Floats) -> Ints:
     return w.astype(np.int64)
 
 
-def _checked_blocks(sample: Sample) -> Any:
-    """Blocks of rows as floats, every value of them checked."""
-    step = max(1, _ENTRIES // sample.p.shape[1])
-    for i in range(0, sample.p.shape[0], step):
-        block, y = sample.p[i : i + step], sample.y[i : i + step]
-        block = as_float(block)
-        status, _, predicted, _ = _kernels.top1(block, y, sample.tolerance)
-        if status:
-            sample.explain()
-        yield slice(i, i + len(block)), block, y, predicted
-
-
-def _all_classes(sample: Sample) -> tuple[Floats, Ints]:
-    n, classes = sample.p.shape
-    z = np.empty((n, classes))
-    for rows, block, _, _ in _checked_blocks(sample):
-        z[rows] = block
-    return z, (sample.y[:, None] == np.arange(classes)).astype(np.int64)
-
-
-def _largest(sample: Sample, k: int) -> tuple[Floats, Ints]:
-    n = sample.p.shape[0]
+def _largest(sample: Sample, k: int, predicted: Ints) -> tuple[Floats, Ints]:
+    n, step = sample.p.shape[0], max(1, _ENTRIES // sample.p.shape[1])
     z, hits = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
-    for rows, block, y, predicted in _checked_blocks(sample):
-        which = _ranked(block, predicted, k)
+    for rows in (slice(i, i + step) for i in range(0, n, step)):
+        block = as_float(sample.p[rows])
+        which = _ranked(block, predicted[rows], k)
         z[rows] = np.take_along_axis(block, which, axis=1)
-        hits[rows] = which == y[:, None]
+        hits[rows] = which == sample.y[rows, None]
     return z, hits
 
 
@@ -294,11 +279,6 @@ def _numbered(digits: list[Any]) -> Ints:
         key = key * size + digit
         span *= size
     return key
-
-
-def warn_few_rows(n: int, rule: BinRule) -> None:
-    if rule.n_requested > n:
-        warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
 
 
 def bin_numbers(top: Sample, rule: BinRule, cells: Cells | None = None) -> Ints:

@@ -200,8 +200,6 @@ class Bins:
         names = ("edges", "count", "table", "floats")
         return self.whole == other.whole and all(same(getattr(self, x), getattr(other, x)) for x in names)
 
-    __hash__ = None  # type: ignore[assignment]  # arrays can change
-
     def __repr__(self) -> str:
         return f"Bins({self.size} bins, {int(self.count.sum()):,} rows)"
 

@@ -14,12 +14,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, refuse_missing
 from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
-from trueness._tally.clusters import cluster_column
+from trueness._tally.clusters import cluster_column, distinct_clusters
 from trueness.errors import InputError
-from trueness.typing import Floats, Ints, Numbers
+from trueness.typing import Floats, Ints
 
 CHOICES = (32, 64, 128, 256)
 """The numbers of buckets: below 32 no level would be kept, above 256 one byte does not suffice."""
@@ -160,19 +159,9 @@ def read_clusters(y_true: Any, cluster: Any, sample: Sample, buckets: Any, kind:
     number = check_buckets(buckets)
     refuse_several("binary" if sample.p.ndim == 1 else kind)
     n = sample.n + sample.dropped
-    names: Column = cluster_column(y_true, cluster, n)
     position = np.arange(n) if sample.rows is None else sample.rows
-    if names.missing is not None and names.missing[position].any():
-        refuse_missing("cluster", names.missing)
-    values: NDArray[Any] = names.values[position]
-    if values.dtype.kind in "iuU":
-        distinct, code = np.unique(values, return_inverse=True)
-        code = code.reshape(-1)
-    else:
-        place: dict[Any, int] = {}
-        code = np.fromiter((place.setdefault(name, len(place)) for name in values.tolist()), np.int64, values.size)
-        distinct = np.fromiter(place, dtype=object, count=len(place))
-    return RowClusters(code, Hashed(number).of(distinct.tolist()), number)
+    distinct, code = distinct_clusters(cluster_column(y_true, cluster, n), position)
+    return RowClusters(code, Hashed(number).of(distinct), number)
 
 
 def refuse_several(kind: str) -> None:
@@ -182,12 +171,9 @@ def refuse_several(kind: str) -> None:
         raise InputError("kind", demand, f"got {kind!r}", remedy="For one class pass its column as a vector.")
 
 
-def starts_in(buckets: Buckets[Any], key: Numbers, start: Ints, name: str) -> list[Ints]:
-    """Where the bins that start at `start` in a sum's `key` start in each bucket's own; `name` is that of the key."""
-    at = np.minimum(start, max(key.size - 1, 0))
-    found = []
-    for part in buckets.parts:
-        own = getattr(part, name)
-        first = np.searchsorted(own, key[at]) if key.size else np.zeros(start.size, dtype=np.int64)
-        found.append(np.where(start == key.size, own.size, first).astype(np.int64))
-    return found
+def starts_in(buckets: Buckets[Any], total: Any, start: Ints, name: str) -> list[Ints]:
+    """Where the bins that start at `start` in the total start in each bucket; cells ascend by the column `name`."""
+    key = getattr(total, name)
+    at = np.minimum(start, key.size - 1)
+    each = [getattr(part, name) for part in buckets.parts]
+    return [np.where(start == key.size, own.size, np.searchsorted(own, key[at])).astype(np.int64) for own in each]

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 from trueness._tally.rows_or_sums import ROW_OPTIONS, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError, quietly
+from trueness.errors import InputError, in_context, quietly
 from trueness.typing import ArrayLike, Kind
 
 Arguments = ParamSpec("Arguments")
@@ -54,8 +54,6 @@ def _by_segment(
         raise InputError("by", "must be one column", f"got {1 + len(others)}", remedy="`segments` takes several.")
     found = {}
     for code, value in enumerate(column.values):
-        try:
+        with in_context(f"Segment {value!r}"):
             found[value] = measure(quietly(lambda c=code: evidence.at(column.code == c).sums))
-        except InputError as error:
-            raise error.within(f"Segment {value!r}") from None
     return found

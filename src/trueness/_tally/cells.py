@@ -145,8 +145,6 @@ class Cells:
         pairs = [(getattr(self, name), getattr(other, name)) for name in _COLUMNS]
         return all(same(a, b) and (a is None or a.dtype == b.dtype) for a, b in pairs)
 
-    __hash__ = None  # type: ignore[assignment]  # arrays can change
-
 
 def same(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
     """Whether two arrays are equal, or both absent."""
@@ -227,12 +225,8 @@ def pool_runs(cells: Cells, start: Ints) -> Cells:
 
 def _equal_mass_starts(cells: Cells, most: int) -> Ints:
     """The cell after each one in which the cumulative weight reaches one of `most` equal shares."""
-    if not cells.whole:
-        reached = np.cumsum(cells.weight)
-        return np.asarray(np.searchsorted(reached, np.arange(1, most) * (reached[-1] / most), side="left") + 1)
-    total = int(cells.weight.sum())
-    # Whole numbers: compared with floats, the weights of all cells would first be made floats.
-    wanted = np.ceil(np.arange(1, most) * (total / most)).astype(np.int64)
-    if total == cells.size:  # one row each
-        return np.asarray(wanted)
-    return np.asarray(np.searchsorted(np.cumsum(cells.weight), wanted, side="left") + 1)
+    reached = np.cumsum(cells.weight)
+    wanted = np.arange(1, most) * (reached[-1] / most)
+    if cells.whole:  # compared with floats, the weights of all cells would first be made floats
+        wanted = np.ceil(wanted).astype(np.int64)
+    return np.asarray(np.searchsorted(reached, wanted, side="left") + 1)

@@ -163,24 +163,25 @@ def cluster_column(y_true: Any, cluster: Any, n: int, pixels: int = 0) -> Column
 
 def cluster_codes(names: Column, position: Ints, least: int = 2) -> Ints:
     """The clusters of some rows as numbers from 0; fewer than `least` are refused."""
-    if names.missing is not None and names.missing[position].any():
-        refuse_missing("cluster", names.missing)
-    values = names.values[position]
-    if values.dtype.kind == "O":
-        codes = _codes_by_hash(values)
-    else:
-        codes = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    codes = distinct_clusters(names, position)[1]
     if codes.max() + 1 < least:
         got = f"all {codes.size:,} rows are in one, so their variation is unknown"
         raise InputError("cluster", "must name at least 2 clusters", got)
     return codes
 
 
-def _codes_by_hash(values: NDArray[Any]) -> Ints:
-    """Numbers in order of appearance, since objects need not be ordered."""
-    seen: dict[Any, int] = {}
+def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:
+    """The different names of the clusters of some rows, and the number of that of each row."""
+    if names.missing is not None and names.missing[position].any():
+        refuse_missing("cluster", names.missing)
+    values = names.values[position]
+    if values.dtype.kind != "O":
+        found, codes = np.unique(values, return_inverse=True)
+        return found.tolist(), codes.reshape(-1).astype(np.int64)
+    seen: dict[Any, int] = {}  # in order of appearance, since objects need not be ordered
     try:
-        return np.fromiter((seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size)
+        codes = np.fromiter((seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size)
     except TypeError as reason:
         demand = "must hold names that can be compared, such as numbers or strings"
         raise InputError("cluster", demand, str(reason)) from None
+    return list(seen), codes

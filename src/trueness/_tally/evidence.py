@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
-from trueness._tally.binned_scores import warn_few_rows
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
@@ -31,10 +30,17 @@ from trueness._tally.multiclass import (
     with_probabilities,
 )
 from trueness._tally.row_sums import are_whole, cells_of_rows
-from trueness._tally.rows_or_sums import binned_of, refuse_row_arguments, tally_of, warn_one_class
+from trueness._tally.rows_or_sums import (
+    binned_of,
+    refuse_row_arguments,
+    rule_for,
+    tally_of,
+    warn_few_rows,
+    warn_one_class,
+)
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
-from trueness._tally.sketch import Sketch, check_sketch_rule
-from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, needs_row_order
+from trueness._tally.sketch import Sketch, tally_of_sums
+from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, checked_rule, need_moments
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
@@ -139,21 +145,17 @@ class Evidence:
 
         `y_true` holds the labels of all models, or labels by model. `argument` is the name of `models` in messages.
         """
-        read = read_models(y_true, models, rows, kind, cluster, argument)
-        samples, first = read.samples, next(iter(read.samples.values()))
-        notes = (*read.notes, *(weights_in_words(first.w) if first.w is not None and weight_type == "auto" else ()))
-        view: View = "binary" if first.p.ndim == 1 else read.kind
-        free = rows.get("kind") in (None, "classwise")
-        two = two_columns != "keep" and free and first.p.ndim == 2 and first.p.shape[1] == 2
-        events: dict[str, Any] = {}
-        if two:
-            events = {name: (one.classes or (0, 1))[1] for name, one in samples.items()}
-            view, notes = "binary", (*notes, two_columns_in_words(first.classes or ()))
-            samples = {name: binary_of_two_columns(one) for name, one in samples.items()}
+        samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
+        first = next(iter(samples.values()))
+        if first.w is not None and weight_type == "auto":
+            fields["notes"] += weights_in_words(first.w)
+        fields |= {"view": "binary" if first.p.ndim == 1 else asked, "weight_type": weight_type}
+        if two_columns == "keep" or rows.get("kind") not in (None, "classwise") or first.p.shape[1:] != (2,):
+            return {name: cls(rows=one, **fields) for name, one in samples.items()}
+        fields |= {"view": "binary", "two_columns": True}
+        fields["notes"] += (two_columns_in_words(first.classes or ()),)
         return {
-            name: cls(
-                view, one, None, read.cluster, weight_type, read.kept, read.dropped, two, events.get(name), notes=notes
-            )
+            name: cls(rows=binary_of_two_columns(one), event=(one.classes or (0, 1))[1], **fields)
             for name, one in samples.items()
         }
 
@@ -199,28 +201,21 @@ class Evidence:
     @cached_property
     def tally(self) -> Tally | None:
         """The sums per distinct score; a sketch has its rows at mean scores, and bins have none."""
-        if isinstance(self.sums, Binned):
-            return None
-        return self.sums.as_tally() if isinstance(self.sums, Sketch) else self.sums
+        return None if isinstance(self.sums, Binned) else tally_of_sums(self.sums)
 
     def tally_in(self, rule: BinRule | None = None, what: str = "This measure") -> Tally:
         """The sums per distinct score, in the order that a rule may need; bins are refused."""
         if rule is not None:
             self._warn_few_rows(rule)
-        if isinstance(self.given, Sketch) and rule is not None:
-            check_sketch_rule(rule)
-        if rule is not None and rule.splits_ties:
-            if self.rows is None:
-                raise needs_row_order(type(self.given).__name__.lower())
-            return self._tally(rule)
-        if self.tally is None:
-            remedy = "Pass a Tally, or labels and scores."
-            raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
-        return self.tally
+            if self.rows is not None and rule.splits_ties:
+                return self._tally(rule)
+            if self.given is not None:
+                checked_rule(rule, self.given)
+        return tally_of_sums(self.sums, what) if self.tally is None else self.tally
 
     def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
         """The sums per bin. Rows in bins of fixed edges are not sorted, unless their tally is there already."""
-        rule = self.rule(bins)
+        rule = rule_for(bins, self.weight)
         known = self.given if self.given is not None else self.__dict__.get("sums")
         if known is None and self.weights == "whole":
             known = self.sums  # exact, which sums of weighted rows in bins are not
@@ -229,9 +224,8 @@ class Evidence:
             found = binned_of(self.rows, self._kind, rule, moments=moments)
         else:
             found = known.coarsen(rule)
-        if self.given is not None and moments and not all(part.moments for part in found.parts):
-            remedy = "Pass a Tally, or labels and scores."
-            raise InputError("", "These bins were made without second moments", remedy=remedy)
+        if self.given is not None and moments:
+            need_moments(found)
         self.warn_one_class(found)
         self._warn_few_rows(rule)
         return found

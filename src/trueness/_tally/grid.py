@@ -182,8 +182,6 @@ class GridCells:
             return NotImplemented
         return all(same(getattr(self, name), getattr(other, name)) for name in self.__slots__)
 
-    __hash__ = None  # type: ignore[assignment]  # arrays can change
-
 
 def refuse_full_cells(rows: Ints) -> None:
     if rows.size and int(rows.max()) > MOST_EXACT:
@@ -219,28 +217,25 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
     if status:
         sample.explain()
     whole = are_whole(w)
-    count, ends, squares = np.zeros(GRID_CELLS, dtype=np.int64), _no_ends(GRID_CELLS), np.zeros((GRID_CELLS, 2))
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
-    floats = np.zeros((2, GRID_CELLS, 7, 2))
+    ends, floats = _no_ends(GRID_CELLS), np.zeros((2, GRID_CELLS, 7, 2))
     for i in range(0, w.size, _CHUNK):
         kept = np.flatnonzero(w[i : i + _CHUNK] > 0) + i
         p, y, weight = np.add(sample.p[kept], 0.0, dtype=np.float64), sample.y[kept].astype(np.int64), w[kept]
         cell = cell_of(p)
-        count += np.bincount(cell, minlength=GRID_CELLS)
         np.minimum.at(ends[:, 0], cell, p)
         np.maximum.at(ends[:, 1], cell, p)
-        if whole:
-            np.add.at(squares, (cell, y), weight * weight)
-            for column, part in enumerate([np.ones(p.size), *parts(p), *square_parts(p)]):
-                np.add.at(table[:, :, column], (cell, y), part.astype(np.int64) * weight.astype(np.int64))
-        else:
-            for label in (0, 1):
-                of = y == label
-                none = np.zeros(int(of.sum()), dtype=np.uint8)
-                _kernels.weighted_bin_sums(p[of], none, weight[of], grid_edges(), floats[label], uniform=False)
+        for label, of in enumerate((y == 0, y == 1)):
+            none = np.zeros(int(of.sum()), dtype=np.uint8)
+            _kernels.weighted_bin_sums(p[of], none, weight[of], grid_edges(), floats[label], uniform=False)
+        for column, part in enumerate([np.ones(p.size), *parts(p), *square_parts(p)] if whole else ()):
+            np.add.at(table[:, :, column], (cell, y), part.astype(np.int64) * weight.astype(np.int64))
+    by_label = np.moveaxis(floats.sum(axis=3), 0, 1)  # rows, Σw, Σw², Σwy, Σwp, Σwp², Σwyp
+    count = by_label[:, :, 0].sum(axis=1).astype(np.int64)
     cell = np.flatnonzero(count)
+    squares = np.ascontiguousarray(by_label[cell, :, 2])
     if whole:
-        return GridCells(cell, count[cell], ends[cell], table[cell], None, squares[cell])
-    by_cell = np.moveaxis(floats.sum(axis=3), 0, 1)[cell]  # rows, Σw, Σw², Σwy, Σwp, Σwp², Σwyp of each label
-    sums, squares = by_cell[:, :, [1, 4, 5]], by_cell[:, :, 2]
-    return GridCells(cell, count[cell], ends[cell], None, np.ascontiguousarray(sums), np.ascontiguousarray(squares))
+        return GridCells(cell, count[cell], ends[cell], table[cell], None, squares)
+    return GridCells(
+        cell, count[cell], ends[cell], None, np.ascontiguousarray(by_label[cell][:, :, [1, 4, 5]]), squares
+    )

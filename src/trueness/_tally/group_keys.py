@@ -10,7 +10,7 @@ import numpy as np
 from trueness._input.arguments import checked_whole
 from trueness._input.columns import column, is_missing, refuse_bad
 from trueness._input.segment_columns import MISSING, joined
-from trueness.errors import DroppedRowsWarning, InputError, warn
+from trueness.errors import DroppedRowsWarning, InputError, in_context, warn
 from trueness.typing import Bools, Ints
 
 Name: TypeAlias = str | int | float | bool | None
@@ -120,10 +120,8 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
         raise InputError("group", demand, f"got {type(group).__name__} without {lacking[0]!r}")
     read, code = [], np.zeros(n, dtype=np.int64)
     for name, values in zip(by, columns, strict=True):
-        try:
+        with in_context(f"Column {name!r}"):
             read.append(_numbered(values, n))
-        except InputError as error:
-            raise error.within(f"Column {name!r}") from error
         code = np.unique(code * max(len(read[-1][0]), 1) + read[-1][1], return_inverse=True)[1].reshape(-1)
     first = np.unique(code, return_index=True)[1]
     return [tuple(names[of[i]] for names, of in read) for i in first], code

@@ -1,8 +1,8 @@
 """Labels and scores of several models, read row by row: a row without all of its values is dropped for all models."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 
@@ -11,29 +11,20 @@ from trueness._input.sample import Sample
 from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.rows_or_sums import sample_and_kind
-from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, dropped_rows, warn
+from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, dropped_rows, in_context, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
 INDEPENDENT: Any = object()
 """In place of clusters, for functions that take rows as independent: they refuse images, whose pixels are not."""
 
 
-class Read(NamedTuple):
-    """The same rows of all models; fields as of `Evidence`."""
-
-    samples: dict[str, Sample]
-    kind: Kind
-    """The view of a matrix: that of the options, or else the usual one."""
-    cluster: Ints | None
-    kept: Ints | None
-    dropped: int
-    notes: tuple[str, ...]
-
-
 def read_models(
     y_true: Any, models: Mapping[str, Any], rows: RowOptions, kind: Kind, cluster: ArrayLike | None, argument: str
-) -> Read:
-    """Read the rows of all models; `argument` is the name of `models` in messages."""
+) -> tuple[dict[str, Sample], Kind, dict[str, Any]]:
+    """The same rows of all models, the view of a matrix and other fields of `Evidence`.
+
+    `argument` is the name of `models` in messages.
+    """
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     labels = _labels_by_model(y_true, models, argument)
     samples, asked = {}, kind
@@ -67,7 +58,8 @@ def read_models(
         notes.append(f"Each of {int(codes.max()) + 1:,} images is a cluster of {first.pixels:,} pixels.")
     if first.ignored:
         notes.append(f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out.")
-    return Read(samples, asked, codes, position, dropped, tuple(filter(None, notes)))
+    fields = {"cluster": codes, "kept": position, "dropped": dropped, "notes": tuple(filter(None, notes))}
+    return samples, asked, fields
 
 
 def weights_in_words(w: Floats) -> tuple[str, ...]:
@@ -82,15 +74,9 @@ def weights_in_words(w: Floats) -> tuple[str, ...]:
     return ("Weights are whole numbers and count rows: a weight of 2 is two rows.",) if (w > 1).any() else ()
 
 
-@contextmanager
-def model_context(model: str) -> Iterator[None]:
+def model_context(model: str) -> AbstractContextManager[None]:
     """Add the name of the model to errors, unless it is empty."""
-    try:
-        yield
-    except InputError as error:
-        if not model:
-            raise
-        raise error.within(f"Model {model!r}") from None
+    return in_context(f"Model {model!r}" if model else "")
 
 
 def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> dict[str, Any]:
@@ -98,11 +84,8 @@ def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> d
     if not isinstance(y_true, Mapping):
         return dict.fromkeys(models, y_true)
     if set(y_true) != set(models):
-        raise InputError(
-            "y_true",
-            f"must have the labels of every model, by the names of `{argument}`, if it is a dict",
-            f"got {list(y_true)} for {list(models)}",
-        )
+        demand = f"must have the labels of every model, by the names of `{argument}`, if it is a dict"
+        raise InputError("y_true", demand, f"got {list(y_true)} for {list(models)}")
     sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}
     if len(set(sizes.values())) > 1:
         raise InputError("y_true", "must have the same rows for every model", f"got {sizes} labels")

@@ -37,7 +37,7 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
         return tuple(_label_part(sample, k, make) for k in range(sample.p.shape[1]))
     if kind == "classwise":
         return tuple(ClassParts(sample, make))
-    top = _top(sample)
+    top = top_of(sample)
     if kind == "confidence":
         return (make(Sample(top.correct, top.confidence, sample.w)),)
     found = []
@@ -54,7 +54,7 @@ class ClassParts(Sequence[Part]):
     """Every class against the rest, made when it is asked for; all values are checked before the first."""
 
     def __init__(self, sample: Sample, make: Callable[[Sample], Part]) -> None:
-        self.found = softmax_of(sample) if sample.logits else _top(sample)
+        self.found = softmax_of(sample) if sample.logits else top_of(sample)
         self.sample, self.make, self.columns, self.last = sample, make, slice(0, 0), -1
         self.step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, sample.p.shape[0]))
 
@@ -115,7 +115,7 @@ class _Top(NamedTuple):
     correct: NDArray[np.uint8]
 
 
-def _top(sample: Sample) -> _Top:
+def top_of(sample: Sample) -> _Top:
     """The largest probability of each row, its class, and whether that was the label; every value is checked here."""
     if sample.logits:
         softmax = softmax_of(sample)

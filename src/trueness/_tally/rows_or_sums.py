@@ -17,8 +17,8 @@ from trueness._tally.grid import GridCells, grid_of_rows
 from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, no_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
-from trueness._tally.sketch import Sketch, check_sketch_rule
-from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
+from trueness._tally.sketch import Sketch, tally_of_sums
+from trueness._tally.tally import Binned, Parts, Tally, checked_rule, edges_of, need_moments
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, dropped_rows, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -73,25 +73,21 @@ def as_binned(
     """
     if isinstance(y_true, _SUMS):
         refuse_row_arguments(y_true, y_prob, options)
-        rule = _rule(bins, y_true.weight)
+        rule = rule_for(bins, y_true.weight)
         found = y_true.coarsen(rule)
-        if moments and isinstance(y_true, Binned) and not all(part.moments for part in found.parts):
-            remedy = "Pass a Tally, or labels and scores."
-            raise InputError("", "These bins were made without second moments", remedy=remedy)
+        if moments:
+            need_moments(found)
     else:
         sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
-        rule = _rule(bins, _size(sample))
+        rule = rule_for(bins, sample.n if sample.w is None else float(sample.w.sum()))
         found = binned_of(sample, kind, rule, moments=moments, piece=False)
-    _give_warnings(found, rule.n_requested)
+    _give_warnings(found, rule)
     return found
 
 
-def _rule(bins: BinsLike | BySize, weight: float) -> BinRule:
+def rule_for(bins: BinsLike | BySize, weight: float) -> BinRule:
+    """The bin rule, which may depend on the number of rows."""
     return bins.rule(weight) if isinstance(bins, BySize) else as_rule(bins)
-
-
-def _size(sample: Sample) -> float:
-    return sample.n if sample.w is None else float(sample.w.sum())
 
 
 def as_tally(
@@ -106,19 +102,14 @@ def as_tally(
 
     All rows of a cell of a sketch get the mean score of the cell.
     """
-    if isinstance(y_true, Binned):
-        remedy = "Pass a Tally, or labels and scores."
-        raise InputError("", "This measure needs every distinct score", "bins do not keep them", remedy=remedy)
-    if isinstance(y_true, Sketch | Tally):
+    if isinstance(y_true, _SUMS):
+        found = tally_of_sums(y_true)
         refuse_row_arguments(y_true, y_prob, options)
-        if rule is not None and rule.splits_ties:
-            raise needs_row_order(type(y_true).__name__.lower())
-        if rule is not None and isinstance(y_true, Sketch):
-            check_sketch_rule(rule)
-        found = y_true.as_tally() if isinstance(y_true, Sketch) else y_true
+        if rule is not None:
+            checked_rule(rule, y_true)
     else:
         found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule)
-    _give_warnings(found, 0 if rule is None else rule.n_requested)
+    _give_warnings(found, rule)
     return found
 
 
@@ -129,14 +120,13 @@ def as_rows_or_cells(
 
     Warnings as of :func:`as_tally`.
     """
-    if isinstance(y_true, Tally | Binned | Sketch):
+    if isinstance(y_true, _SUMS):
         return as_tally(y_true, y_prob, options)
     sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
-    if sample.w is not None:
-        found: Parts[UnsortedRows] | Tally = tally_of(sample, kind)
-    else:
-        found = Parts(*_parts(sample, kind, unsorted_rows, no_rows, False))
-    _give_warnings(found, 0)
+    found: Parts[Any] = (
+        Parts(*_parts(sample, kind, unsorted_rows, no_rows, False)) if sample.w is None else tally_of(sample, kind)
+    )
+    _give_warnings(found)
     return found
 
 
@@ -212,16 +202,21 @@ def refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None
         raise InputError("", f"An empty {what} has no calibration error", remedy="Add rows to it first.")
 
 
-def _give_warnings(sums: Parts[Any], asked: int) -> None:
+def _give_warnings(sums: Parts[Any], rule: BinRule | None = None) -> None:
     if sums.one_class:
         warn_one_class(sums.n)
-    if asked > sums.n:
-        warn(f"There are fewer rows ({sums.n:,}) than bins ({asked:,}).", FewRowsWarning)
+    if rule is not None:
+        warn_few_rows(sums.n, rule)
 
 
 def check_one_class(sample: Sample) -> None:
     if sample.y.size and bool((sample.y == sample.y[0]).all()):
         warn_one_class(sample.y.size)
+
+
+def warn_few_rows(n: int, rule: BinRule) -> None:
+    if rule.n_requested > n:
+        warn(f"There are fewer rows ({n:,}) than bins ({rule.n_requested:,}).", FewRowsWarning)
 
 
 def warn_one_class(n: int) -> None:
@@ -268,10 +263,7 @@ def tally(
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
-    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True)
-    return by_bucket(
-        partial(tally_of, piece=cluster is not None), sample, kind, _clusters(y_true, cluster, sample, buckets, kind)
-    )
+    return _by_bucket(partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets)
 
 
 @takes_rows
@@ -289,11 +281,8 @@ def sketch(
     ----------
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row, as text or whole numbers; the sums are then kept for each bucket of clusters, and
-        every interval and test from them allows for dependent rows. A matrix needs `kind='confidence'`.
-    buckets : 32, 64, 128 or 256, default 64
-        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
+    cluster, buckets
+        As for :func:`trueness.tally`.
 
     Returns
     -------
@@ -308,10 +297,7 @@ def sketch(
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
     """
-    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=True, keep_logits=True)
-    return by_bucket(
-        partial(sketch_of, piece=cluster is not None), sample, kind, _clusters(y_true, cluster, sample, buckets, kind)
-    )
+    return _by_bucket(partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets)
 
 
 @takes_rows
@@ -330,11 +316,8 @@ def binned(
     ----------
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
-    cluster : array-like of shape (n,), optional
-        A cluster name for each row, as text or whole numbers; the sums are then kept for each bucket of clusters, and
-        every interval and test from them allows for dependent rows. A matrix needs `kind='confidence'`.
-    buckets : 32, 64, 128 or 256, default 64
-        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
+    cluster, buckets
+        As for :func:`trueness.tally`.
     bins : int, sequence of edges or bin rule, default 10
         An int means that many bins of equal width on [0, 1].
 
@@ -350,12 +333,28 @@ def binned(
     Binned(binary, 3 rows, 4 bins)
     """
     rule = as_rule(bins)
-    may_be_empty = rule.fixed_edges is not None
-    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=may_be_empty, keep_logits=True)
-    if cluster is not None and rule.fixed_edges is None:
-        return tally(y_true, y_prob, cluster=cluster, buckets=buckets, **rows).coarsen(rule)
-    clusters = _clusters(y_true, cluster, sample, buckets, kind)
-    return by_bucket(partial(binned_of, rule=rule), sample, kind, clusters)
+    fixed = rule.fixed_edges is not None
+    if cluster is not None and not fixed:
+        make = partial(tally_of, piece=True)
+        return _by_bucket(make, y_true, y_prob, rows, cluster, buckets, allow_empty=False).coarsen(rule)
+    return _by_bucket(partial(binned_of, rule=rule), y_true, y_prob, rows, cluster, buckets, allow_empty=fixed)
+
+
+def _by_bucket(
+    make: Callable[..., Sums],
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    rows: RowOptions,
+    cluster: ArrayLike | None,
+    buckets: int,
+    *,
+    allow_empty: bool = True,
+) -> Sums:
+    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=allow_empty, keep_logits=True)
+    if cluster is None:
+        refuse_unused(buckets)
+        return make(sample, kind)
+    return by_bucket(make, sample, kind, read_clusters(y_true, cluster, sample, buckets, kind))
 
 
 def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: RowClusters | None) -> Sums:
@@ -374,13 +373,6 @@ def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: R
         make(sample, kind)  # raises the same, of all rows
         raise
     return made[0].of_buckets(made, clusters.largest(sample.w))
-
-
-def _clusters(y_true: Any, cluster: Any, sample: Sample, buckets: int, kind: Kind) -> RowClusters | None:
-    if cluster is None:
-        refuse_unused(buckets)
-        return None
-    return read_clusters(y_true, cluster, sample, buckets, kind)
 
 
 def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
-from trueness._input.arguments import checked_word
+from trueness._input.arguments import checked_whole, checked_word
 from trueness._keywords import suggests_keywords
 from trueness._tally.cells import Cells
 from trueness.errors import InputError, did_you_mean
@@ -110,14 +110,6 @@ def blind_to_labels(rule: BinRule) -> BinRule:
     return rule
 
 
-def _whole(value: Any, name: str, least: int, most: int | None = None) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError("", f"{name} must be a whole number ≥ {least}", f"got {value!r}")
-    if most is not None and value > most:
-        raise InputError("", f"{name} must be at most {most:,}", f"got {int(value):,}", remedy=_DISTINCT)
-    return int(value)
-
-
 def check_class_bins(n: int, n_classes: int) -> None:
     """Raise if `n` bins of each class are too many to store."""
     if n_classes > 1 and n * n_classes > _MOST_CLASS_BINS:
@@ -177,7 +169,7 @@ class EqualWidth(_Fixed):
     n: int
 
     def __init__(self, n: int) -> None:
-        self._keep(n=_whole(n, "`bins`", 1, MOST_BINS))
+        self._keep(n=checked_whole(n, "bins", MOST_BINS, _DISTINCT))
 
     @property
     def fixed_edges(self) -> Floats:
@@ -260,7 +252,7 @@ class EqualMass(BinRule):
     n: int
 
     def __init__(self, n: int) -> None:
-        self._keep(n=_whole(n, "`EqualMass` bins", 1, MOST_MASS_BINS))
+        self._keep(n=checked_whole(n, "n", MOST_MASS_BINS, _DISTINCT))
 
     def ranks(self, n_rows: int) -> Ints:
         """The rows after which the cuts lie, ⌊jN/n⌋, strictly between 0 and N; a row of weight 2 is two rows."""
@@ -313,7 +305,8 @@ class MassAndWidth(BinRule):
     width: int
 
     def __init__(self, mass: int, width: int) -> None:
-        self._keep(mass=_whole(mass, "`mass`", 1, MOST_MASS_BINS), width=_whole(width, "`width`", 1, MOST_BINS))
+        most_mass = checked_whole(mass, "mass", MOST_MASS_BINS, _DISTINCT)
+        self._keep(mass=most_mass, width=checked_whole(width, "width", MOST_BINS, _DISTINCT))
 
     def group(self, cells: Cells) -> Groups:
         """Cut wherever either rule cuts; bins without rows vanish."""
@@ -415,8 +408,8 @@ class BlockIsotonic(BinRule):
             raise InputError("fuse", "must be True or False", f"got {fuse!r}")
         checked_word(ties, "ties", ("pool", "split", "printed"))
         self._keep(
-            n_min=None if n_min is None else _whole(n_min, "`n_min`", 0),
-            n_max=None if n_max is None else _whole(n_max, "`n_max`", 1),
+            n_min=None if n_min is None else checked_whole(n_min, "n_min", least=0),
+            n_max=None if n_max is None else checked_whole(n_max, "n_max"),
             fuse=fuse or ties == "printed",
             ties=ties,
             splits_ties=ties != "pool",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from trueness._tally.bins import Bins
-from trueness._tally.buckets import Buckets, starts_in
 from trueness._tally.grid import GridCells
-from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule
-from trueness._tally.tally import Binned, Parts, Tally, edges_of, needs_row_order
+from trueness._tally.tally import Binned, Parts, Tally
 from trueness.errors import InputError
 
 
@@ -32,32 +29,16 @@ class Sketch(Parts[GridCells]):
     """
 
     __slots__ = ()
-
-    def coarsen(self, bins: BinsLike) -> Binned:
-        """Sum the cells of each bin; a cell that an edge cuts goes whole to the bin of its mean score."""
-        rule = check_sketch_rule(as_rule(bins))
-
-        def bins_of(part: GridCells) -> Bins:
-            return part.as_bins(rule.group(part.at_means())) if part.size else Bins.empty(edges_of(rule))
-
-        buckets: Buckets[Bins] | None = None
-        if self.buckets is not None and self.parts[0].size:
-            edges, start = rule.group(self.parts[0].at_means())
-            starts = starts_in(self.buckets, self.parts[0].cell, start, "cell")
-            made = (part.as_bins(Groups(edges, s)) for part, s in zip(self.buckets.parts, starts, strict=True))
-            buckets = Buckets(tuple(made), self.buckets.largest)
-        return Binned(self.kind, tuple(map(bins_of, self.parts)), self.classes, buckets)
+    _as_bins = GridCells.as_bins
 
     def as_tally(self) -> Tally:
         """The tally of rows that lie at the mean score of their cell, without buckets of clusters."""
         return Tally(self.kind, tuple(part.at_means() for part in self.parts), self.classes)
 
 
-def check_sketch_rule(rule: BinRule) -> BinRule:
-    """The rule, unless a sketch does not keep what it needs."""
-    if isinstance(rule, Distinct):
-        demand = "`Distinct()` bins need every distinct score, which a sketch does not keep"
-        raise InputError("", demand, remedy="Pass a Tally.")
-    if rule.splits_ties:
-        raise needs_row_order("sketch")
-    return rule
+def tally_of_sums(sums: Tally | Binned | Sketch, what: str = "This measure") -> Tally:
+    """The sums per distinct score; the rows of a sketch are at mean scores, and bins are refused."""
+    if isinstance(sums, Binned):
+        remedy = "Pass a Tally, or labels and scores."
+        raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
+    return sums.as_tally() if isinstance(sums, Sketch) else sums

@@ -29,7 +29,7 @@ from trueness._tally.buckets import CHOICES, Buckets
 from trueness._tally.cells import MOST_ROWS, Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
-from trueness.errors import InputError
+from trueness.errors import InputError, in_context
 
 FORMAT = 5
 """The number of the format; a reader refuses every other."""
@@ -108,10 +108,8 @@ def save(path: str | Path, data: bytes) -> None:
 def load(path: str | Path, read: Callable[[bytes], Any]) -> Any:
     """Apply `read` to the bytes of a file; errors name the file."""
     data = as_path(path).read_bytes()
-    try:
+    with in_context(repr(str(path))):
         return read(data)
-    except InputError as error:
-        raise error.within(repr(str(path))) from error
 
 
 def describe(sums: Any) -> Fields:

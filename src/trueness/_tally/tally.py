@@ -13,7 +13,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.buckets import Buckets, fullest, starts_in
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import EACH_ROW, View
-from trueness._tally.rules import BinRule, BinsLike, Groups, as_rule
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule
 from trueness.errors import InputError
 from trueness.typing import Floats
 
@@ -30,7 +30,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     """Sums in parts: one for a binary problem or the top label, else one per class."""
 
     __slots__ = ("buckets", "classes", "kind", "parts")
-    _cells = "cells"
+    _cells, _key = "cells", "cell"
+    _as_bins: Any  # the function that makes bins of a part and of groups of its cells
 
     def __init__(
         self,
@@ -63,8 +64,6 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             return NotImplemented
         mine, theirs = ((one.kind, one.classes, one.parts, one.buckets) for one in (self, other))
         return mine == theirs
-
-    __hash__ = None  # type: ignore[assignment]  # the sums are arrays, which can change
 
     @property
     def n(self) -> int:
@@ -104,6 +103,22 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         1 for two classes, where the second error repeats the first: their score is the binary one.
         """
         return len(self.parts) if self.kind == "classwise" and len(self.parts) > 2 else 1
+
+    def coarsen(self, bins: BinsLike) -> Binned:
+        """Sum the cells of each bin; `bins` is an int, a sequence of edges or a bin rule.
+
+        A cell of a sketch that an edge cuts goes whole to the bin of its mean score.
+        """
+        rule = checked_rule(as_rule(bins), self)
+        none, make = Bins.empty(edges_of(rule)), type(self)._as_bins
+        filled = tuple(make(part, rule.group(part.at_means())) if part.size else none for part in self.parts)
+        buckets: Buckets[Bins] | None = None
+        if self.buckets is not None and self.parts[0].size:
+            edges, start = rule.group(self.parts[0].at_means())
+            starts = starts_in(self.buckets, self.parts[0], start, self._key)
+            made = map(make, self.buckets.parts, (Groups(edges, s) for s in starts))
+            buckets = Buckets(tuple(made), self.buckets.largest)
+        return Binned(self.kind, filled, self.classes, buckets)
 
     def __add__(self, other: object) -> Self:
         if isinstance(other, int) and other == 0:
@@ -206,25 +221,8 @@ class Tally(Parts[Cells]):
     """
 
     __slots__ = ()
-    _cells = "distinct scores"
-
-    def coarsen(self, bins: BinsLike) -> Binned:
-        """Sum the cells of each bin; `bins` is an int, a sequence of edges or a bin rule."""
-        rule = as_rule(bins)
-        if rule.splits_ties:
-            raise needs_row_order("tally")
-        none = Bins.empty(edges_of(rule))
-        filled = tuple(Bins.from_cells(part, rule.group(part)) if part.size else none for part in self.parts)
-        buckets: Buckets[Bins] | None = None
-        if self.buckets is not None and self.parts[0].size:
-            edges, start = rule.group(self.parts[0])
-            starts = starts_in(self.buckets, self.parts[0].score, start, "score")
-            made = (
-                Bins.from_cells(*one)
-                for one in zip(self.buckets.parts, (Groups(edges, s) for s in starts), strict=True)
-            )
-            buckets = Buckets(tuple(made), self.buckets.largest)
-        return Binned(self.kind, filled, self.classes, buckets)
+    _cells, _key = "distinct scores", "score"
+    _as_bins = Bins.from_cells
 
 
 class Binned(Parts[Bins]):
@@ -259,10 +257,23 @@ def binary_of_two_classes(sums: AnySums) -> AnySums:
     return type(sums)("binary", sums.parts[1:])
 
 
-def needs_row_order(what: str) -> InputError:
-    """The error for bins that depend on the order of the rows, which sums do not keep."""
-    demand, remedy = '`ties="split"` and `ties="printed"` need the rows in order', "Pass `y_true` and `y_prob`."
-    return InputError("", demand, f"a {what} has none", remedy=remedy)
+def need_moments(bins: Binned) -> None:
+    """Raise for bins that were made without Σwp²."""
+    if not all(part.moments for part in bins.parts):
+        remedy = "Pass a Tally, or labels and scores."
+        raise InputError("", "These bins were made without second moments", remedy=remedy)
+
+
+def checked_rule(rule: BinRule, sums: Parts[Any]) -> BinRule:
+    """The rule, unless the sums do not keep what it needs."""
+    what = type(sums).__name__.lower()
+    if what == "sketch" and isinstance(rule, Distinct):
+        demand = "`Distinct()` bins need every distinct score, which a sketch does not keep"
+        raise InputError("", demand, remedy="Pass a Tally.")
+    if rule.splits_ties:
+        demand, remedy = '`ties="split"` and `ties="printed"` need the rows in order', "Pass `y_true` and `y_prob`."
+        raise InputError("", demand, f"a {what} has none", remedy=remedy)
+    return rule
 
 
 def edges_of(rule: BinRule) -> Floats:

@@ -55,7 +55,7 @@ INLINE double ROW(sum_long_row)(double *RESTRICT power, const REAL *RESTRICT row
             power[l] = exp_of((double)row[j + l] - top, least);
         add_to_lanes(lane, power, m);
     }
-    return sum_of(lane);
+    return sum_of(lane, LANES);
 }
 
 /* The first entry from j on that is no less than `limit`; there is one. */
@@ -110,11 +110,8 @@ INLINE int ROW(logit_rows)(const REAL *Z, const int64_t *y, int64_t start, int64
         const int64_t n = smaller(step, stop - i);
         if (n_classes <= TILE) {
             ROW(fill_rows)(power, rows, n, n_classes, least, top + i);
-            for (int64_t k = 0; k < n; k++) {
-                double lane[LANES] = {0};
-                add_to_lanes(lane, power + k * n_classes, n_classes);
-                total[i + k] = sum_of(lane);
-            }
+            for (int64_t k = 0; k < n; k++)
+                total[i + k] = sum_row(power + k * n_classes, n_classes);
         } else {
             top[i] = ROW(largest)(rows, n_classes);
             total[i] = ROW(sum_long_row)(power, rows, n_classes, top[i], least);

@@ -23,12 +23,25 @@ INLINE void add_to_lanes(double *RESTRICT lane, const double *RESTRICT power, in
 }
 
 /* Adds half of the lanes to the others, until one is left. */
-INLINE double sum_of(double *lane)
+INLINE double sum_of(double *lane, int n_lanes)
 {
-    for (int m = LANES / 2; m > 0; m /= 2)
+    for (int m = n_lanes / 2; m > 0; m /= 2)
         for (int l = 0; l < m; l++)
             lane[l] += lane[l + m];
     return lane[0];
+}
+
+/* The sum of up to TILE powers: where they are few, without lanes that would only hold zeros. */
+INLINE double sum_row(const double *power, int64_t m)
+{
+    double lane[LANES] = {0};
+    if (m > 4) {
+        add_to_lanes(lane, power, m);
+        return sum_of(lane, LANES);
+    }
+    for (int l = 0; l < m; l++)
+        lane[l] = power[l];
+    return sum_of(lane, 4);
 }
 
 #define REAL float

@@ -21,11 +21,11 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._progress import Progress, reporter
-from trueness._tally.binned_scores import bin_numbers, default_rule, warn_few_rows
+from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import takes_rows, warn_few_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place, did_you_mean

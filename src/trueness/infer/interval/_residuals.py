@@ -11,8 +11,9 @@ Statistics, 1948; Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for 
 import numpy as np
 from scipy import sparse
 
-from trueness._tally.binned_scores import bin_numbers, warn_few_rows
+from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.clusters import ClusteredRows
+from trueness._tally.rows_or_sums import warn_few_rows
 from trueness._tally.rules import BinRule
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.typing import Bools, Floats, Ints
