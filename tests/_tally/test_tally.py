@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness._tally.tally import binary_of_two_classes, edges_of, list_classes
+from trueness._tally.rules import edges_of
+from trueness._tally.tally import binary_of_two_classes, list_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

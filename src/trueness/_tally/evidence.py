@@ -258,7 +258,7 @@ class Evidence:
             return rows
         if rows.y.ndim == 2:
             self.require_one("this question")
-        (top,) = parts_of(rows, "confidence", lambda part: part, lambda: rows)
+        (top,) = parts_of(rows, "confidence", lambda part: part)
         return top
 
     @cached_property
@@ -301,7 +301,7 @@ class Evidence:
         assert tally is not None
         self.warn_one_class()
         large = isinstance(tally.parts, ClassParts)
-        samples = ClassParts(rows, _same) if large else parts_of(rows, tally.kind, _same, lambda: rows)  # type: ignore[arg-type]  # of a matrix
+        samples = ClassParts(rows, _same) if large else parts_of(rows, tally.kind, _same)  # type: ignore[arg-type]  # of a matrix
         for label, part, one in zip(tally.classes or (), tally.parts, samples, strict=True):
             known = Tally("binary", (part,)) if self.cluster is None else None
             yield label, replace(self, view="binary", rows=one, given=known, memory=self._warned)

@@ -11,7 +11,7 @@ from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
 from trueness._tally.bins import MOST_EXACT, Bins, fits, sums_from
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total, same
-from trueness._tally.row_sums import are_whole, ready_chunks
+from trueness._tally.row_sums import are_whole, sum_rows
 from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -194,12 +194,10 @@ def grid_of_rows(sample: Sample) -> GridCells:
     """Sum the rows of each cell, in one pass without sorting."""
     if sample.w is not None:
         return _weighted(sample, sample.w)
-    table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
-    ends, status = _no_ends(GRID_CELLS), 0
-    for _, p, y in ready_chunks(sample):
-        status |= _kernels.sketch_sums(p, y, table, ends)
-    if status:
-        sample.explain()
+    if not sample.y.size:
+        return GridCells.empty()
+    table, ends = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64), _no_ends(GRID_CELLS)
+    sum_rows(sample, lambda p, y, _: _kernels.sketch_sums(p, y, table, ends))
     refuse_full_cells(table[:, :, 0])
     count = table[:, :, 0].sum(axis=1)
     cell = np.flatnonzero(count)
@@ -211,11 +209,7 @@ def _no_ends(size: int) -> Floats:
 
 
 def _weighted(sample: Sample, w: Floats) -> GridCells:
-    status = weight_faults(w)
-    for _, p, y in ready_chunks(sample):
-        status |= faults(p, y)
-    if status:
-        sample.explain()
+    sum_rows(sample, lambda p, y, rows: faults(p, y) | weight_faults(w[rows]))
     whole = are_whole(w)
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
     ends, floats = _no_ends(GRID_CELLS), np.zeros((2, GRID_CELLS, 7, 2))

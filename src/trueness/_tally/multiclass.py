@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness import _kernels
+from trueness._input.arguments import checked_word
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.row_sums import as_float, blocks
@@ -26,12 +27,11 @@ Part = TypeVar("Part")
 
 
 def check_kind(kind: Kind) -> Kind:
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise InputError("kind", "must be 'classwise', 'confidence', 'top-label' or 'multilabel'", f"got {kind!r}")
+    checked_word(kind, "kind", _KINDS)
     return kind
 
 
-def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: Callable[[], Part]) -> tuple[Part, ...]:
+def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part]) -> tuple[Part, ...]:
     """Apply `make` to each binary problem of a matrix: one per class or label, or one for the top label."""
     if kind == "multilabel":
         return tuple(_label_part(sample, k, make) for k in range(sample.p.shape[1]))
@@ -46,7 +46,7 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: 
         if sample.w is not None:
             rows &= sample.w > 0
         w = None if sample.w is None else sample.w[rows]
-        found.append(make(Sample(top.correct[rows], top.confidence[rows], w)) if rows.any() else empty())
+        found.append(make(Sample(top.correct[rows], top.confidence[rows], w)))
     return tuple(found)
 
 
@@ -97,7 +97,7 @@ def binary_of_two_columns(sample: Sample) -> Sample:
     """
     if sample.p.ndim == 1 or sample.p.shape[1] != 2:
         return sample
-    _, second = parts_of(sample, "classwise", lambda part: part, lambda: sample)
+    _, second = parts_of(sample, "classwise", lambda part: part)
     return Sample(second.y, second.p, sample.w, None, 0.0, sample.rows, sample.dropped)
 
 

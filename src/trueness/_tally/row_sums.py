@@ -1,6 +1,6 @@
 """Passes over the rows of a sample that sum them in bins, or in cells of equal score."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals
-from trueness._tally.rules import BinRule, EqualMass, EqualWidth, midpoints, refuse_uncovered
+from trueness._tally.rules import BinRule, EqualMass, EqualWidth, edges_of, midpoints, refuse_uncovered
 from trueness.errors import InputError
 from trueness.typing import Bools, Floats, Ints
 
@@ -22,6 +22,8 @@ _LABELS = frozenset(map(np.dtype, (np.bool_, np.uint8, np.int8, np.int32, np.int
 
 def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
     """Sum the rows of each bin, in one pass without sorting if the edges are fixed."""
+    if not sample.y.size:
+        return Bins.empty(edges_of(rule))
     edges = rule.fixed_edges
     if edges is not None:
         uniform = isinstance(rule, EqualWidth)
@@ -34,37 +36,29 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 
 def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
     table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
-    status = 0
-    for _, p, y in ready_chunks(sample):
-        status |= _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments)
-    if status:
-        _refuse(sample, status, edges)
+    sum_rows(sample, lambda p, y, _: _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments), edges)
     return Bins(edges, table, moments=moments)
 
 
 def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, table: Ints) -> None:
     """Add unweighted rows to the sums of their groups and bins, of shape (G, B, 2, 5), in one pass."""
-    edges = rule.fixed_edges
-    assert edges is not None
-    status, uniform = 0, isinstance(rule, EqualWidth)
-    for rows, p, y in ready_chunks(sample):
-        status |= _kernels.grouped_bin_sums(p, y, np.ascontiguousarray(group[rows]), edges, table, uniform=uniform)
-    if status:
-        _refuse(sample, status, edges)
+    edges, uniform = edges_of(rule), isinstance(rule, EqualWidth)
+
+    def add(p: NDArray[Any], y: NDArray[Any], rows: slice) -> int:
+        return _kernels.grouped_bin_sums(p, y, np.ascontiguousarray(group[rows]), edges, table, uniform=uniform)
+
+    sum_rows(sample, add, edges)
 
 
 def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
-    assert sample.w is not None
+    w: Any = sample.w
     sums = np.zeros((edges.size - 1, 7, 2))
-    status = 0
-    for rows, p, y in ready_chunks(sample):
-        status |= _kernels.weighted_bin_sums(p, y, sample.w[rows], edges, sums, uniform=uniform)
-    if status:
-        _refuse(sample, status, edges)
+    add = _kernels.weighted_bin_sums
+    sum_rows(sample, lambda p, y, rows: add(p, y, w[rows], edges, sums, uniform=uniform), edges)
     total = sums.sum(axis=2)
-    if sample.y.size and not total[:, 1].sum() > 0:
+    if not total[:, 1].sum() > 0:
         sample.explain()
-    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=are_whole(sample.w))
+    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=are_whole(w))
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
@@ -80,19 +74,22 @@ def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
 
 def events_of_rows(sample: Sample) -> int:
     """Count the events, whatever their weights; scores and labels are checked on the way."""
-    status, found = 0, 0
-    for _, p, y in ready_chunks(sample):
-        faults, events = _kernels.events(p, y)
-        status |= faults
-        found += events
-    if status:
-        _refuse(sample, status)
-    return found
+    found = []
+
+    def count(p: NDArray[Any], y: NDArray[Any], _: slice) -> int:
+        status, events = _kernels.events(p, y)
+        found.append(events)
+        return status
+
+    sum_rows(sample, count)
+    return sum(found)
 
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
     """Sort the rows and sum those of equal score; or, with `split_ties`, keep every row in stable order."""
     p, y = native_rows(sample)
+    if not p.size:
+        return Cells.empty()
     if sample.w is not None:
         return _weighted_cells(sample, p, y, split_ties)
     status, score, count, events = _kernels.cells(p, y)
@@ -111,7 +108,7 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
     status, score, count, *sums = _kernels.weighted_cells(p, y, sample.w)
     if status:
         _refuse(sample, status)
-    if p.size and score.size == 0:
+    if score.size == 0:
         sample.explain()
     weight, events, squares, event_squares = sums
     if are_whole(sample.w):
@@ -125,21 +122,20 @@ def are_whole(w: Floats) -> bool:
     return float(w.sum()) < MOST_WHOLE and all(bool((c == np.floor(c)).all()) for c in chunks)
 
 
-Chunk = tuple[slice, NDArray[Any], NDArray[Any]]
-
-
 def native_rows(sample: Sample) -> tuple[NDArray[Any], NDArray[Any]]:
     """Scores and labels as the kernels take them, copied only if they must be converted."""
     return _native(sample.p, _SCORES), _native(sample.y, _LABELS)
 
 
-def ready_chunks(sample: Sample) -> Iterator[Chunk]:
-    """The rows as the kernels take them: all at once if they need no conversion, else chunk by chunk."""
-    p, y = sample.p, sample.y
+def sum_rows(sample: Sample, kernel: Callable[[Any, Any, slice], int], edges: Floats | None = None) -> None:
+    """Hand the rows to a kernel, all at once if they need no conversion, else chunk by chunk; raise for every fault."""
+    p, y, status = sample.p, sample.y, 0
     step = max(1, p.size) if _is_native(p, _SCORES) and _is_native(y, _LABELS) else _CHUNK
     for i in range(0, p.size, step):
         rows = slice(i, i + step)
-        yield rows, _native(p[rows], _SCORES), _native(y[rows], _LABELS)
+        status |= kernel(_native(p[rows], _SCORES), _native(y[rows], _LABELS), rows)
+    if status:
+        _refuse(sample, status, edges)
 
 
 def _is_native(array: NDArray[Any], dtypes: frozenset[np.dtype[Any]]) -> bool:
@@ -209,10 +205,4 @@ class UnsortedRows(NamedTuple):
 
 def unsorted_rows(sample: Sample) -> UnsortedRows:
     """The rows of a sample without weights; every value is checked here."""
-    events = events_of_rows(sample)
-    return UnsortedRows(*native_rows(sample), events)
-
-
-def no_rows() -> UnsortedRows:
-    """What :func:`unsorted_rows` would return for no rows."""
-    return UnsortedRows(np.zeros(0), np.zeros(0, np.int64), 0)
+    return UnsortedRows(*native_rows(sample), events_of_rows(sample))

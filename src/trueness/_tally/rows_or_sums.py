@@ -10,15 +10,13 @@ import numpy as np
 from trueness._input.arguments import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
-from trueness._tally.bins import Bins
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
-from trueness._tally.cells import Cells
-from trueness._tally.grid import GridCells, grid_of_rows
+from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
-from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, no_rows, unsorted_rows
+from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch, tally_of_sums
-from trueness._tally.tally import Binned, Parts, Tally, checked_rule, edges_of, need_moments
+from trueness._tally.tally import Binned, Parts, Tally, checked_rule, need_moments
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, dropped_rows, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
@@ -124,7 +122,7 @@ def as_rows_or_cells(
         return as_tally(y_true, y_prob, options)
     sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
     found: Parts[Any] = (
-        Parts(*_parts(sample, kind, unsorted_rows, no_rows, False)) if sample.w is None else tally_of(sample, kind)
+        Parts(*_parts(sample, kind, unsorted_rows, False)) if sample.w is None else tally_of(sample, kind)
     )
     _give_warnings(found)
     return found
@@ -378,13 +376,12 @@ def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: R
 def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
     """Sum the rows of each distinct score; a `piece` of more rows may hold one class without a warning."""
     split = rule is not None and rule.splits_ties
-    parts = _parts(sample, kind, lambda part: cells_of_rows(part, split_ties=split), Cells.empty, piece)
-    return Tally(*parts)
+    return Tally(*_parts(sample, kind, lambda part: cells_of_rows(part, split_ties=split), piece))
 
 
 def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
     """Sum the rows of each cell of the grid; `piece` as for :func:`tally_of`."""
-    return Sketch(*_parts(sample, kind, grid_of_rows, GridCells.empty, piece))
+    return Sketch(*_parts(sample, kind, grid_of_rows, piece))
 
 
 def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
@@ -400,19 +397,15 @@ def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True
         check_class_bins(rule.n_requested, sample.p.shape[1])
     if kind == "classwise" and sample.w is None and isinstance(rule, EqualWidth) and not moments:
         return Binned(kind, class_bins(sample, rule), sample.classes)
-
-    def make(part: Sample) -> Bins:
-        return bins_of_rows(part, rule, moments=moments)
-
-    return Binned(*_parts(sample, kind, make, lambda: Bins.empty(edges_of(rule)), piece))
+    return Binned(*_parts(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), piece))
 
 
 def _parts(
-    sample: Sample, kind: Kind, make: Callable[[Sample], Part], empty: Callable[[], Part], piece: bool
+    sample: Sample, kind: Kind, make: Callable[[Sample], Part], piece: bool
 ) -> tuple[View, tuple[Part, ...], tuple[Any, ...] | None]:
     """Kind, parts and classes of sums."""
     if sample.p.ndim == 1:
         return "binary", (make(sample),), None
     if kind not in EACH_ROW and not piece:
         check_one_class(sample)
-    return kind, parts_of(sample, kind, make, empty), sample.classes
+    return kind, parts_of(sample, kind, make), sample.classes

@@ -110,6 +110,11 @@ def blind_to_labels(rule: BinRule) -> BinRule:
     return rule
 
 
+def edges_of(rule: BinRule) -> Floats:
+    """The edges of bins that have no rows."""
+    return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
+
+
 def check_class_bins(n: int, n_classes: int) -> None:
     """Raise if `n` bins of each class are too many to store."""
     if n_classes > 1 and n * n_classes > _MOST_CLASS_BINS:

@@ -13,9 +13,8 @@ from trueness._tally.bins import Bins
 from trueness._tally.buckets import Buckets, fullest, starts_in
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import EACH_ROW, View
-from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule, edges_of
 from trueness.errors import InputError
-from trueness.typing import Floats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -274,11 +273,6 @@ def checked_rule(rule: BinRule, sums: Parts[Any]) -> BinRule:
         demand, remedy = '`ties="split"` and `ties="printed"` need the rows in order', "Pass `y_true` and `y_prob`."
         raise InputError("", demand, f"a {what} has none", remedy=remedy)
     return rule
-
-
-def edges_of(rule: BinRule) -> Floats:
-    """The edges of bins that have no rows."""
-    return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
 
 
 def list_classes(classes: tuple[Any, ...] | None) -> str:

@@ -15,9 +15,9 @@ from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.group_keys import without_small
 from trueness._tally.rows_or_sums import binned, sketch, tally
-from trueness._tally.rules import BinsLike, Distinct, Edges, EqualMass
+from trueness._tally.rules import BinsLike, Distinct, Edges, EqualMass, edges_of
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Tally, edges_of
+from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.sources import _gather as gather
 from trueness.sources import _group_by as queries

@@ -55,8 +55,7 @@ def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
     if sample.p.ndim == 1:
         cells = _resampled_cells(numbered)
         return lambda count: Tally("binary", (cells(count),), sample.classes)
-    # A class that is never predicted has no rows.
-    parts: Any = parts_of(numbered, kind, _resampled_cells, lambda: lambda _count: Cells.empty())
+    parts: Any = parts_of(numbered, kind, _resampled_cells)
     return lambda count: Tally(kind, tuple(part(count) for part in parts), sample.classes)
 
 

@@ -262,7 +262,7 @@ def redraw_of(evidence: Evidence) -> Redraw:
     elif tally.kind == "binary":
         draws = [_draw_by_row(sample)]
     else:
-        draws = parts_of(sample, tally.kind, _draw_by_row, lambda: _draw_by_cell(Cells.empty()))
+        draws = parts_of(sample, tally.kind, _draw_by_row)
     return _independent_parts(tally, draws)
 
 
