@@ -279,8 +279,10 @@ def sketch(
     ----------
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
-    cluster, buckets
-        As for :func:`trueness.tally`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters (see `tally`).
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
 
     Returns
     -------
@@ -314,8 +316,10 @@ def binned(
     ----------
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
-    cluster, buckets
-        As for :func:`trueness.tally`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters (see `tally`).
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
     bins : int, sequence of edges or bin rule, default 10
         An int means that many bins of equal width on [0, 1].
 
