@@ -258,10 +258,10 @@ def _drawn_floor(
     name: str, measure: Any, data: Evidence | Tally, draws: int, options: Options, notes: Notes
 ) -> NoiseFloor | None:
     """A noise floor; None, with a note, if there is none."""
-    ask: Any = partial(noise_floor, measure, data, seed=options.seed)
+    ask: Any = partial(noise_floor, measure, data, seed=options.seed, progress=False)
     if isinstance(data, Evidence):
-        ask = partial(noise_floor_of, data, measure, labelled=False, rng=generator(options.seed))
-    ask = partial(ask, resamples=draws, level=options.level, progress=False)
+        ask = partial(noise_floor_of, data, measure, rng=generator(options.seed))
+    ask = partial(ask, resamples=draws, level=options.level)
     return notes.attempt(f"The noise floor of the {name}", ask)
 
 

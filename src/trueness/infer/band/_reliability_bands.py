@@ -1,8 +1,7 @@
 """Bands for reliability curves: binned, isotonic and smooth."""
 
 import math
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -117,14 +116,14 @@ def reliability_bands(
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
     rule, evidence = blind_to_labels(as_rule(bins)), Evidence.of(y_true, y_prob, rows, two_columns="keep")
-    ends_of: Callable[[int, Bins, float], _Ends] = _around_rate
-    if band.endswith("consistency"):
-        tally = evidence.tally_in(rule)
-        binned, ends_of = tally.coarsen(rule), partial(_around_scores, tally, rule)
-    else:
-        binned = evidence.binned(rule, moments=False)
+    tally = evidence.tally_in(rule) if band.endswith("consistency") else None
+    binned = evidence.binned(rule, moments=False) if tally is None else tally.coarsen(rule)
     levels = _levels(binned, level) if band.startswith("simultaneous") else [level] * len(binned.parts)
-    ends = [ends_of(i, part, each) for i, (part, each) in enumerate(zip(binned.parts, levels, strict=True))]
+    each = zip(binned.parts, levels, strict=True)
+    if tally is None:
+        ends = [clopper_pearson(*effective_counts(part), own) for part, own in each]
+    else:
+        ends = [_around_scores(cells, rule, *one) for cells, one in zip(tally.parts, each, strict=True)]
     return Bands(
         **bin_columns(binned, ends),
         level=level,
@@ -148,12 +147,7 @@ def _method(band: Band, *, exact: bool) -> str:
     return "exact" if exact else "exact, of effective counts"
 
 
-def _around_rate(_: int, bins: Bins, level: float) -> _Ends:
-    return clopper_pearson(*effective_counts(bins), level)
-
-
-def _around_scores(tally: Tally, rule: BinRule, i: int, bins: Bins, level: float) -> _Ends:
-    cells = tally.parts[i]
+def _around_scores(cells: Cells, rule: BinRule, bins: Bins, level: float) -> _Ends:
     if not cells.size:
         return np.full(bins.size, np.nan), np.full(bins.size, np.nan)
     return consistency_ends(cells, rule.group(cells).start, level)

@@ -153,22 +153,14 @@ def ece_interval(
 
     'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
     cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
-    too small with few rows. If no cell has two rows, :math:`T` is 0 whatever the labels;
-    its formulas still give a set, which comes with a warning, and the other methods refuse such cells.
+    too small with few rows. If no cell has two rows, :math:`T` is 0 whatever the labels; its formulas still give a set,
+    which comes with a warning, and the other methods refuse such cells.
 
-    'score' takes all :math:`\theta \ge 0` with
-
-    .. math:: (T - \theta)^2 \le z_{\alpha/2}^2
-        \left( \tau^2 + \frac{4 R_1 \theta + R_2 \theta^2}{n} \right) ,
-
-    where z is the quantile of Student's t with 30 degrees of freedom (the spread is estimated), :math:`\tau^2` the
-    exact variance of :math:`T` for calibrated labels given the scores, :math:`R_1` the variance of the labels along the
-    error and :math:`R_2` the unevenness of the error over rows. By default there are two partitions, both blind to the
-    labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at the edges of n^0.4 cells of equal
-    width too: joining cells can only hide error, so a lower limit for the joined ones holds. The upper end comes from
-    n^0.65 cells of equal mass, cut at the same edges, in which little can hide. ``docs/methods/score-interval.md`` has
-    the derivation, and the rules for few distinct scores. Errors over so few rows that these cells do not separate them
-    are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87 at level 0.9.
+    'score', derived in ``docs/methods/score-interval.md``, has by default two partitions, both blind to the labels. The
+    estimate and the lower end come from n^0.4 cells of equal mass, cut at the edges of n^0.4 cells of equal width too:
+    joining cells can only hide error, so a lower limit for the joined ones holds. The upper end comes from n^0.65 cells
+    of equal mass, cut at the same edges, in which little can hide. Errors over so few rows that these cells do not
+    separate them are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87 at level 0.9.
 
     **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
     their cell (confident scores, nearly always right), residuals say little about the spread, and the ends rest on
@@ -181,9 +173,9 @@ def ece_interval(
     .. math:: T = \frac1n \sum_b N \frac{S^2 - \sum_g S_g^2}{N^2 - \sum_g N_g^2} .
 
     The set excludes zero if T is large both among its values for random signs of the residuals of each cluster and
-    among those for labels drawn from the scores; :math:`\tau^2` is the larger of the two variances, and :math:`R_1` and
-    :math:`R_2` come from sums over clusters. This is not exact: it needs many clusters, none of which dominates. Below
-    20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a :class:`FewClustersWarning`.
+    among those for labels drawn from the scores, and its spread comes from sums over clusters. This is not exact: it
+    needs many clusters, none of which dominates. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of
+    their sizes, there is a :class:`FewClustersWarning`.
 
     **Importance weights** give the error of the population that the weights restore, by the weighted :math:`T` of
     :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs of :math:`T`, because

@@ -69,7 +69,10 @@ def loss_limits(loss: Loss, asked: Asked) -> Limits:
     if data.view == "top-label" and data.tally is not None and not data.dependent:
         return mean_loss_limits(_joined(data.tally), loss, value, level)
     if data.view == "classwise" and data.rows is not None:
-        return _matrix_limits(data.expanded, loss, level)
+        matrix = data.expanded.matrix  # whole weights are repetitions
+        losses, surprise = _class_losses(matrix, loss)
+        scale = 2 if loss == "brier" and matrix.p.shape[1] == 2 else 1
+        return mean_row_limits(losses / scale, surprise / scale, level, matrix.w, data.expanded.cluster)
     if loss == "log" and data.view == "classwise" and data.tally is not None:
         return class_log_loss_limits(data.tally, value, level)
     return Limits(note=_BY_ROW)
@@ -89,14 +92,6 @@ def _joined(tally: Tally) -> Cells:
     if not all(part.whole for part in parts):
         each = [part.as_floats().columns().values() for part in parts]
     return Cells(*map(np.concatenate, zip(*each, strict=True)))
-
-
-def _matrix_limits(evidence: Evidence, loss: Loss, level: float) -> Limits:
-    """The mean loss of the rows of a matrix, whose whole weights are repetitions already."""
-    losses, surprise = _class_losses(evidence.matrix, loss)
-    if loss == "brier" and evidence.matrix.p.shape[1] == 2:
-        losses, surprise = losses / 2, surprise / 2
-    return mean_row_limits(losses, surprise, level, evidence.matrix.w, evidence.cluster)
 
 
 def mean_row_limits(

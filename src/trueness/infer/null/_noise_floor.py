@@ -126,7 +126,12 @@ def noise_floor(
     >>> abs(floor.mean - 3 / 16) < 0.02, abs(floor.pvalue - 2 / 16) < 0.04
     (True, True)
     """
+    if not callable(measure):
+        raise InputError("measure", "must be a function of a Tally, such as `tn.ece`", f"got {measure!r}")
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
+    checked_word(alternative, "alternative", _ALTERNATIVES)
+    level, resamples, rng = checked_fraction(level, "level"), checked_resamples(resamples), generator(seed)
+    workers = checked_whole(workers, "workers", MOST_WORKERS)
     if observed is not None and y_true is not None:
         raise InputError("observed", "must be left out when `y_true` is given, which determines it")
     summed = isinstance(y_prob, Parts)
@@ -137,42 +142,7 @@ def noise_floor(
     else:
         labels = _placeholder_labels(y_prob, rows) if y_true is None else y_true
         evidence = Evidence.of(labels, y_prob, rows, two_columns="keep", cluster=None, weight_type=weight_type)
-    return noise_floor_of(
-        evidence,
-        measure,
-        labelled=summed or y_true is not None,
-        observed=observed,
-        resamples=resamples,
-        level=level,
-        alternative=alternative,
-        rng=generator(seed),
-        workers=workers,
-        progress=progress,
-    )
-
-
-def noise_floor_of(
-    evidence: Evidence,
-    measure: TallyMeasure,
-    *,
-    labelled: bool = True,
-    observed: float | None = None,
-    resamples: int = 999,
-    level: float = 0.95,
-    alternative: Alternative = "greater",
-    rng: np.random.Generator,
-    workers: int = 1,
-    progress: Progress = True,
-) -> NoiseFloor:
-    """The noise floor of rows or sums that have been read, as :func:`noise_floor`.
-
-    `labelled` says whether the labels are real, so that the observed value is theirs.
-    """
-    if not callable(measure):
-        raise InputError("measure", "must be a function of a Tally, such as `tn.ece`", f"got {measure!r}")
-    checked_word(alternative, "alternative", _ALTERNATIVES)
-    level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
-    workers = checked_whole(workers, "workers", MOST_WORKERS)
+    labelled = summed or y_true is not None
     with nullcontext() if labelled else collected_warnings(OneClassWarning):
         redraw = redraw_of(evidence)
     if observed is not None:
@@ -183,6 +153,16 @@ def noise_floor_of(
     draws = redrawn_values(measure, redraw, rng, resamples, workers=workers, report=report, measured=labelled)
     name, tally = measure_name(measure), redraw.tally
     return floor_of_draws(name, draws, observed, level, alternative, n=tally.n, kind=tally.kind)
+
+
+def noise_floor_of(
+    evidence: Evidence, measure: TallyMeasure, *, resamples: int, level: float, rng: np.random.Generator
+) -> NoiseFloor:
+    """The noise floor of rows that have been read, as :func:`noise_floor`, without an observed value."""
+    with collected_warnings(OneClassWarning):
+        redraw = redraw_of(evidence)
+    draws, tally = redrawn_values(measure, redraw, rng, resamples, measured=False), redraw.tally
+    return floor_of_draws(measure_name(measure), draws, None, level, n=tally.n, kind=tally.kind)
 
 
 def floor_of_draws(
@@ -251,10 +231,9 @@ def redrawn_values(
 ) -> Floats:
     """The measure for `resamples` sets of labels."""
     # Equal simulated labels are no concern of the user; warnings about the scores are given once.
-    with collected_warnings(OneClassWarning):
-        first = redraw(np.random.default_rng(0))
-        if not measured:
-            measure_value(measure, first)
+    if not measured:
+        with collected_warnings(OneClassWarning):
+            measure_value(measure, redraw(np.random.default_rng(0)))
 
     def values(stream: np.random.Generator, size: int) -> list[float]:
         return values_of_tallies(measure, (redraw(stream) for _ in range(size)))

@@ -196,7 +196,9 @@ def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
         top = matrix.p.argmax(axis=1)
         columns.append(_Column(matrix.p.max(axis=1), matrix.y == top, classes))
         names.append(_LARGEST)
-    enough = draws or affordable_draws(n, len(columns))
+    # As many as the limits on drawn classes and statistics allow.
+    affordable = min(_DRAWS, _MOST_CLASSES // n, _MOST_VALUES // (_STATISTICS * len(columns)))
+    enough = draws or max(_FEWEST_DRAWS, affordable)
     counted = enough, enough if draws else more_draws(enough, n, len(columns))
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     cell = np.stack([column.cell for column in columns], axis=1)
@@ -210,11 +212,6 @@ def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
     named = [(names[j], column.statistics) for j, column in varying]
     what = "problems (each class, and the largest score)" if largest else "scores"
     return joint_outcome(named, observed, drawn, counted, options.rng, what)
-
-
-def affordable_draws(rows: int, columns: int) -> int:
-    """999 draws, or as many as the limits on drawn classes and statistics allow, but at least 199."""
-    return min(_DRAWS, max(_FEWEST_DRAWS, min(_MOST_CLASSES // rows, _MOST_VALUES // (_STATISTICS * columns))))
 
 
 def more_draws(draws: int, rows: int, columns: int) -> int:

@@ -157,7 +157,8 @@ def _null_batches(
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
     """T-Cal at resolutions 2, 4, 8, …, with Bonferroni's correction."""
-    levels = number_of_resolutions(int(require_counts(cells, "T-Cal").weight.sum()))
+    n = int(require_counts(cells, "T-Cal").weight.sum())
+    levels = math.ceil(2 * math.log2(n / math.sqrt(math.log(n)))) if n > 1 else 1
     resamples = options.resamples or max(999, 100 * levels - 1)
     smallest = min(1.0, levels / (resamples + 1))
     depth, partitions = _partitions(cells, levels)
@@ -175,11 +176,6 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
         f"The smallest of {levels} p-values, times {levels}: that of {2 ** depth[best]:,} bins of equal width."
     )
     return Outcome(float(statistics[best]), min(1.0, levels * float(pvalues[best])), assumptions, smallest)
-
-
-def number_of_resolutions(n: int) -> int:
-    """Number of resolutions for n rows: ⌈2 log₂(n / √log n)⌉."""
-    return math.ceil(2 * math.log2(n / math.sqrt(math.log(n)))) if n > 1 else 1
 
 
 def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
