@@ -18,9 +18,8 @@ _OTHER_NAMES = {
     **dict.fromkeys(("random_state", "rng", "random_seed"), ("seed",)),
     **dict.fromkeys(("confidence", "confidence_level", "ci", "coverage", "alpha"), ("level", "alpha")),
     **dict.fromkeys(("group", "groups", "clusters", "cluster_id"), ("cluster", "by", "group", "groups")),
-    **dict.fromkeys(
-        ("n_resamples", "n_boot", "n_bootstrap", "n_bootstraps", "resamples"), ("n_resamples", "resamples")
-    ),
+    **dict.fromkeys(("n_resamples", "resamples", "n_boot"), ("n_resamples", "resamples")),
+    **dict.fromkeys(("n_bootstrap", "n_bootstraps"), ("n_resamples", "resamples")),
     **dict.fromkeys(("order", "ord"), ("norm",)),
     **dict.fromkeys(("task", "average", "multi_class", "mode"), ("kind",)),
     **dict.fromkeys(("logits", "is_logits"), ("from_logits",)),

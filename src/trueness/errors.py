@@ -9,29 +9,10 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = [
-    "CertainScoresWarning",
-    "DroppedRowsWarning",
-    "FewClustersWarning",
-    "FewRowsWarning",
-    "InputError",
-    "MissingLibraryError",
-    "MovedScoresWarning",
-    "NoEstimateWarning",
-    "NotConvergedWarning",
-    "OneClassWarning",
-    "OwnRowsWarning",
-    "Place",
-    "Remedy",
-    "SelectedRowsWarning",
-    "SeparableWarning",
-    "TiedScoresWarning",
-    "TruenessError",
-    "TruenessWarning",
-    "Wording",
-    "remedies",
-    "warn",
-]
+__all__ = ["InputError", "MissingLibraryError", "Place", "Remedy", "TruenessError", "Wording", "remedies"]
+__all__ += ["CertainScoresWarning", "DroppedRowsWarning", "FewClustersWarning", "FewRowsWarning", "MovedScoresWarning"]
+__all__ += ["NoEstimateWarning", "NotConvergedWarning", "OneClassWarning", "OwnRowsWarning", "SelectedRowsWarning"]
+__all__ += ["SeparableWarning", "TiedScoresWarning", "TruenessWarning", "warn"]
 
 # Records are named tuples: this file is imported by every call, and dataclasses take milliseconds to load.
 
@@ -79,7 +60,7 @@ def did_you_mean(typed: Any, words: Iterable[str], other: Mapping[str, str] = Ma
     """
     from difflib import get_close_matches  # only when something is wrong
 
-    names = {**{str(word).lower(): word for word in words}, **other}
+    names = {str(word).lower(): word for word in words} | dict(other)
     near = get_close_matches(str(typed).lower(), names, n=1)
     return f"Did you mean {names[near[0]]!r}?" if near else ""
 

@@ -40,22 +40,15 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """
 
     def __init__(
-        self,
-        measure: Callable[..., float],
-        *,
-        greater_is_better: bool = False,
-        options: dict[str, Any] | None = None,
+        self, measure: Callable[..., float], *, greater_is_better: bool = False, options: dict[str, Any] | None = None
     ) -> None:
         self.measure, self.greater_is_better, self.options = measure, greater_is_better, options
 
-    def __call__(
-        self, estimator: Any, X: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Score the estimator on some rows."""
-        return self.score(estimator, X, y_true, sample_weight)
-
     def score(self, estimator: Any, X: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The same, under the name by which scikit-learn routes weights: ``set_score_request(sample_weight=True)``."""
+        """Score the estimator on some rows, as a call does; by this name scikit-learn routes weights.
+
+        ``set_score_request(sample_weight=True)`` asks for them.
+        """
         if not hasattr(estimator, "predict_proba"):
             got = f"{type(estimator).__name__} has none"
             raise InputError("estimator", "must have the method `predict_proba`", got)
@@ -67,6 +60,8 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         else:
             value = self.measure(y_true, scores, labels=classes, **options)
         return float(value) if self.greater_is_better else -float(value)
+
+    __call__ = score
 
 
 def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **options: Any) -> Scorer:
@@ -85,11 +80,7 @@ def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **
     -------
     Scorer
         For `scoring` of `cross_val_score`, `GridSearchCV` and the like. Errors are negated, so that more is better.
-
-    Notes
-    -----
-    Calibration errors alone reward constants: predicting the event rate for every row has an ECE near zero. Select
-    models by the Brier score or the log loss, and read calibration errors beside them.
+        Select models by the Brier score or the log loss: calibration errors alone reward constants.
 
     Examples
     --------

@@ -6,18 +6,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ArrayLike",
-    "Bools",
-    "Floats",
-    "IntervalMethod",
-    "Ints",
-    "Kind",
-    "Missing",
-    "Norm",
-    "Numbers",
-    "RowOptions",
-]
+__all__ = ["ArrayLike", "Bools", "Floats", "IntervalMethod", "Ints", "Kind", "Missing", "Norm", "Numbers", "RowOptions"]
 
 ArrayLike: TypeAlias = Any
 """An array, a list, a Series, a frame or a tensor."""

@@ -117,11 +117,8 @@ def points(*values: float) -> tuple[str, ...]:
     (('4.9',), ('4.3', '5.6'), ('0.000', '0.052'))
     """
     largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
-    decimals = (
-        1
-        if largest >= 0.95 or largest <= _ROUNDING
-        else min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest)))
-    )
+    small = _ROUNDING < largest < 0.95
+    decimals = min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest))) if small else 1
     return tuple(MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values)
 
 
@@ -279,25 +276,18 @@ def rule_in_words(rule: Any) -> str:
     name, _, rest = (rule if isinstance(rule, str) else repr(rule)).partition("(")
     if name in ("EqualWidth", "EqualMass"):
         n = int(rest.removeprefix("n=").removesuffix(")"))
-        return f"{n:,} bin{'' if n == 1 else 's'} of equal {name.removeprefix('Equal').lower()}"
+        return f"{count(n, 'bin')} of equal {name.removeprefix('Equal').lower()}"
     if name == "MassAndWidth":
         mass, width = re.findall(r"\d+", rest)
         return f"{int(mass):,} bins of equal mass, cut at {int(width):,} of equal width"
     if name == "Edges":
-        return _edges_in_words(rule)
-    words = {
-        "Isotonic": "isotonic bins",
-        "BlockIsotonic": "isotonic blocks (PAVA-BC)",
-        "Distinct": "one bin per distinct score",
-    }
+        edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rest))) if isinstance(rule, str) else list(rule.edges)
+        few = len(edges) - 1 <= _FEW_EDGES
+        which = f"the edges {', '.join(f'{edge:g}' for edge in edges)}" if few else "given edges"
+        return f"{count(len(edges) - 1, 'bin')} between {which}"
+    distinct = "one bin per distinct score"
+    words = {"Isotonic": "isotonic bins", "BlockIsotonic": "isotonic blocks (PAVA-BC)", "Distinct": distinct}
     return words.get(name, name)
-
-
-def _edges_in_words(rule: Any) -> str:
-    edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rule))) if isinstance(rule, str) else list(rule.edges)
-    n = len(edges) - 1
-    which = f"the edges {', '.join(f'{edge:g}' for edge in edges)}" if n <= _FEW_EDGES else "given edges"
-    return f"{n:,} bin{'' if n == 1 else 's'} between {which}"
 
 
 def changed(first: float, second: float) -> str:

@@ -77,14 +77,8 @@ def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
     >>> wrap("x" * 37 + " 95 % limits", 40).splitlines()[1], wrap("one " * 12, 40, hanging=True).splitlines()[1]
     ('95 % limits', '  one one')
     """
-    indent = "  " if hanging else ""
-    lines = textwrap.fill(
-        visible(paragraph).replace(" %", _KEPT),
-        max(width, _NARROWEST),
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    how: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  " if hanging else ""}
+    lines = textwrap.fill(visible(paragraph).replace(" %", _KEPT), max(width, _NARROWEST), **how)
     return lines.replace(_KEPT, " %")
 
 

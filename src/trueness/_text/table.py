@@ -3,8 +3,9 @@
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -29,6 +30,8 @@ _LONG_CELL = 24  # HTML repeats longer ones as a tooltip, since the style may cu
 _CLASS_NUM = ' class="num"'
 # A terminal's numbers can be pasted and searched for.
 _PLAIN_NUMBERS = str.maketrans({"−": "-", "–": "-", "∞": "inf"})
+_FORMS: dict[str, Callable[[Any], str]] = {"text": str, "name": str, "signed": signed, "share": percent}
+_FORMS |= {"percent": percentage, "p": partial(p_value, named=False)}
 
 
 class Column(NamedTuple):
@@ -108,24 +111,21 @@ class Table:
         cells = [self.cell(row, column.key) for row in self.rows]
         numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
         decimals = common_decimals(numbers) if column.kind == "fraction" else 4
-        return [visible(_format(cell, column.kind, decimals)) for cell in cells]
+        texts = (written(one.value, column.kind, decimals) if one.text is None else one.text for one in cells)
+        return list(map(visible, texts))
 
     def shown(self) -> list[Column]:
         """The columns of a table: those with a value in some row."""
-        return [
-            column
-            for column in self.columns
-            if column.forms != "data"
-            and (not self.rows or any(self.cell(row, column.key) != Cell(None) for row in self.rows))
-        ]
+        shown, rows = [one for one in self.columns if one.forms != "data"], self.rows
+        return [one for one in shown if not rows or any(self.cell(row, one.key) != Cell(None) for row in rows)]
 
     def to_text(self, width: int = 80) -> str:
         """Aligned columns for a terminal, without colour; notes below are wrapped to `width`."""
-        columns, lines = self._fitted(width)
-        text = align([[column.title for column in columns], *lines], [column.is_number for column in columns])
-        return (
-            "\n\n".join([text, *(["\n".join(wrap(note, width) for note in self.notes)] if self.notes else [])]) + "\n"
-        )
+        texts = self._fitted(width)
+        lines = zip(*([column.title, *cells] for column, cells in texts.items()), strict=True)
+        text = align(list(lines), [column.is_number for column in texts])
+        notes = "\n".join(wrap(note, width) for note in self.notes)
+        return "\n\n".join([text, notes] if notes else [text]) + "\n"
 
     def to_rich(self, width: int) -> Any:
         """The table, without its notes, for rich to draw; None if rich is not installed or the table too wide."""
@@ -135,31 +135,24 @@ class Table:
             from rich.text import Text
         except ImportError:
             return None
-        columns, lines = self._fitted(width - 2)
-        if _total_width([[column.title for column in columns], *lines]) + 2 > width:
+        texts = self._fitted(width - 2)
+        if _total_width(texts) + 2 > width:
             return None
         table = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for column in columns:
+        for column in texts:
             # Text, not str: rich reads "[bold]" in a str as markup.
             justify: Literal["left", "right"] = "right" if column.is_number else "left"
             style = "dim" if column.optional else None
             table.add_column(Text(column.title), justify=justify, style=style, no_wrap=True)
-        for line in lines:
+        for line in zip(*texts.values(), strict=True):
             table.add_row(*map(Text, line))
         return table
 
-    def _fitted(self, width: int) -> tuple[list[Column], list[list[str]]]:
-        """Columns and lines for a terminal, without the optional columns if there is no room for them."""
-        columns = self.shown()
-        lines = self._terminal_lines(columns)
-        if _total_width([[column.title for column in columns], *lines]) > width:
-            columns = [column for column in columns if not column.optional]
-            lines = self._terminal_lines(columns)
-        return columns, lines
-
-    def _terminal_lines(self, columns: Sequence[Column]) -> list[list[str]]:
-        texts = [[_for_terminal(text, column.kind) for text in self.texts(column)] for column in columns]
-        return [list(line) for line in zip(*texts, strict=True)]
+    def _fitted(self, width: int) -> dict[Column, list[str]]:
+        """The cells of each column for a terminal, without the optional columns if there is no room for them."""
+        texts = {column: [_for_terminal(text, column.kind) for text in self.texts(column)] for column in self.shown()}
+        fits = _total_width(texts) <= width
+        return {column: cells for column, cells in texts.items() if fits or not column.optional}
 
     def to_markdown(self) -> str:
         """A Markdown table, with marked cells in bold, and a paragraph per note."""
@@ -192,10 +185,8 @@ class Table:
         """An escaped HTML table in a box that scrolls, and a paragraph per note."""
         columns = self.shown()
         texts = [self.texts(column) for column in columns]
-        head = "".join(
-            f'<th scope="col"{_CLASS_NUM if column.is_number else ""}>{escape(visible(column.title))}</th>'
-            for column in columns
-        )
+        titles = [(_CLASS_NUM if column.is_number else "", escape(visible(column.title))) for column in columns]
+        head = "".join(f'<th scope="col"{kind}>{title}</th>' for kind, title in titles)
         body = "\n".join(
             "<tr>"
             + "".join(
@@ -221,23 +212,13 @@ class Table:
         return f"<td{attributes}><bdi{tooltip}>{escape(text)}</bdi></td>"
 
 
-def _format(cell: Cell, kind: Kind, decimals: int) -> str:
-    value = cell.value
-    if cell.text is not None:
-        return cell.text
+def written(value: Any, kind: Kind, decimals: int = 4) -> str:
+    """A value as a column of this kind shows it."""
     if value is None:
         return ""
-    if kind in ("text", "name"):
-        return str(value)
-    if kind == "count":
-        return number(value) if math.isnan(value) else f"{value:,.0f}"
-    if kind == "percent":
-        return percentage(value)
-    if kind == "share":
-        return percent(value)
-    if kind == "p":
-        return p_value(value, named=False)
-    return signed(value) if kind == "signed" else number(value, decimals)
+    if kind in _FORMS:
+        return _FORMS[kind](value)
+    return f"{value:,.0f}" if kind == "count" and not math.isnan(value) else number(value, decimals)
 
 
 def _for_terminal(text: str, kind: Kind) -> str:
@@ -246,8 +227,8 @@ def _for_terminal(text: str, kind: Kind) -> str:
     return text if kind == "text" else text.translate(_PLAIN_NUMBERS)
 
 
-def _total_width(lines: Sequence[Sequence[str]]) -> int:
-    return sum(max(map(display_width, column)) + 2 for column in zip(*lines, strict=True)) - 2
+def _total_width(texts: Mapping[Column, list[str]]) -> int:
+    return sum(max(map(display_width, [column.title, *cells])) + 2 for column, cells in texts.items()) - 2
 
 
 def _csv_text(value: Any) -> str:
