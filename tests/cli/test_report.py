@@ -217,6 +217,8 @@ def test_measure_prints_what_a_judge_and_few_humans_say(call, fails, tmp_path):
     (found,) = json.loads(call(*asked, "--format", "json").stdout)["models"]
     assert found["event_rate"]["low"] == known.event_rate.low
     assert "--bins does not go with --judge" in fails(*asked, "--bins", "5")
+    assert "--seed is for --demo." in fails("measure", "a.csv", "--label", "grader", "--prob", "p", "--seed", "1")
+    assert call(*asked, "--seed", "1").exit_code == 0
     judged(tmp_path, grader=[""] * 7 + [1] * 69)
     dropped = call(*asked[:-2], "--missing", "drop")
     assert "7 of 76 rows have a missing value and were dropped" in dropped.stderr

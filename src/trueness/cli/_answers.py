@@ -21,7 +21,7 @@ _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 @opt.logs
 @opt.text("--by", "A further field to keep, such as metadata.topic. Repeatable.", multiple=True)
 @opt.file_output
-def command(files: tuple[str, ...], output: str | None, **options: Any) -> None:
+def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Write the answers in logs of evaluation harnesses as one table.
 
     Logs of lm-evaluation-harness, inspect, HELM and OpenAI evals, or folders of them. Each row is an answer: whether
@@ -60,29 +60,26 @@ def paired_rows(request: Request) -> Rows:
     note(*(table.note for table in tables))
     models = [set(table.answers.model.tolist()) for table in tables]
     by_model = len(set.union(*models)) > 1 and all(models)
-    rows: list[tuple[str, dict[str, Any]]] = []
+    whose, rows = list[str](), list[dict[str, Any]]()
     for table in tables:
         columns = {column: table.array(column) for column in table.names}
-        each = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-        rows += [(row["model"] if by_model else Path(table.name).stem, row) for row in each]
-    names = dict.fromkeys(name for name, _ in rows)
+        each = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        whose += [row["model"] if by_model else Path(table.name).stem for row in each]
+        rows += each
+    names = dict.fromkeys(whose)
     both = " and ".join(map(repr, names))
     if len(names) < 2:
         raise InputError("FILE", "must be logs of two models or more to compare", f"got {both or 'none'}")
-    keys = ((row["task"], row["question"], row["epoch"]) for _, row in rows)
-    at = paired((name for name, _ in rows), keys, "question and epoch")
-    for same in zip(*at.values(), strict=True):  # ids may be numbers of rows, which another data set has too
-        if len({str(rows[i][1]["input"]) for i in same}) > 1:
-            raise InputError("", f"{both} must have the same questions", f"{rows[same[0]][1]['question']!r} differs")
-    arrays: dict[str, Any] = {}
-    for name, some in at.items():
-        for column in ("label", "confidence"):
-            arrays[f"{column} {name}"] = np.array([rows[i][1][column] for i in some])
-        note(f"{name}: confidence from {'; '.join(sorted({str(rows[i][1]['source']) for i in some}))}.")
-    first = [rows[i][1] for i in next(iter(at.values()))]
-    for column in first[0]:
-        if not column.startswith(("label", "confidence", "option_", "input")):
-            arrays[column] = objects(row[column] for row in first)
+    keys = ((row["task"], row["question"], row["epoch"]) for row in rows)
+    own = {name: [rows[i] for i in some] for name, some in paired(whose, keys, "question and epoch").items()}
+    for same in zip(*own.values(), strict=True):  # ids may be numbers of rows, which another data set has too
+        if len({str(row["input"]) for row in same}) > 1:
+            raise InputError("", f"{both} must have the same questions", f"{same[0]['question']!r} differs")
+    first, other = next(iter(own.values())), ("label", "confidence", "option_", "input")
+    arrays = {one: objects(row[one] for row in first) for one in first[0] if not one.startswith(other)}
+    for name, some in own.items():
+        arrays |= {f"{one} {name}": np.array([row[one] for row in some]) for one in ("label", "confidence")}
+        note(f"{name}: confidence from {'; '.join(sorted({str(row['source']) for row in some}))}.")
     source = Arrays(" and ".join(table.name for table in tables), arrays)
     own_columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
     labels = [str(model.label) for model in own_columns]

@@ -161,8 +161,7 @@ class Choice:
         return tuple(dict.fromkeys([*named, *filter(None, [self.weight])]))
 
     def in_words(self, source: str) -> str:
-        label: str | None = ", ".join(self.labels) if self.label in self.labels else self.label
-        label = label if self.models[0].label is None else None  # labels of each model
+        label = self.label if self.models[0].label is None else None  # else each model has its own
         named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
         named |= {"models": self.long[0]} if self.long else {}
         named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
@@ -187,16 +186,16 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     by = tuple(dict.fromkeys(request.by))
     if twice := [name for name in by if request.by.count(name) > 1 and name != request.over]:
         raise InputError("--by", "must name a column once", f"got {twice[0]!r} again")
-    groups = (("--over" if name == request.over else "--by", name) for name in by)
-    others = (("--weight", weight), *groups, ("--cluster", request.cluster), ("--judge", request.judge))
-    others = (*others, ("--model-column", request.model_column), ("--pair", request.pair), ("--grades", request.grades))
-    for option, wanted in (*(("--label", name) for name in (label, *request.own_labels)), *others):
-        if wanted is not None:
-            _check_column(names, wanted, option, source)
+    wanted = [*(("label", name) for name in (label, *request.own_labels)), ("weight", weight)]
+    wanted += [("over" if name == request.over else "by", name) for name in by]
+    wanted += [(one, getattr(request, one)) for one in ("cluster", "judge", "model_column", "pair", "grades")]
+    for option, name in wanted:
+        if name is not None:
+            _check_column(names, name, f"--{option.replace('_', '-')}", source)
     if label in by:
         raise InputError("--by", "must not name the column of labels", f"got {label!r}")
-    taken = dict.fromkeys((label, *request.own_labels), "labels") | ({} if weight is None else {weight: "weights"})
-    taken |= {} if request.judge is None else {request.judge: "the judge"}
+    taken: dict[Any, str] = dict.fromkeys((label, *request.own_labels), "labels")
+    taken |= {weight: "weights", request.judge: "the judge"}
     models, guessed = choose_scores(names, source, request, taken)
     if request.own_labels:
         if len(request.own_labels) != len(models) or (request.probs and request.matrices):
@@ -222,12 +221,11 @@ def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[
     assert labels.classes is not None and scores.classes is not None
     place = {name: i for i, name in enumerate(scores.classes)}
     order = [place.get(name, -1) for name in labels.classes] if labels.starred and scores.starred else None
+    got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
     if len(labels.columns) != len(scores.columns) or (order is not None and -1 in order):
-        got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
         raise InputError("", "Every label must have a column of scores", got)
     named, given = _stems(labels.columns), _stems(scores.columns)
     if order is None and named != given and sorted(named) == sorted(given):
-        got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
         remedy = "Two patterns, such as `--label 'y_*' --prob-columns 'p_*'`, are paired by name."
         raise InputError("--prob-columns", "must be in the order of the labels", got, remedy=remedy)
     columns = [scores.columns[i] for i in order or range(len(scores.columns))]
@@ -246,8 +244,7 @@ def choose_scores(
     names: Sequence[str], source: str, request: Request, taken: Mapping[str, str]
 ) -> tuple[tuple[Model, ...], tuple[str, ...]]:
     """The models and what was guessed; a score column must not be `taken` for something else."""
-    probs = request.probs
-    guesses: tuple[str, ...] = ()
+    probs, guesses = request.probs, tuple[str, ...]()
     if not probs and not request.matrices:
         probs = (_guess(names, SCORES, "scores", "--prob", source),)
         guesses = (f"scores from column {probs[0]!r}",)
@@ -258,8 +255,8 @@ def choose_scores(
     free = [name for name in names if name not in taken]
     models = [Model(prob, (prob,)) for prob in probs]
     models += [_matrix_model(free, text, source) for text in request.matrices]
-    twice = {model.name for model in models if [m.name for m in models].count(model.name) > 1}
-    if twice:
+    requested = [model.name for model in models]
+    if twice := [name for name in requested if requested.count(name) > 1]:
         raise InputError("", f"Scores {min(twice)!r} were requested twice")
     return tuple(models), guesses
 
@@ -319,9 +316,8 @@ def _overview(names: Sequence[str]) -> tuple[str, str]:
         return f"its only column is {names[0]!r}", hint
     hint = ""
     if list(names) == [str(i) for i in range(len(names))]:
-        hint = (
-            "Columns of a matrix are numbered: `--label 0 --prob 1`. A text file names its columns in the first line."
-        )
+        hint = "Columns of a matrix are numbered: `--label 0 --prob 1`. "
+        hint += "A text file names its columns in the first line."
     elif all(re.fullmatch(r"[-+.\deE]+", name) for name in names):
         hint = "These look like numbers: the first line must name the columns."
     return f"its columns are {_list_names(names)}", hint
@@ -345,12 +341,11 @@ def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "-
                 raise InputError("", demand, known, remedy=hint, context=f"`{option}`")
             if all(part.isdecimal() for part, _ in matches):  # p2 before p10, whatever their order in the file
                 matches.sort(key=lambda pair: int(pair[0]))
-            classes += [part for part, _ in matches]
-            columns += [name for _, name in matches]
         else:
             _check_column(names, item, option, source)
-            classes.append(item)
-            columns.append(item)
+            matches = [(item, item)]
+        classes += [part for part, _ in matches]
+        columns += [name for _, name in matches]
     if len(set(columns)) < len(columns):
         raise InputError(option, "must name each column once", f"got {text!r}")
     if len(columns) < 2:
@@ -361,14 +356,12 @@ def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "-
 
 def columns_of_answers(request: Request, answers: Any) -> Request:
     """The columns of answers unless others are named: clusters by question, groups by source, model and task."""
-    context = click.get_current_context(silent=True)
+    context = click.get_current_context()
     by = [name for name in ("source", "model", "task") if name in answers.by]
-    if context is None or "by" not in context.params or request.by or context.info_name == "fit":
+    if "by" not in context.params or request.by or context.info_name == "fit":
         by = []
-    if context is not None and context.info_name == "tally":  # which reads one file after the other
-        by = [] if request.by else ["origin"]
-    elif len(by) > 1 and context is not None and context.info_name != "report":
-        by = ["origin"]  # a group of one column would pool the others
+    elif context.info_name == "tally" or (len(by) > 1 and context.info_name != "report"):
+        by = ["origin"]  # a tally reads one file after the other; elsewhere a group of one column would pool the others
     if by:
         note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
     elif "source" in answers.by and "source" not in request.by:

@@ -8,12 +8,12 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.numbers import common_decimals, level_percent, rule_in_words
-from trueness._text.table import Column, Table
+from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import IMPORTANCE, Rows, read_rows, uses_logs
 from trueness.cli._messages import note, warning
-from trueness.cli._writing import Output, Target, Texts, limits_notes, with_limits
+from trueness.cli._writing import Output, Target, interval_cell, limits_notes, with_limits
 from trueness.errors import InputError
 
 _WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
@@ -29,8 +29,7 @@ _WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
 )
 @opt.choice(
     "--method",
-    ("influence", "bootstrap"),
-    None,
+    "influence bootstrap",
     "How the uncertainty is computed: from the influence of each row, or by resampling rows.  "
     "[default: influence for squared-ece, brier and log-loss, else bootstrap]",
 )
@@ -40,7 +39,7 @@ _WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
 @opt.seed()
 @opt.output()
-def command(**options: Any) -> None:
+def compare(**options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     The models err on the same rows, so the interval of a difference is far narrower than the intervals of the models.
@@ -57,16 +56,9 @@ def command(**options: Any) -> None:
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    opt.check_input()
-    measure = options["measure"]
-    target = Target.pop_from(options)
-    bins = opt.bin_rule(options["bins"])
-    settings = {
-        "measure": measure.replace("-", "_"),
-        "bins": bins,
-        "method": options["method"] or "auto",
-        **{name: options[name] for name in ("level", "resamples", "seed")},
-    }
+    target, measure, bins = Target.pop_from(options), options["measure"], opt.bin_rule(options["bins"])
+    settings = {name: options[name] for name in ("level", "resamples", "seed")}
+    settings |= {"measure": measure.replace("-", "_"), "bins": bins, "method": options["method"] or "auto"}
     request = Request.pop_from(options)
     rows = paired_rows(request) if request.files and uses_logs(request) else read_rows(request, compared=True)
     if len(rows.choice.models) < 2:
@@ -110,8 +102,7 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
         *group_columns(rows.choice.by),
         *(Column(key, key, "name") for key in ("first", "second")),
         Column("difference", "difference", "fraction"),
-        Column("low", f"{level} from", "fraction"),
-        Column("high", "to", "fraction"),
+        *(Column(key, title, "fraction") for key, title in (("low", f"{level} from"), ("high", "to"))),
         Column("pvalue", "p", "p"),
         Column("adjusted_pvalue", "adjusted p", "p", "all" if len(first.pairs) > 1 else "data"),
         *(Column(key, key, "fraction", "data") for key in ("standard_error", "simultaneous_low", "simultaneous_high")),
@@ -132,17 +123,15 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     ]
     notes += limits_notes([(first.measure, one) for each in results for one in each.estimates.values()])
     notes += [": ".join(filter(None, [str(one.group), one.comparison.sentence])) for one in results]
-    data = {
-        "data": rows.choice.about(rows.source),
-        "comparisons": [{**one.group.entry(), **_entry(one)} for one in results],
-    }
+    data = {"data": rows.choice.about(rows.source), "comparisons": list(map(_entry, results))}
     return Output(Table(columns, lines, notes), data, [("Each model:", _models_table(rows, results))])
 
 
 def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
     first = results[0].comparison
     values = [value for one in results for value in one.comparison.estimates.values()]
-    texts = Texts("percent" if first.measure == "tce" else "fraction", common_decimals(values))
+    kind: Kind = "percent" if first.measure == "tce" else "fraction"
+    decimals = common_decimals(values)
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
@@ -153,10 +142,11 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
     lines = []
     for group, one, own in results:
         for name, value in one.estimates.items():
-            line = {**group.entry(), "model": name, "value": texts.value(value)}
+            line = {**group.entry(), "model": name, "value": Cell(value, written(value, kind, decimals))}
             if own:
-                line["interval"] = texts.interval(own[name].low, own[name].high)
-                line |= {} if math.isnan(own[name].floor) else {"floor": texts.value(own[name].floor)}
+                line["interval"] = interval_cell(own[name].low, own[name].high, kind)
+                floor = own[name].floor
+                line |= {} if math.isnan(floor) else {"floor": Cell(floor, written(floor, kind, decimals))}
             lines.append(line)
     return Table(columns, lines)
 
@@ -167,4 +157,4 @@ def _entry(compared: _Compared) -> dict[str, Any]:
     ends = ("low", "high", "floor") if own else ()
     limits = {f"estimates_{end}": {name: getattr(each, end) for name, each in own.items()} for end in ends}
     about = {key: value for key, value in one.to_dict().items() if key not in one.columns()}
-    return {**about, **limits, "pairs": one.rows()}
+    return {**compared.group.entry(), **about, **limits, "pairs": one.rows()}

@@ -110,8 +110,7 @@ class Rows:
         free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
         free += [id(self.label)] if self.choice.judge else []  # no human looked
         every = [column for column in self.columns.arrays() if id(column) not in free]
-        unequal = len({len(column) for column in every}) > 1  # an error, which the first measure reports
-        if self.request.missing != "drop" or unequal:
+        if self.request.missing != "drop" or len(set(map(len, every))) > 1:  # an error, which the first measure reports
             return self
         kept = ~reduce(or_, map(missing_rows, every))
         return replace(self.select(kept), dropped=int((~kept).sum()))
@@ -143,12 +142,11 @@ class Rows:
         request = replace(self.request, **self._classes())
         parts = []
         for by in self.choice.by:
-            column = self.columns.groups[by]
-            numbered = {value: i for i, value in enumerate(sort_values(set(column.tolist())))}
-            code = np.fromiter(map(numbered.__getitem__, column.tolist()), np.int64, len(column))
-            for value, i in numbered.items():  # an array compared with "a\0" would compare with "a"
-                part = self.select(code == i)
-                parts.append((Group(by, value), replace(part, request=request, dropped=0)))
+            column = self.columns.groups[by].tolist()
+            numbered = {value: i for i, value in enumerate(sort_values(set(column)))}
+            code = np.array([numbered[value] for value in column])  # an array compared with "a\0" compares with "a"
+            for value, i in numbered.items():
+                parts.append((Group(by, value), replace(self.select(code == i), request=request, dropped=0)))
         return parts
 
     def _classes(self) -> dict[str, Any]:
@@ -172,16 +170,11 @@ class Rows:
         rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
-        label = self.columns.labels[model.label or self.choice.label]
-        if not self.is_matrix(model):
-            if request.pos_label is not None:
-                rows["pos_label"] = _as_label(label, request.pos_label)
-            if request.labels is not None:
-                rows["labels"] = [_as_label(label, name) for name in request.labels]
-            return Arguments(label, scores[0], rows)
+        label, matrix = self.columns.labels[model.label or self.choice.label], self.is_matrix(model)
         if request.pos_label is not None:
-            rows["pos_label"] = request.pos_label
-        order, remark = _class_order(label, model, request.labels)
+            rows["pos_label"] = request.pos_label if matrix else _as_label(label, request.pos_label)
+        order: Any = None if request.labels is None else [_as_label(label, name) for name in request.labels]
+        order, remark = _class_order(label, model) if matrix and order is None else (order, None)
         if order is not None:
             rows["labels"] = order
         return Arguments(label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
@@ -203,11 +196,9 @@ class Rows:
         for model, rows in complete.by_model():
             with rows.about(model, options={"pos_label": "--pos-label"}) as warned:
                 one, judge = rows.arguments(model), rows.columns.labels[str(self.choice.judge)]
-                answer = tn.powered(
-                    one.y_true, judge, one.y_prob, cluster=rows.cluster, level=level, seed=seed, **one.rows
-                )
+                how: Any = {"cluster": rows.cluster, "level": level, "seed": seed, **one.rows}
+                found[model.name] = tn.powered(one.y_true, judge, one.y_prob, **how)
             warning(*warned)
-            found[model.name] = answer
         return found
 
     def each(self, doing: str, ask: Callable[[Arguments, Rows], Answer]) -> Iterator[tuple[Group, Model, Answer]]:
@@ -242,17 +233,12 @@ class Rows:
         if self.choice.long and len(models) == 1:
             context, named = f"{context}, model {models[0].name!r}", [("column", models[0].columns[0])]
         typed = self.choice.label in self.choice.labels  # not so if a long table was put side by side
-        arguments = {
-            "y_true": f"column {(models[0].label if len(models) == 1 else None) or self.choice.label!r}",
-            "y_prob": " and ".join(f"{what} {name!r}" for what, name in named),
-            "sample_weight": f"column {self.choice.weight!r}",
-            "cluster": f"column {self.choice.cluster!r}",
-            "grades": f"column {self.choice.grades!r}",
-            "y_human": f"column {self.choice.label!r}",
-            "judge": f"column {self.choice.judge!r}",
-        }
-        for model in models:
-            arguments[f"Model {model.name!r}: y_true"] = f"column {(typed and model.label) or self.choice.label!r}"
+        choice, label = self.choice, models[0].label if len(models) == 1 else None
+        columns = {"y_true": label or choice.label, "sample_weight": choice.weight, "y_human": choice.label}
+        columns |= {name: getattr(choice, name) for name in ("cluster", "grades", "judge")}
+        columns |= {f"Model {one.name!r}: y_true": (typed and one.label) or choice.label for one in models}
+        arguments = {name: f"column {column!r}" for name, column in columns.items()}
+        arguments["y_prob"] = " and ".join(f"{what} {name!r}" for what, name in named)
 
         def place(place: Place) -> str:
             row = place.row if self.kept is None else int(self.kept[place.row])
@@ -469,12 +455,8 @@ def _as_label(labels: NDArray[Any], text: str) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def _class_order(
-    labels: NDArray[Any], model: Model, stated: Sequence[str] | None
-) -> tuple[list[Any] | None, str | None]:
-    """The classes in column order, where options or names of columns tell, and a remark about it."""
-    if stated is not None:
-        return [_as_label(labels, name) for name in stated], None
+def _class_order(labels: NDArray[Any], model: Model) -> tuple[list[Any] | None, str | None]:
+    """The classes in column order, where names of columns tell, and a remark about it."""
     seen = {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
     text = any(isinstance(v, str) for v in seen)
     if model.classes is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -23,10 +24,14 @@ _VERBS = (
     *("report", "measure", "test", "segments", "slices", "grades", "compare", "gate", "decide", "answers"),
     *("watch", "tally", "plot", "plan", "fit", "apply", "export", "reproduce"),
 )
+_FILES = {
+    **dict.fromkeys(("segments", "slices", "grades"), "groups"),
+    **dict.fromkeys(("gate", "decide"), "decisions"),
+    **dict.fromkeys(("fit", "apply", "export"), "maps"),
+}
+"""Where a command is, if not in a file of its own."""
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
-
-
 _OTHER_NAMES = {
     "--prob": ("--score", "--scores", "--y-prob", "--y-score", "--proba", "--prediction"),
     "--label": ("--y-true", "--y", "--target", "--outcome"),
@@ -47,12 +52,9 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         if cmd_name not in _VERBS:
             return None
-        papers = cmd_name == "reproduce"
-        if papers and find_spec("trueness_papers") is None:
-            return _reproduce
-        module = "trueness_papers.command" if papers else f"trueness.cli._{cmd_name}"
-        command: click.Command = import_module(module).command
-        return command
+        if cmd_name == "reproduce":
+            return _reproduce if find_spec("trueness_papers") is None else _load(cmd_name, "command")
+        return _load(cmd_name, cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command, or suggest one; some commands have another form for .tally files."""
@@ -60,13 +62,9 @@ class Verbs(click.Group):
         if near:
             ctx.fail(f"No such command {args[0]!r}. {near}")
         name, command, rest = super().resolve_command(ctx, args)
-        before = ["", *rest]
-        reads_sums = any(
-            word.endswith(".tally") and last not in ("-o", "--output") and not word.startswith("-")
-            for last, word in zip(before, rest, strict=False)
-        )
-        if name in ("measure", "report", "gate") and reads_sums:
-            command = getattr(import_module(f"trueness.cli._{name}"), name)
+        files = [word for last, word in pairwise(["", *rest]) if last not in ("-o", "--output") and word[:1] != "-"]
+        if name in ("measure", "report", "gate") and any(word.endswith(".tally") for word in files):
+            command = _load(name, f"{name}_of_sums")
         return name, command, rest
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
@@ -86,6 +84,12 @@ class Verbs(click.Group):
                     message = f"No such option {error.option_name!r}. Did you mean {usual!r}?"
                     raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
                 raise
+
+
+def _load(verb: str, name: str) -> click.Command:
+    module = "trueness_papers.command" if verb == "reproduce" else f"trueness.cli._{_FILES.get(verb, verb)}"
+    command: click.Command = getattr(import_module(module), name)
+    return command
 
 
 @contextmanager

@@ -11,13 +11,13 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import Arguments, Dataset, Rows, open_dataset, read_rows
+from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._sums import OWN_BINS, SumsFile, each, file_names, own_bins, read_total, stream_sums
+from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
 from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
-    from trueness.cli._measurements import Measurements, Options
+    from trueness.cli._measurements import Measurements
 
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each", "judge")
 """Options of `measure` that do not change a panel; nor, with `by`, what is said with a judge."""
@@ -29,7 +29,7 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
 @opt.cluster
 @opt.judge
 @opt.seed("Seed of the demo data, and of the test of --judge.")
-@opt.choice("--kind", opt.LABEL_KINDS, None, _KINDS, "kinds", multiple=True)
+@opt.choice("--kind", opt.LABEL_KINDS, _KINDS, "kinds", multiple=True)
 @opt.bins("10", "Bins of ECE and MCE (ACE uses the same number, of equal mass)")
 @click.option("--table", "tables", is_flag=True, help="Also print the bins, with intervals for the event rates.")
 @opt.level(0.95, "Confidence level of all intervals.", least=0.5)
@@ -38,7 +38,7 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
 @click.option("--each", is_flag=True, help="For .tally files: also show each file separately.")
 @opt.stream
 @opt.output()
-def command(**options: Any) -> None:
+def measure(**options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. The options --label and --prob can
@@ -55,10 +55,11 @@ def command(**options: Any) -> None:
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._measurements import Options, measure_all
+    from trueness.cli._measurements import Options, measure_all, measure_stream
     from trueness.cli._measures_table import results_output
 
-    opt.check_input(only_demo=("rows", "seed"))
+    if not options["judge"]:
+        opt.check_only_demo("seed")
     if not options["tables"] and not options["intervals"] and opt.is_typed("level"):
         raise click.UsageError("--level is for intervals; leave it out, or leave --no-intervals out.")
     if options["cluster"] and not options["intervals"]:
@@ -82,7 +83,7 @@ def command(**options: Any) -> None:
     request = replace(Request.pop_from(options), multilabel=several)
     with open_dataset(request) as data:
         if data.streamed(stream):
-            results = [(Group(), _from_stream(data, settings, asked=stream is not None))]
+            results = [(Group(), measure_stream(data, settings, asked=stream is not None))]
         else:
             rows = data.rows().validate()
             if request.by:
@@ -126,9 +127,8 @@ def _judged(options: dict[str, Any]) -> None:
     ]
     bins = [Column("rows_in_bin", "rows", "count"), Column("humans_in_bin", "human labels", "count")]
     bins = [Column("score", "score", "number"), *bins, *(Column(key, key, "number") for key in ("gap", "low", "high"))]
-    details = [
-        (f"{name}: gaps, with limits for all bins together", Table(bins, one.rows())) for name, one in found.items()
-    ]
+    limits = "gaps, with limits for all bins together"
+    details = [(f"{name}: {limits}", Table(bins, one.rows())) for name, one in found.items()]
     notes = [f"{rows.choice.in_words(rows.source)}.", *(f"{name}: {one.sentence}" for name, one in found.items())]
     entries = [{"model": name, **one.to_dict()} for name, one in found.items()]
     data_of = {"data": rows.choice.about(rows.source) | {"judge": rows.choice.judge}, "models": entries}
@@ -143,7 +143,7 @@ def _judged(options: dict[str, Any]) -> None:
 @opt.intervals
 @opt.panel
 @opt.output()
-def measure(**options: Any) -> None:
+def measure_of_sums(**options: Any) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
 
     \b
@@ -159,16 +159,16 @@ def measure(**options: Any) -> None:
         raise click.UsageError("--level is for intervals and --each; leave it out, or leave --no-intervals out.")
     sums, total = read_total(options["files"], target.path)
     if options["panel"] or options["tripod"]:
-        return _panel_of_sums(sums, total, options, target)
+        return _panel_of_sums(list(sums), total, options, target)
     settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])
-    results = measure_sums(total, [name for name, _ in sums], settings)
+    results = measure_sums(total, list(sums), settings)
     if not options["each"]:
         return target.deliver(results_output(results))
     return target.deliver(files_output(compare_files(sums, total, settings, results), results))
 
 
-def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: dict[str, Any], target: Target) -> None:
-    level, tripod, names = options["level"], options["tripod"], [name for name, _ in sums]
+def _panel_of_sums(names: list[str], total: "tn.Accumulator", options: dict[str, Any], target: Target) -> None:
+    level, tripod = options["level"], options["tripod"]
     _check_panel(target, tripod=tripod)
     rows: Any = total.total
     with reword_messages(wording()) as warned:
@@ -177,24 +177,6 @@ def _panel_of_sums(sums: Sequence[SumsFile], total: "tn.Accumulator", options: d
     data = {"data": {"sources": names, **total.about, "by": total.by}, "level": level}
     one = Group(), str(total.about.get("prob")), found
     _deliver([one], target, data, f"{file_names(names)}: labels {total.about.get('label')!r}.", tripod=tripod)
-
-
-def _from_stream(data: Dataset, settings: "Options", *, asked: bool) -> "Measurements":
-    from trueness._tally.evidence import Evidence
-    from trueness.cli._measurements import measure_views, of_columns, shown_measures, sums_of
-
-    names = ", ".join(one.short or one.name for one in shown_measures("rows") if one.scores)
-    lost = f"Measures that need each of them are left out: {names}. `--no-stream` computes them."
-    total = stream_sums(data, lambda rows, model: sums_of(rows, model, settings), settings.bins, lost, asked=asked)
-    binned = any(sums.binned for sums in total.values())
-    models = []
-    for model in data.choice.models:
-        sums = total[model.name]
-        with data.about(model) as warned:
-            views = {kind: Evidence.of_sums(part, two_columns="keep") for kind, part in sums.parts.items()}
-            one = measure_views(model, views, settings, sums.remark)
-        models.append(replace(one, warnings=(*sums.warnings, *warned)))
-    return of_columns(data.choice, data.source.name, models, settings, binned=binned)
 
 
 def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:

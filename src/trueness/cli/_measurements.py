@@ -13,9 +13,9 @@ from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
 from trueness._text.numbers import rule_in_words
 from trueness.cli._columns import Choice, Group, Model
-from trueness.cli._dataset import Rows, dropped_message, sort_values
+from trueness.cli._dataset import Arguments, Dataset, Rows, dropped_message, sort_values
 from trueness.cli._messages import reword_messages, warning, wording
-from trueness.cli._sums import ModelSums, file_names
+from trueness.cli._tally import ModelSums, file_names, stream_sums
 from trueness.cli._writing import with_limits
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
@@ -122,10 +122,27 @@ class Measurements:
     """The data as JSON output describes them."""
     notes: tuple[str, ...]
     """The data as notes below a table describe them."""
-    bins: dict[str, str]
-    """The bins in words, by measure."""
-    level: float | None = None
+    options: Options
+    binned: bool = False
     clustered: bool = False
+
+    @property
+    def level(self) -> float | None:
+        """The level of the intervals, if there are any."""
+        return self.options.level if self.options.intervals else None
+
+    @property
+    def bins(self) -> dict[str, str]:
+        """The bins in words, by measure."""
+        rules = (self.options.bins, self.options.mass, tn.BlockIsotonic())
+        own, mass, blocks = map(rule_in_words, rules)
+        chosen = [one for one in shown_measures("rows") if one.bins and not one.preset]
+        chosen = [one for one in chosen if not (self.binned and one.scores)]
+        bins = {one.key: mass if one.bins == "mass" else own for one in chosen}
+        bins |= {} if self.binned else {"tce": blocks}
+        if any(q.key.startswith("l2") for q in self.quantities):
+            bins["l2"] = own if self.binned else "n^0.4 bins of equal mass, cut at as many of equal width"
+        return bins
 
 
 def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
@@ -134,58 +151,51 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     results = []
     for model, own in rows.by_model():
         with own.about(model, group=group) as warned:
-            one = own.arguments(model)
-            check_kinds(own, model, options)
+            one = _arguments(own, model, options)
             read = Evidence.of(one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=own.cluster)
             kinds = () if read.view == "binary" else options.summed
             views: dict[str, Evidence] = {kind: replace(read, view=kind, memory={}) for kind in kinds}
             found = measure_views(model, views or {"binary": read}, options, one.remark)
         results.append(replace(found, warnings=(*dropped, *warned)))
-    return of_columns(rows.choice, rows.source, results, options)
+    return _of_columns(rows.choice, rows.source, results, options)
 
 
-def check_kinds(rows: Rows, model: Model, options: Options) -> None:
+def measure_stream(data: Dataset, options: Options, *, asked: bool) -> Measurements:
+    """The same of rows that are read in pieces."""
+
+    def sums_of(rows: Rows, model: Model) -> ModelSums:
+        one = _arguments(rows, model, options)
+        if not rows.is_matrix(model):
+            return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
+        settings: dict[str, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in options.summed}
+        return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
+
+    names = ", ".join(one.short or one.name for one in shown_measures("rows") if one.scores)
+    lost = f"Measures that need each of them are left out: {names}. `--no-stream` computes them."
+    total, results = stream_sums(data, sums_of, options.bins, lost, asked=asked), []
+    for model in data.choice.models:
+        sums = total[model.name]
+        with data.about(model) as warned:
+            views = {kind: Evidence.of_sums(part, two_columns="keep") for kind, part in sums.parts.items()}
+            found = measure_views(model, views, options, sums.remark)
+        results.append(replace(found, warnings=(*sums.warnings, *warned)))
+    binned = any(isinstance(part, Binned) for sums in total.values() for part in sums.parts.values())
+    return _of_columns(data.choice, data.source.name, results, options, binned)
+
+
+def _arguments(rows: Rows, model: Model, options: Options) -> Arguments:
     if options.kinds and not rows.is_matrix(model):
         raise InputError("--kind", "is only for scores of several classes (a matrix)", "these are one column of scores")
+    return rows.arguments(model)
 
 
-def sums_of(rows: Rows, model: Model, options: Options) -> ModelSums:
-    """Tally the rows of one model, once for each kind that is measured."""
-    one = rows.arguments(model)
-    check_kinds(rows, model, options)
-    if not rows.is_matrix(model):
-        return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
-    settings: dict[str, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in options.summed}
-    return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
-
-
-def of_columns(
-    choice: Choice, source: str, models: Sequence[ModelMeasures], options: Options, *, binned: bool = False
+def _of_columns(
+    choice: Choice, source: str, models: Sequence[ModelMeasures], options: Options, binned: bool = False
 ) -> Measurements:
     views = ("binary",) if models[0].classes is None else options.summed
-    quantities = _quantities(options, views, choice.weight is not None)
-    data, words = {"data": choice.about(source)}, (f"{choice.in_words(source)}.",)
-    return _described(quantities, models, options, data, words, binned=binned, clustered=choice.cluster is not None)
-
-
-def _described(
-    quantities: Iterable[Quantity],
-    models: Sequence[ModelMeasures],
-    options: Options,
-    about: Mapping[str, Any],
-    notes: tuple[str, ...],
-    *,
-    binned: bool,
-    clustered: bool = False,
-) -> Measurements:
-    quantities = tuple(quantities)
-    own, mass, blocks = (rule_in_words(rule) for rule in (options.bins, options.mass, tn.BlockIsotonic()))
-    chosen = [one for one in shown_measures("rows") if one.bins and not one.preset and not (binned and one.scores)]
-    bins = {one.key: mass if one.bins == "mass" else own for one in chosen} | ({} if binned else {"tce": blocks})
-    if any(q.key.startswith("l2") for q in quantities):
-        bins["l2"] = own if binned else "n^0.4 bins of equal mass, cut at as many of equal width"
-    level = options.level if options.intervals else None
-    return Measurements(quantities, tuple(models), about, notes, bins, level, clustered)
+    quantities = tuple(_quantities(options, views, choice.weight is not None))
+    about, notes = {"data": choice.about(source)}, (f"{choice.in_words(source)}.",)
+    return Measurements(quantities, tuple(models), about, notes, options, binned, choice.cluster is not None)
 
 
 def measure_sums(
@@ -199,9 +209,9 @@ def measure_sums(
     model = Model(str(name), (str(name),))
     if total.n == 0:
         none = ModelMeasures(model.name, model.columns, None, {"n": 0}, {})
-        return [(Group(), Measurements((Quantity("n", "rows"),), (none,), about, notes, {}))]
-    parts: dict[Group, Any] = {Group(): total.total}
+        return [(Group(), Measurements((Quantity("n", "rows"),), (none,), about, notes, options))]
     groups: Any = {} if total.by is None else total.groups
+    parts: dict[Group, Any] = {Group(): total.total}
     parts |= {Group.of_sums(total.by, key): groups[key] for key in sort_values(groups)}
     results = []
     for group, sums in parts.items():
@@ -211,9 +221,8 @@ def measure_sums(
         with reword_messages(wording()) as warned:
             one = measure_views(model, views, own, stored=True)
         warning(*warned, about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])))
-        quantities = _quantities(own, views, weight is not None, stored=True)
-        described = _described(quantities, [one], own, about, notes, binned=isinstance(sums, Binned))
-        results.append((group, described))
+        quantities = tuple(_quantities(own, views, weight is not None, stored=True))
+        results.append((group, Measurements(quantities, (one,), about, notes, own, isinstance(sums, Binned))))
     return results
 
 
@@ -225,10 +234,10 @@ def measure_views(
     matrix = whole.view != "binary"
     quantities = tuple(_quantities(options, views, weighted=True, stored=stored))
     values, reasons = _counts(whole), dict[str, str]()
-    for q in quantities:
-        if q.ask is None:
-            continue
+    for q in (one for one in quantities if one.ask is not None):
         lost = isinstance(views[q.view].sums, Binned) and q.scores
+        if lost and stored:
+            reasons[q.key] = _SCORES_LOST
         try:
             given = not lost and (q.unit != "percent" or views[q.view].whole)
             values[q.key] = value_of(q.ask, views[q.view]) if given else math.nan
@@ -236,8 +245,6 @@ def measure_views(
             if not stored:
                 raise
             values[q.key], reasons[q.key] = math.nan, reason.but(remedy="", context="").render(wording())
-        if stored and isinstance(whole.sums, Binned) and q.scores:
-            reasons[q.key] = _SCORES_LOST
     known = [q for q in quantities if q.key not in reasons]
     estimates = _estimates(known, views, options) if options.intervals else {}
     tabled = (options.of_matrix if matrix else ("binary",)) if options.tables else ()
@@ -251,10 +258,9 @@ def _counts(evidence: Evidence) -> dict[str, float]:
     """What is counted, not measured: rows, weight, classes and scores of 0 or 1."""
     found = {"n": evidence.sums.n, "weight": evidence.sums.weight, "classes": len(evidence.classes or ())}
     inside = [inside_cells(part) for part in evidence.tally.parts] if evidence.tally is not None else None
-    certain, wrong = (
-        math.nan if inside is None else sum(getattr(x, key) for x in inside) for key in ("certain", "wrong")
-    )
-    return {**found, "n_certain": certain, "n_certain_wrong": wrong}
+    for name, key in zip(CERTAIN, ("certain", "wrong"), strict=True):
+        found[name] = math.nan if inside is None else sum(getattr(x, key) for x in inside)
+    return found
 
 
 def _quantities(

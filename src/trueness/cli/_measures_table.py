@@ -5,7 +5,7 @@ Several .tally files, such as days, stand side by side: the measures of each, it
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -14,12 +14,11 @@ import trueness as tn
 from trueness._progress import progress_bar
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span
 from trueness._text.strings import display_width, shorten, visible
-from trueness._text.table import Cell, Column, Table
+from trueness._text.table import Cell, Column, Table, written
 from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Options, Quantity, group_name, measure_sums
 from trueness.cli._messages import note
-from trueness.cli._sums import SumsFile
-from trueness.cli._writing import Output, Texts, join_names, limits_notes
+from trueness.cli._writing import Output, interval_cell, join_names, limits_notes
 from trueness.infer._catalogue import MEASURES
 from trueness.results import Series
 
@@ -56,9 +55,11 @@ _NAMES = {"n": "rows", "ece": "ECE", "ece_floor": "noise floor", "observed_expec
 Results: TypeAlias = Sequence[tuple[Group, Measurements]]
 
 
-def _texts(q: Quantity, values: Iterable[float]) -> Texts:
-    """With decimals that suit the values of all models."""
-    return Texts(q.unit, common_decimals(list(values)) if q.unit == "fraction" else 4)
+def _written(q: Quantity, models: Iterable[ModelMeasures]) -> Callable[[float], Cell]:
+    """How a value is written, with decimals that suit the values of all models."""
+    values = [model.values.get(q.key, math.nan) for model in models]
+    decimals = common_decimals(values) if q.unit == "fraction" else 4
+    return lambda value: Cell(value, written(value, q.unit, decimals))
 
 
 def measures_table(result: Measurements) -> Table:
@@ -91,22 +92,22 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
 
 def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool) -> Iterator[dict[str, Any]]:
     single = len(models) == 1
-    texts = _texts(q, [model.values[q.key] for model in models])
+    cell = _written(q, models)
     inverted = q.key == "slope" and any(model.values[q.key] < 0 for model in models)
     row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name}
     row["meaning"] = "< 0: inverted" if inverted else q.meaning
     intervals: dict[str, Any] = {}
     floors: dict[str, Any] = {}
     for i, model in enumerate(models):
-        row[f"value {i}"] = texts.value(model.values[q.key])
+        row[f"value {i}"] = cell(model.values[q.key])
         if (found := model.estimates.get(q.key)) is None:
             continue
         if beside:
-            row[f"interval {i}"] = texts.interval(found.low, found.high)
+            row[f"interval {i}"] = interval_cell(found.low, found.high, q.unit)
         elif found.bounded:
-            intervals[f"value {i}"] = texts.interval(found.low, found.high)
+            intervals[f"value {i}"] = interval_cell(found.low, found.high, q.unit)
         if not math.isnan(found.floor):
-            floors["floor" if single else f"value {i}"] = texts.value(found.floor)
+            floors["floor" if single else f"value {i}"] = cell(found.floor)
         elif single and not math.isnan(q.ideal):
             row["floor"] = Cell(q.ideal, f"{q.ideal:g}")
     yield row | (floors if single else {})
@@ -142,17 +143,16 @@ def groups_table(results: Results) -> Table:
     models = [model for _, one in results for model in one.models]
     shown = [q for q in first.quantities if _VIEW.sub("", q.key) in _OF_GROUPS]
     for q in shown:
-        base = _VIEW.sub("", q.key)
+        base, cell = _VIEW.sub("", q.key), _written(q, models)
         optional = base not in _ALWAYS
         name = "O/E" if base == "observed_expected" else q.name
         titles = {"": name, " interval": f"{level_percent(first.level or 0)} interval", " floor": "floor"}
         columns += [Column(q.key + end, title, "number", optional=optional) for end, title in titles.items()]
-        texts = _texts(q, [model.values.get(q.key, math.nan) for model in models])
         for row, model in zip(rows, models, strict=True):
-            row[q.key] = texts.value(model.values.get(q.key, math.nan))
+            row[q.key] = cell(model.values.get(q.key, math.nan))
             if (found := model.estimates.get(q.key)) is not None:
-                row |= {f"{q.key} interval": texts.interval(found.low, found.high)} if found.bounded else {}
-                row |= {f"{q.key} floor": texts.value(found.floor)} if found.floor == found.floor else {}
+                row |= {f"{q.key} interval": interval_cell(found.low, found.high, q.unit)} if found.bounded else {}
+                row |= {f"{q.key} floor": cell(found.floor)} if found.floor == found.floor else {}
     return Table(columns, rows, _notes([one for _, one in results], shown))
 
 
@@ -166,8 +166,7 @@ def bins_table(table: tn.BinTable) -> Table:
         Column("label", "class", "name"),
         Column("bin", "bin"),
         Column("n", "rows", "count"),
-        Column("score", "score", "number"),
-        Column("rate", "rate", "number"),
+        *(Column(key, key, "number") for key in ("score", "rate")),
         Column("low", f"{100 * table.level:g} % interval", "number"),
         Column("gap", "gap", "signed"),
         Column("ratio", "O/E", "number"),
@@ -185,46 +184,44 @@ def bins_table(table: tn.BinTable) -> Table:
     return Table(columns, rows)
 
 
-def models_output(result: Measurements) -> Output:
-    """A row per measure, a column per model."""
-    names = [model.name for model in result.models]
-    tables = [(model.name, kind, table) for model in result.models for kind, table in model.tables.items()]
+def results_output(results: Results) -> Output:
+    """The models side by side, a row per measure; or a row per group and model, and a column per measure."""
+    first = results[0][1]
+    data = {**first.about, "bins": first.bins, "level": first.level, **_entries(results)}
+    if first.level is None:
+        del data["level"]
+    if results[-1][0].by is not None:
+        pairs = [(group, model, one.quantities) for group, one in results for model in one.models]
+        rows = [{**_named(group, model), **model.numbers(quantities)} for group, model, quantities in pairs]
+        numbers = first.models[0].numbers(first.quantities)
+        return Output(groups_table(results), data, csv=_every_digit(("by", "group", "model", *numbers), rows))
+    tables = [(model.name, kind, table) for model in first.models for kind, table in model.tables.items()]
     details = [
         (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", bins_table(table))
         for name, kind, table in tables
     ]
     if tables:
-        csv = _bin_lines(tables)
-    else:
-        key = "measure"
-        while key in names:  # a model may be called so
-            key += "_"
-        numbers = {model.name: model.numbers(shown_quantities(result)) for model in result.models}
-        rows = [{key: one} | {name: numbers[name][one] for name in names} for one in numbers[names[0]]]
-        csv = Table([Column(name, name) for name in (key, *names)], rows)
-    return Output(measures_table(result), _about(result) | entries([(Group(), result)]), details, csv)
+        every = dict.fromkeys(key for *_, table in tables for key in table.columns())
+        keys = sorted(every, key=lambda key: key != "label")
+        rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
+        return Output(measures_table(first), data, details, _every_digit(("model", "kind", *keys), rows))
+    by_model = {model.name: model.numbers(shown_quantities(first)) for model in first.models}
+    key = "measure"
+    while key in by_model:  # a model may be called so
+        key += "_"
+    lines = [{key: one} | {name: own[one] for name, own in by_model.items()} for one in by_model[first.models[0].name]]
+    return Output(measures_table(first), data, details, _every_digit((key, *by_model), lines))
 
 
-def results_output(results: Results) -> Output:
-    """The models side by side, or a row per group and model and a column per measure."""
-    first = results[0][1]
-    if results[-1][0].by is None:
-        return models_output(first)
-    rows = [{**_named(group, model), **model.numbers(one.quantities)} for group, one in results for model in one.models]
-    numbers = first.models[0].numbers(first.quantities)
-    csv = Table([Column(key, key) for key in ("by", "group", "model", *numbers)], rows)
-    return Output(groups_table(results), _about(first) | entries(results), csv=csv)
+def _every_digit(keys: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A table for CSV."""
+    return Table([Column(key, key) for key in keys], rows)
 
 
-def entries(results: Results) -> dict[str, Any]:
+def _entries(results: Results) -> dict[str, Any]:
     """The models, or the models of each group, as JSON has them."""
     found = [{**group.entry(), "models": [_entry(model, one) for model in one.models]} for group, one in results]
     return found[0] if results[-1][0].by is None else {"groups": found}
-
-
-def _about(result: Measurements) -> dict[str, Any]:
-    level = {} if result.level is None else {"level": result.level}
-    return {**result.about, "bins": result.bins, **level}
 
 
 def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
@@ -244,14 +241,6 @@ def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
     return entry
 
 
-def _bin_lines(tables: Sequence[tuple[str, str, tn.BinTable]]) -> Table:
-    """The bins of all models with every digit, one line per bin."""
-    keys = list(dict.fromkeys(key for *_, table in tables for key in table.columns()))
-    keys.sort(key=lambda key: key != "label")
-    rows = [{"model": name, "kind": kind, **row} for name, kind, table in tables for row in table.rows()]
-    return Table([Column(key, key) for key in ("model", "kind", *keys)], rows)
-
-
 class Files(NamedTuple):
     """What is known about each file and about all together."""
 
@@ -261,21 +250,21 @@ class Files(NamedTuple):
 
 
 def compare_files(
-    sums: Sequence[SumsFile], total: tn.Accumulator, options: Options, whole: Results | None = None
+    sums: Mapping[str, tn.Accumulator], total: tn.Accumulator, options: Options, whole: Results | None = None
 ) -> Files:
     """Measure and test each file, and look for a change; `whole` are the measures of all files, if they are known."""
-    names = [name for name, _ in sums]
+    names = list(sums)
     _mention_order(names)
-    named = {Path(name).name: one for name, one in sums}
+    named = {Path(name).name: one for name, one in sums.items()}
     how: Any = {"bins": options.bins, "level": options.level, "seed": 0}
     with progress_bar("Testing the files") as bar:
-        series = tn.calibration_series(named if len(named) == len(sums) else dict(sums), progress=bar, **how)
+        series = tn.calibration_series(named if len(named) == len(sums) else sums, progress=bar, **how)
     alone = tn.calibration_series({"all": total}, progress=False, **how)
     # The series has the noise floor that the table shows; those of other measures would take a second for each file.
     quick = replace(options, floors=False)
     measures: list[tuple[str, Results]] = []
     with progress_bar("Measuring the files") as bar:
-        for name, one in sums:
+        for name, one in sums.items():
             measures.append((name, measure_sums(one, [name], quick, name)))
             bar(len(measures), len(sums))
     rows: list[dict[str, Any]] = [
@@ -283,15 +272,11 @@ def compare_files(
         for name, results in (*measures, ("all", whole or measure_sums(total, names, quick)))
         for group, one in results
     ]
-    tested = iter([*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}])
-    change = series.change
+    tested = [*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}]
+    change, shown = series.change, [key for key in _COLUMNS if options.intervals or not _is_limit(key)]
     changed = range(0) if change is None else range(change.start, change.start + change.days)
-    place = -1
-    for row in rows:
-        if row["group"] is None:
-            place, test = place + 1, next(tested)
-            row |= {key: test[column] for key, column in _COLUMNS.items() if options.intervals or not _is_limit(key)}
-            row["changed"] = None if place == len(sums) else place in changed
+    for i, (row, test) in enumerate(zip((row for row in rows if row["group"] is None), tested, strict=True)):
+        row |= {key: test[_COLUMNS[key]] for key in shown} | {"changed": None if i == len(sums) else i in changed}
     return Files(series, rows, measures)
 
 
@@ -302,15 +287,12 @@ def _is_limit(key: str) -> bool:
 
 def _mention_order(names: Sequence[str]) -> None:
     """Say so if the files come as a shell sorts them, with day-10 before day-2."""
-    by_number = sorted(
-        names, key=lambda name: [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
-    )
+    parts = {name: [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)] for name in names}
+    by_number = sorted(names, key=parts.__getitem__)
     if list(names) == sorted(names) != by_number:
         one, other = next(pair for pair in zip(names, by_number, strict=True) if pair[0] != pair[1])
-        note(
-            f"the files are a series in the order given, in which {one} comes before {other}. Numbers with leading "
-            "zeros sort in order of time, and so does `ls -v`."
-        )
+        order = f"the files are a series in the order given, in which {one} comes before {other}."
+        note(f"{order} Numbers with leading zeros sort in order of time, and so does `ls -v`.")
 
 
 def files_output(files: Files, results: Results) -> Output:
@@ -322,10 +304,10 @@ def files_output(files: Files, results: Results) -> Output:
     names = {key: "interval" if key.endswith("_interval") else key.replace("_", " ") for key in _SHOWN}
     table = files_table(files.rows, files.series, names | _NAMES | {"group": str(by), "adjusted_pvalue": "adjusted p"})
     whole = results_output(results)
-    each = [{"file": name, **entries(own)} for name, own in files.measures]
+    each = [{"file": name, **_entries(own)} for name, own in files.measures]
     tested = [key for key in _COLUMNS if first.level is not None or not _is_limit(key)]
     keys = ["file", *(["group"] if by else []), "n", *shown, *tested, "changed"]
-    csv = Table([Column(key, key) for key in dict.fromkeys(keys)], files.rows)
     data = {**whole.data, "files": each, "series": files.series}
     notes = [files.series.headline, *table.notes, *first.notes]
+    csv = _every_digit(dict.fromkeys(keys), files.rows)
     return replace(whole, table=replace(table, notes=notes), data=data, csv=csv)

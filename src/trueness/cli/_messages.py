@@ -5,17 +5,19 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from trueness._text.strings import visible, wrap
 from trueness.errors import InputError, Place, TruenessError, Wording, capital, collected_warnings
 
+_Words: TypeAlias = Mapping[str, str] | None
+_WORDS = ("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound", "fitted")
+"""Arguments of the library that are options, and whose values are words or nothing."""
 _OPTIONS = {
-    *("pos_label", "labels", "missing", "sum_tolerance", "clip_tolerance", "from_logits", "percent", "bins", "level"),
-    *("cost_fp", "cost_fn", "rounded_to"),
-    *("kind", "method", "measure", "resamples", "fitted", "alpha", "epsilon", "scheme", "bound", "split", "portfolio"),
+    *(*_WORDS, "pos_label", "labels", "sum_tolerance", "clip_tolerance", "bins", "level", "cost_fp", "cost_fn"),
+    *("rounded_to", "resamples", "alpha", "epsilon", "split", "portfolio"),
 }
 _REMEDIES = {
     "swapped": "Swap `--label` and `--prob`.",
@@ -51,11 +53,9 @@ def warning(*texts: str, about: str = "") -> None:
 
 def print_paragraph(text: str) -> None:
     """Print a paragraph on standard error, wrapped on a terminal only: a log keeps it in one line."""
-    if sys.stderr.isatty():  # where a progress bar may stand
-        text = f"\r\x1b[K{wrap(text, shutil.get_terminal_size().columns)}"
-        click.echo(text, err=True)
-    else:
-        click.echo(visible(text), err=True)
+    # On a terminal a progress bar may stand in the line.
+    wrapped = f"\r\x1b[K{wrap(text, shutil.get_terminal_size().columns)}" if sys.stderr.isatty() else visible(text)
+    click.echo(wrapped, err=True)
 
 
 @contextmanager
@@ -63,12 +63,10 @@ def errors_as_messages(debug: bool) -> Iterator[None]:
     """Turn any error into a message and exit code 2, so that none ends with the code of a failed gate."""
     try:
         yield
-    except click.exceptions.Exit:
-        raise
     except Exception as reason:
         # A closed pipe (`| head`) is not an error, and has an exit code of its own.
-        known = isinstance(reason, click.ClickException) or getattr(reason, "errno", None) == errno.EPIPE
-        if debug or known:
+        known = isinstance(reason, click.ClickException | click.exceptions.Exit)
+        if debug or known or getattr(reason, "errno", None) == errno.EPIPE:
             raise
         raise Refusal(_message(reason)) from reason
 
@@ -81,17 +79,12 @@ def _message(reason: Exception) -> str:
         return f"{file}{reason.strerror or reason}."
     if isinstance(reason, MemoryError):
         return "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with `--stream`."
-    first_line = str(reason).strip().partition("\n")[0]
-    what = f"{type(reason).__name__}: {first_line}"
+    what = ": ".join([type(reason).__name__, *str(reason).strip().splitlines()[:1]])
     return f"This is a bug in trueness, not a problem with your data: {what}. `--debug` shows where."
 
 
 def wording(
-    arguments: Mapping[str, str] | None = None,
-    place: Callable[[Place], str] = str,
-    *,
-    options: Mapping[str, str] | None = None,
-    remedies: Mapping[str, str] | None = None,
+    arguments: _Words = None, place: Callable[[Place], str] = str, *, options: _Words = None, remedies: _Words = None
 ) -> Wording:
     """How the command line words the library's messages.
 
@@ -122,7 +115,7 @@ def _plain_value(name: str, value: str | None, separator: str) -> str:
         value = "" if "…" in value else ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
     elif name != "pos_label":  # whose quotes show that the label is text
         value = value.strip("'\"")
-    if name in ("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound", "fitted"):
+    if name in _WORDS:
         value = "" if value == "True" else value.replace("_", "-")
     return f"{separator}{value}" if value else ""
 
@@ -142,7 +135,4 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
             text = error.render(words._replace(arguments={**words.arguments, error.argument: own}) if own else words)
             text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
             raise CommandError(f"{prefix}{text}{counting}") from error
-    for _, message in caught:
-        text = capital(words.spell(message))
-        if text not in messages:
-            messages.append(text)
+    messages += dict.fromkeys(capital(words.spell(message)) for _, message in caught)

@@ -1,7 +1,7 @@
 """Options that several commands share. Commands import this module as ``opt``."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import click
@@ -15,27 +15,22 @@ KINDS = ("classwise", "confidence", "top-label")
 LABEL_KINDS = (*KINDS, "multilabel")
 _OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "mass": "mass:10", "uniform": "10", "width": "10"}
 """What other libraries call bins, and how they are typed here."""
-_INPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy")
-
-
 _HEADINGS = {
-    "Columns": (
-        *("label", "prob", "probs", "matrices", "weight", "by", "model_column", "pair", "time", "cluster", "judge"),
-        "grades",
-    ),
-    "Analysis": (),
-    "Labels and scores": (
-        *("pos_label", "labels", "missing", "from_logits", "percent", "clip_tolerance", "sum_tolerance", "rounded_to"),
-    ),
-    "Files": ("demo", "rows", "input_format", "separator", "decimal", "stream", "each", "groups"),
-    "Evaluation logs": ("scorer", "confidence", "label_field", "confidence_field", "correct_from"),
-    "Output": ("form", "output", "title", "name", "page", "debug", "help"),
+    "Columns": "label prob probs matrices weight by model_column pair time cluster judge grades",
+    "Analysis": "",
+    "Labels and scores": "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to",
+    "Files": "demo rows input_format separator decimal stream each groups",
+    "Evaluation logs": "scorer confidence label_field confidence_field",
+    "Output": "form output title name page debug help",
 }
 """Headings of help, and the options below each; the others are the analysis."""
 
 
 class Command(click.Command):
-    """A command whose help has the options below headings, and which refuses an option of one value that has two."""
+    """A command whose help has the options below headings, and which refuses an option of one value that has two.
+
+    It also refuses both or neither of FILE and --demo, if it takes them, and --rows without a demo.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
@@ -44,12 +39,21 @@ class Command(click.Command):
                 raise click.UsageError(f"{one.opts[0]} takes one value, and is given more than once.", ctx)
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        if "demo" in ctx.params:
+            neither, both = f"Give a FILE to {ctx.info_name}, or --demo.", "Give a FILE or --demo, not both."
+            if bool(ctx.params["demo"]) is bool(ctx.params["files"]):
+                raise click.UsageError(both if ctx.params["demo"] else neither, ctx)
+            check_only_demo("rows")
+        return super().invoke(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        records = [("help" if "--help" in one.opts else one.name, one.get_help_record(ctx)) for one in options]
-        named = {name for names in _HEADINGS.values() for name in names}
-        for heading, names in _HEADINGS.items():
-            below = [record for name, record in records if record and (name in names if names else name not in named)]
+        records = [("help" if "--help" in one.opts else str(one.name), one.get_help_record(ctx)) for one in options]
+        named = {heading: words.split() for heading, words in _HEADINGS.items()}
+        named["Analysis"] = [name for name, _ in records if not any(name in names for names in named.values())]
+        for heading, names in named.items():
+            below = [record for name, record in records if record and name in names]
             if below:
                 with formatter.section(heading):
                     formatter.write_dl(below)
@@ -112,92 +116,71 @@ def count(name: str, what: str, default: int | None = None, least: int = 1) -> D
     return number(name, what, default, click.IntRange(min=least), metavar="N")
 
 
-def choice(name: str, values: Sequence[str], default: str | None, what: str, *more: str, **settings: Any) -> Decorator:
-    return option(name, what, *more, default=default, type=Word(values), **settings)
+def choice(name: str, values: str | Iterable[str], what: str, *more: str, **settings: Any) -> Decorator:
+    words = values.split() if isinstance(values, str) else tuple(values)
+    return option(name, what, *more, type=Word(words), **settings)
 
 
 def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: Any) -> Decorator:
     return option(name, what, *more, metavar=metavar, **settings)
 
 
-multilabel = choice(
-    "--kind", ("multilabel",), None, "Columns of several labels: --label 'y_*' --prob-columns 'p_*'.", "kind"
-)
+multilabel = choice("--kind", "multilabel", "Columns of several labels: --label 'y_*' --prob-columns 'p_*'.", "kind")
 judge = text("--judge", "Column of a judge's labels of all rows; --label is missing where no human looked.")
-_demo = combine(
-    click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file."),
-    count("--rows", "Rows of the demo data.", 10_000),
-)
-_LABEL = "Column of labels: 0/1, true/false, class numbers or text."
-_label = text("--label", _LABEL)
-_labels = combine(
-    text("--label", f"{_LABEL} One for each --prob, in order, if models have their own.", multiple=True),
-    text("--model-column", "For tables with a row per model and question: column of models; needs --pair."),
-    text("--pair", "Column of questions, by which the rows of models are paired."),
-)
-_matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
-_scores = combine(
-    text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True),
-    text("--prob-columns", _matrices, "matrices", metavar="NAMES", multiple=True),
-)
-_weight = text("--weight", "Column of weights: a weight of 2 counts the row twice.")
-_by = text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True)
-_classes = combine(
-    text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"),
-    text("--labels", "The classes in column order, a,b,c; with two classes, the event last.", metavar="LABELS"),
-)
 missing = choice(
-    "--missing", ("raise", "drop"), "raise", "Rows with a missing value for any model: fail, or drop them."
+    "--missing", "raise drop", "Rows with a missing value for any model: fail, or drop them.", default="raise"
 )
-_scale = combine(
-    missing,
-    click.option("--from-logits", is_flag=True, help="The scores are logits."),
-    click.option(
-        "--clip-tolerance", type=float, default=0.0, help="Set scores outside [0, 1] by at most this much to 0 or 1."
-    ),
-    click.option("--sum-tolerance", type=float, help="How far the scores of a row may sum from 1.  [default: 1e-6]"),
-)
-_file = combine(
-    choice("--input-format", _INPUT_FORMATS, None, "Format of the file.  [default: by its first bytes, then its name]"),
-    text("--separator", "Separator of the columns of a text file, if not a comma (tsv: a tab).", metavar="CHAR"),
-    choice("--decimal", (".", ","), ".", "Decimal mark of a text file; with a comma, columns are separated by ';'."),
+_CONFIDENCES = (
+    "Where confidences come from: logprob, options, options-per-byte, stated, agreement, regex:PATTERN or "
+    "a field such as metadata.confidence.  [default: the first that the log has]"
 )
 logs = combine(
     text("--scorer", "The scorer, the metric or METRIC,FILTER that says which answers are right."),
-    text(
-        "--confidence",
-        "Where confidences come from: logprob, options, options-per-byte, stated, agreement, regex:PATTERN or "
-        "a field such as metadata.confidence.  [default: the first that the log has]",
-        metavar="SOURCE",
-    ),
+    text("--confidence", _CONFIDENCES, metavar="SOURCE"),
     text("--label-field", "For any JSON: the field that says whether the answer is right.", metavar="PATH"),
     text("--confidence-field", "For any JSON: the field with the confidence.", metavar="PATH"),
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
-stream = click.option(
-    "--stream/--no-stream",
-    default=None,
-    help="Read the file in pieces, in bounded memory.  [default: for files above 256 MB]",
-)
+_STREAM = "Read the file in pieces, in bounded memory.  [default: for files above 256 MB]"
+stream = click.option("--stream/--no-stream", default=None, help=_STREAM)
 
 
 def data(
     shown: str = "[FILE]...", *, demo: bool = True, label: bool | str = True, by: bool = True, scale: bool = True
 ) -> Decorator:
     """Which files (called `shown` in help), which columns, and what they mean; with 'own', labels of each model."""
-    return combine(
-        click.argument("files", nargs=-1, metavar=shown),
-        *([_demo] if demo else []),
-        *([_labels if label == "own" else _label] if label else []),
-        _scores,
-        click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
-        *([_weight] if label else []),
-        *([_by] if by else []),
-        *([_classes] if label else []),
-        *([_scale] if scale else []),
-        _file,
-        *([logs] if label else []),
-    )
+    what, own = "Column of labels: 0/1, true/false, class numbers or text.", label == "own"
+    own_label = f"{what} One for each --prob, in order, if models have their own."
+    matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
+    order = "The classes in column order, a,b,c; with two classes, the event last."
+    clip = "Set scores outside [0, 1] by at most this much to 0 or 1."
+    formats = "Format of the file.  [default: by its first bytes, then its name]"
+    separator = "Separator of the columns of a text file, if not a comma (tsv: a tab)."
+    marks = "Decimal mark of a text file; with a comma, columns are separated by ';'."
+    options = [
+        (True, click.argument("files", nargs=-1, metavar=shown)),
+        (demo, click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file.")),
+        (demo, count("--rows", "Rows of the demo data.", 10_000)),
+        (label, text("--label", own_label if own else what, multiple=own)),
+        (own, text("--model-column", "For tables with a row per model and question: column of models; needs --pair.")),
+        (own, text("--pair", "Column of questions, by which the rows of models are paired.")),
+        (True, text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True)),
+        (True, text("--prob-columns", matrices, "matrices", metavar="NAMES", multiple=True)),
+        (True, click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100.")),
+        (label, text("--weight", "Column of weights: a weight of 2 counts the row twice.")),
+        (by, text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True)),
+        (label, text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL")),
+        (label, text("--labels", order, metavar="LABELS")),
+        (scale, missing),
+        (scale, click.option("--from-logits", is_flag=True, help="The scores are logits.")),
+        (scale, click.option("--clip-tolerance", type=float, default=0.0, help=clip)),
+        (scale, number("--sum-tolerance", "How far the scores of a row may sum from 1.  [default: 1e-6]")),
+        (True, choice("--input-format", "csv tsv jsonl parquet arrow npz npy", formats)),
+        (True, text("--separator", separator, metavar="CHAR")),
+        (True, choice("--decimal", ". ,", marks, default=".")),
+        (label, logs),
+    ]
+    return combine(*(option for wanted, option in options if wanted))
 
 
 def is_typed(name: str) -> bool:
@@ -213,17 +196,11 @@ def typed_options() -> Iterator[tuple[str, str]]:
             yield str(one.name), (one.secondary_opts if context.params.get(str(one.name)) is False else one.opts)[-1]
 
 
-def check_input(only_demo: tuple[str, ...] = ("rows",)) -> None:
-    """Refuse both or neither of FILE and --demo, and options of the demo without it."""
+def check_only_demo(name: str) -> None:
+    """Refuse an option of the demo data without them."""
     context = click.get_current_context()
-    files, demo = context.params["files"], context.params["demo"]
-    if demo and files:
-        raise click.UsageError("Give a FILE or --demo, not both.")
-    if not demo and not files:
-        raise click.UsageError(f"Give a FILE to {context.info_name}, or --demo.")
-    for name in only_demo:
-        if not demo and is_typed(name):
-            raise click.UsageError(f"--{name} is for --demo.")
+    if not context.params["demo"] and is_typed(name):
+        raise click.UsageError(f"--{name} is for --demo.", context)
 
 
 def bins(default: str | None, what: str, *, blind: bool = False) -> Decorator:
@@ -244,9 +221,9 @@ def bin_rule(typed: str | None) -> Any:
     from trueness._tally.rules import MOST_BINS  # NumPy, which help does not need
 
     word = typed.strip().lower()
-    rules = {"isotonic": tn.Isotonic, "block-isotonic": tn.BlockIsotonic, "block": tn.BlockIsotonic}
-    if word in rules or word == "distinct":
-        return rules.get(word, tn.Distinct)()
+    rules: dict[str, Any] = {"isotonic": tn.Isotonic, "block-isotonic": tn.BlockIsotonic, "distinct": tn.Distinct}
+    if word in rules or word == "block":
+        return rules.get(word, tn.BlockIsotonic)()
     try:
         if match := re.fullmatch(r"(?:(width|mass):)?(0*[1-9]\d*)", word, re.ASCII):
             n = int(match[2])
@@ -264,7 +241,7 @@ def bin_rule(typed: str | None) -> Any:
         "must be a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic, "
         "block-isotonic or distinct",
         f"got {typed!r}",
-        remedy=did_you_mean(word, (*rules, "distinct"), _OTHER_BINS),
+        remedy=did_you_mean(word, (*rules, "block"), _OTHER_BINS),
     )
 
 
@@ -277,13 +254,11 @@ def rounded_to(what: str) -> Decorator:
     return number("--rounded-to", f"{what}; those of 0 and 1 may be others.", kind=inside, metavar="X")
 
 
-intervals = click.option(
-    "--intervals/--no-intervals",
-    default=True,
-    help="Show confidence limits and noise floors, or only the numbers (faster).",
-)
+def shown_intervals(what: str) -> Decorator:
+    return click.option("--intervals/--no-intervals", default=True, help=what)
 
 
+intervals = shown_intervals("Show confidence limits and noise floors, or only the numbers (faster).")
 panel = combine(
     click.option("--panel", is_flag=True, help="Print the panel of a clinical or credit validation instead."),
     click.option("--tripod", is_flag=True, help="Print the panel as text for a paper, following TRIPOD+AI."),

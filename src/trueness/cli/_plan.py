@@ -11,13 +11,15 @@ from trueness.cli._columns import Request, choose_scores
 from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
 from trueness.cli._messages import reword_messages, wording
 from trueness.cli._writing import Output, Target
-from trueness.errors import InputError
+from trueness.errors import InputError, Wording
 
 _KINDS = {
     "conditional": "every bin's value is within epsilon of its event rate",
     "marginal": "the value of a new row's bin is within epsilon of its event rate",
     "expected-ece": "the expected calibration error is at most epsilon",
 }
+_SCHEMES = "umd randomized original split fixed-width"
+_BOUND = "Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid."
 _NUMBERS = {
     "prevalence": ("The event rate, between 0 and 1.", "RATE"),
     "c_statistic": ("The expected area under the ROC curve.", "C"),
@@ -34,9 +36,8 @@ _NUMBERS = {
     "accept_band": ("Margin within which the monotone band must lie around the scores.", "MARGIN"),
 }
 """What describes a validation: help and the name of the value."""
-_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odds", "power", "level")} | {
-    "scores": "FILE"
-}
+_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odds", "power", "level")}
+_OPTIONS["scores"] = "FILE"
 
 
 @click.group("plan", cls=opt.CommandGroup, invoke_without_command=True, no_args_is_help=True)
@@ -44,22 +45,12 @@ _OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odd
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
 @opt.number("--epsilon", "The largest error allowed, between 0 and 1.", metavar="EPSILON")
 @opt.number("--alpha", "Probability that the guarantee fails, between 0 and 1.", 0.1)
-@opt.choice("--kind", tuple(_KINDS), "conditional", "What is guaranteed.")
-@opt.choice(
-    "--scheme",
-    ("umd", "randomized", "original", "split", "fixed-width"),
-    "umd",
-    "How histogram binning chooses and fills its bins.",
-)
-@opt.choice(
-    "--bound",
-    ("hoeffding", "exact"),
-    "hoeffding",
-    "Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid.",
-)
+@opt.choice("--kind", _KINDS, "What is guaranteed.", default="conditional")
+@opt.choice("--scheme", _SCHEMES, "How histogram binning chooses and fills its bins.", default="umd")
+@opt.choice("--bound", "hoeffding exact", _BOUND, default="hoeffding")
 @opt.output()
 @click.pass_context
-def command(context: click.Context, /, **how: Any) -> None:
+def plan(context: click.Context, /, **how: Any) -> None:
     """Plan histogram binning, or the validation of a model.
 
     Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is computed.
@@ -99,10 +90,7 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
     titles = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     columns = [
         *(Column(key, title, "fraction" if key == "epsilon" else "count") for key, title in titles.items()),
-        Column("alpha", "alpha"),
-        Column("kind", "guarantee"),
-        Column("scheme", "scheme"),
-        Column("bound", "bound"),
+        *(Column(key, "guarantee" if key == "kind" else key) for key in ("alpha", "kind", "scheme", "bound")),
         Column("planned", "planned", forms="data"),
     ]
     often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
@@ -110,7 +98,7 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
     return Output(Table(columns, [line], notes), {"plan": line})
 
 
-@command.command("validation", cls=opt.Command, no_args_is_help=True)
+@plan.command("validation", cls=opt.Command, no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option(
     "--log-odds", type=float, nargs=2, metavar="MEAN SD", help="Mean and standard deviation of normal log-odds."
@@ -139,19 +127,13 @@ def validation(**how: Any) -> None:
     target = Target.pop_from(how)
     request = Request.pop_from(how)
     how["log_odds"] = how["log_odds"] or None
-    if request.files:
-        plan = _plan_by_file(request, how)
-    elif request.probs or request.matrices:
+    if not request.files and (request.probs or request.matrices):
         raise click.UsageError("--prob names a column of a FILE; give one.")
-    else:
-        with reword_messages(wording(options=_OPTIONS)):
-            plan = tn.validation_size(**how)
-    columns = [
-        Column("criterion", "criterion"),
-        Column("target", "target"),
-        Column("rows", "rows", "count"),
-        Column("events", "events", "count"),
-    ]
+    scores, words = _scores(request) if request.files else (None, wording(options=_OPTIONS))
+    with reword_messages(words):
+        plan = tn.validation_size(scores=scores, **how)
+    columns = [Column(key, key) for key in ("criterion", "target")]
+    columns += [Column(key, key, "count") for key in ("rows", "events")]
     lines = zip(plan.criterion, plan.target, plan.size, plan.events, strict=True)
     notes = [plan.in_words(), *map(wording(options=_OPTIONS).spell, plan.notes)]
     target.deliver(Output(Table.from_lines(columns, lines, notes=notes), {"plan": plan.to_dict()}))
@@ -164,8 +146,8 @@ _NO_SCALE = {
 }
 
 
-def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
-    """The plan for a model whose earlier scores are in one column of a file."""
+def _scores(request: Request) -> tuple[Any, Wording]:
+    """The earlier scores of a model in one column of a file, and how messages word them."""
     with open_source(request) as source:
         models, guesses = choose_scores(source.names, source.name, request, {})
         print_guesses(guesses)
@@ -174,11 +156,5 @@ def _plan_by_file(request: Request, how: dict[str, Any]) -> Any:
         (name,) = models[0].columns
         scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)
         require_rows(source.name, len(scores))
-        words = wording(
-            {"scores": f"scores {name!r} of {source.name}"},
-            lambda place: source.place(place.row),
-            options=_OPTIONS,
-            remedies=_NO_SCALE,
-        )
-        with reword_messages(words):
-            return tn.validation_size(scores=scores, **how)
+        about = {"scores": f"scores {name!r} of {source.name}"}
+        return scores, wording(about, lambda at: source.place(at.row), options=_OPTIONS, remedies=_NO_SCALE)

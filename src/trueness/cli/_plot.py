@@ -19,50 +19,42 @@ from trueness.cli._writing import Target
 from trueness.errors import InputError
 
 # Which options each picture takes; 'one' means one model only.
-_DISPLAYS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "reliability": ("ReliabilityDisplay", frozenset({"band", "bins", "level", "seed", "curve", "kind"})),
-    "tested": ("TestReliabilityDisplay", frozenset({"bins", "kind", "one"})),
-    "bins": ("BinsDisplay", frozenset({"kind", "one"})),
-    "cumulative": ("CumulativeDisplay", frozenset({"level", "kind"})),
-    "interval": ("IntervalDisplay", frozenset({"level", "seed", "kind", "by"})),
-    "validity": ("ValidityDisplay", frozenset({"bins", "level"})),
-    "guarantee": ("GuaranteeDisplay", frozenset()),
+_DISPLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "reliability": ("ReliabilityDisplay", ("band", "bins", "level", "seed", "curve", "kind")),
+    "tested": ("TestReliabilityDisplay", ("bins", "kind", "one")),
+    "bins": ("BinsDisplay", ("kind", "one")),
+    "cumulative": ("CumulativeDisplay", ("level", "kind")),
+    "interval": ("IntervalDisplay", ("level", "seed", "kind", "by")),
+    "validity": ("ValidityDisplay", ("bins", "level")),
+    "guarantee": ("GuaranteeDisplay", ()),
 }
 _SUFFIXES = {".png": "png", ".svg": "svg", ".pdf": "pdf", ".txt": "text"}
+_DISPLAY = (
+    "What to draw: a reliability diagram, one with tested predictions, bin rules side by side, the cumulative "
+    "differences, confidence intervals of the error, the validity curve, or the guarantees of histogram binning for "
+    "this number of rows."
+)
+_CURVE = "Curve of a reliability diagram; spline and loess are those of R.  [default: binned]"
+_BAND = (
+    "Band of a reliability diagram: pointwise or simultaneous intervals of the rates; consistency or "
+    "simultaneous-consistency: where each rate, or all of them, would lie if the scores were calibrated; monotone: a "
+    "band that holds if the event probability rises with the score; none.  [default: pointwise for bins, spline and "
+    "loess, simultaneous-consistency for isotonic and smooth]"
+)
+_BANDS = "pointwise simultaneous consistency simultaneous-consistency monotone none"
 
 
 @opt.command("plot")
 @opt.data()
-@opt.choice(
-    "--display",
-    tuple(_DISPLAYS),
-    "reliability",
-    "What to draw: a reliability diagram, one with tested predictions, bin rules side by side, the cumulative "
-    "differences, confidence intervals of the error, the validity curve, or the guarantees of histogram binning for "
-    "this number of rows.",
-)
-@opt.choice(
-    "--curve",
-    ("binned", "isotonic", "smooth", "spline", "loess"),
-    None,
-    "Curve of a reliability diagram; spline and loess are those of R.  [default: binned]",
-)
-@opt.choice(
-    "--band",
-    ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone", "none"),
-    None,
-    "Band of a reliability diagram: pointwise or simultaneous intervals of the rates; consistency or "
-    "simultaneous-consistency: where each rate, or all of them, would lie if the scores were calibrated; monotone: a "
-    "band that holds if the event probability rises with the score; none.  [default: pointwise for bins, spline and "
-    "loess, simultaneous-consistency for isotonic and smooth]",
-    metavar="BAND",
-)
+@opt.choice("--display", _DISPLAYS, _DISPLAY, default="reliability")
+@opt.choice("--curve", "binned isotonic smooth spline loess", _CURVE)
+@opt.choice("--band", _BANDS, _BAND, metavar="BAND")
 @opt.bins(None, "Bins of reliability, tested and validity")
-@opt.choice("--kind", opt.KINDS, None, "What to compare for several classes.  [default: confidence]")
+@opt.choice("--kind", opt.KINDS, "What to compare for several classes.  [default: confidence]")
 @opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
 @opt.seed()
 @opt.output(("text", "png", "svg", "pdf"))
-def command(**options: Any) -> None:
+def plot(**options: Any) -> None:
     """Draw a picture to a file, or as text.
 
     Reliability diagrams can be drawn as text in a terminal; other pictures need a file.
@@ -74,30 +66,26 @@ def command(**options: Any) -> None:
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    opt.check_input()
-    display = options["display"]
-    _, takes = _DISPLAYS[display]
+    display, (_, takes) = options["display"], _DISPLAYS[options["display"]]
     for name in ("band", "curve", "bins", "kind", "level", "by"):
         if options[name] and name not in takes:
             raise click.UsageError(f"--{name} is not for --display {display}.")
     if options["band"] not in (None, "none"):
         from trueness.plot._reliability import BANDS  # other commands need no plots
 
-        curve = options["curve"] or "binned"
-        if options["band"] not in BANDS[curve]:
-            takes_band = f"{', '.join(BANDS[curve])} or none"
-            raise click.UsageError(f"--band {options['band']} is not for --curve {curve}, which takes {takes_band}.")
+        band, curve = options["band"], options["curve"] or "binned"
+        if band not in BANDS[curve]:
+            others = f"{', '.join(BANDS[curve])} or none"
+            raise click.UsageError(f"--band {band} is not for --curve {curve}, which takes {others}.")
     if len(options["by"]) > 1:
         raise click.UsageError("A picture can have only one --by.")
     target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)
     if target.form == "text" and display != "reliability":
         raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")
-    names = ("band", "curve", "kind", "level", "seed")
+    options["bins"] = opt.bin_rule(options["bins"])
+    names = ("band", "curve", "kind", "level", "seed", "bins")
     settings = {name: options[name] for name in names if options[name] is not None}
-    if settings.get("band") == "none":
-        settings["band"] = None
-    if options["bins"] is not None:
-        settings["bins"] = opt.bin_rule(options["bins"])
+    settings |= {"band": None} if options["band"] == "none" else {}
     request = Request.pop_from(options)
     if not request.files and not request.probs and "one" in takes:
         request = replace(request, probs=("overconfident",))

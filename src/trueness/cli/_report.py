@@ -14,7 +14,7 @@ from trueness._text.strings import visible
 from trueness.cli._columns import Model, Request
 from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
 from trueness.cli._messages import note, warning
-from trueness.cli._sums import OWN_BINS, SumsFile, add, each, file_names, own_bins, read_total
+from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
 from trueness.cli._watch import EVERY, period
 from trueness.cli._writing import MARKDOWN, Target
 from trueness.errors import InputError
@@ -22,14 +22,13 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
-_LOG_OPTIONS = ("scorer", "confidence", "label_field", "confidence_field")
+_FILE_OPTIONS = ("input_format", "separator", "decimal", "missing")
+_FILE_OPTIONS += ("scorer", "confidence", "label_field", "confidence_field")
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
-_intervals = click.option(
-    "--intervals/--no-intervals",
-    default=True,
-    help="Compute confidence limits or noise floors of all measures and the panel, or only for the verdict (faster).",
+_intervals = opt.shown_intervals(
+    "Compute confidence limits or noise floors of all measures and the panel, or only for the verdict (faster)."
 )
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
@@ -48,10 +47,10 @@ _page = opt.combine(
 @opt.rounded_to("The scores were rounded to multiples of this")
 @click.option("--each", is_flag=True, help="Also test each file, such as a month, and look for a change.")
 @opt.text("--over", "Column of dates or periods: test each of them, and look for a change.")
-@opt.choice("--every", tuple(EVERY), None, "Take the dates of --over together.")
+@opt.choice("--every", EVERY, "Take the dates of --over together.")
 @opt.seed()
 @_page
-def command(**options: Any) -> None:
+def report(**options: Any) -> None:
     """Write a report on the calibration of predicted probabilities.
 
     It says whether they are calibrated, with what confidence, where they are off and what would fix them. Without -o
@@ -72,12 +71,9 @@ def command(**options: Any) -> None:
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    opt.check_input()
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
-    settings = {
-        **{name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")},
-        "bins": opt.bin_rule(options["bins"]),
-    }
+    settings = {name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")}
+    settings["bins"] = opt.bin_rule(options["bins"])
     request = replace(Request.pop_from(options), multilabel=options["kind"] is not None)
     over = request.over
     if options["every"] is not None and over is None:
@@ -93,8 +89,8 @@ def command(**options: Any) -> None:
     elif options["each"]:
         from trueness.sources._files import expand_paths
 
-        files = expand_paths(request.files)
-        settings |= _series([(name, _rows(replace(request, files=(name,)))) for name in files], settings)
+        each = [(name, _rows(replace(request, files=(name,)))) for name in expand_paths(request.files)]
+        settings |= _series(each, settings)
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
     if request.judge is not None:
@@ -131,7 +127,7 @@ def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[s
     from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
 
-    sums = [SumsFile(name, _sums(rows)) for name, rows in parts]
+    sums = {name: _sums(rows) for name, rows in parts}
     found = compare_files(sums, add(sums), Options(settings["bins"], settings["level"]))
     return {"files": found.rows, "series": found.series}
 
@@ -157,7 +153,7 @@ def _sums(rows: Rows) -> "tn.Accumulator":
 @_intervals
 @each
 @_page
-def report(**options: Any) -> None:
+def report_of_sums(**options: Any) -> None:
     """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
     from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
@@ -171,12 +167,11 @@ def report(**options: Any) -> None:
     if options["each"]:
         files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
         given |= {"files": files.rows, "series": files.series}
-    names = [name for name, _ in sums]
+    names = list(sums)
     label, scores = (total.about.get(key) for key in ("label", "prob"))
-    command = ""  # of a report on the rows, if their columns are known
-    if isinstance(label, str) and isinstance(scores, str):
-        command = shlex.join(["trueness", "report", "rows.csv", "--label", label, "--prob", scores])
-    known = label if isinstance(label, str) else None
+    known, command = label if isinstance(label, str) else None, ""
+    if known is not None and isinstance(scores, str):  # a report on the rows, whose columns are known
+        command = shlex.join(["trueness", "report", "rows.csv", "--label", known, "--prob", scores])
     ends = [Path(name).name for name in (names if len(names) < 3 else (names[0], names[-1]))]
     series = ", ".join(ends) if len(names) < 3 else f"{' … '.join(ends)} ({len(names):,} files)"
     origin = Provenance(series, known, None, today(), {"scores": command})
@@ -205,19 +200,16 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         commands = {name: _fit_command(rows, model) for name, model in named.items()}
         cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
         answers = getattr(rows.origin, "answers", None)
-        told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
         label = None if several or rows.choice.models[0].label else rows.choice.label
-        origin = Provenance(rows.source, label, None, today(), commands, **told)
+        told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
+        how: dict[str, Any] = {"origin": Provenance(rows.source, label, None, today(), commands, **told), **settings}
+        if answers is not None:
+            how["confidences"] = {"origins": _accepted(answers), "missing": answers.missing, "notes": answers.notes}
+        how["by"] = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         one = rows.side_by_side() if several else rows.model_scores()[1]
         scores: Any = one.y_prob if several else rows.model_scores()[0]
-        if answers is not None:
-            found = {"origins": _accepted(answers), "missing": answers.missing, "notes": answers.notes}
-            settings = {**settings, "confidences": found}
-        by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         labels = one.y_true if several else rows.own_labels()
-        result = report_rows(
-            labels, scores, one.rows, by=by, cluster=rows.cluster, progress=bar, origin=origin, **settings
-        )
+        result = report_rows(labels, scores, one.rows, cluster=rows.cluster, progress=bar, **how)
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
     note(*filter(None, [one.remark]), *warned)
@@ -229,11 +221,10 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
     lines = []
     for line in answers.origins():
         at = (answers.source == line["source"]) & (answers.model == line["model"]) & (answers.task == line["task"])
-        one = (answers.label[at], answers.confidence[at])
-        cluster = answers.cluster[at]
-        certified = tn.accept_threshold(*one, cluster=cluster)
+        y, p, cluster = answers.label[at], answers.confidence[at], answers.cluster[at]
+        certified = tn.accept_threshold(y, p, cluster=cluster)
         how: Any = {"kind": "correct", "cluster": cluster}
-        aurc: Any = tn.risk_coverage(*one, **how).aurc
+        aurc: Any = tn.risk_coverage(y, p, **how).aurc
         lines.append(line | {"aurc": aurc.value, "accept_from": certified.threshold, "accepted": certified.coverage})
     return lines
 
@@ -256,12 +247,9 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--weight": choice.weight,
         "--pos-label": event,
         "--labels": None if request.labels is None or event is not None else ",".join(request.labels),
-        "--input-format": request.input_format,
-        "--separator": request.separator,
-        "--decimal": None if request.decimal == "." else request.decimal,
-        "--missing": None if request.missing == "raise" else request.missing,
-        **{f"--{name.replace('_', '-')}": getattr(request, name) for name in _LOG_OPTIONS},
     }
+    named = [(name, getattr(request, name)) for name in _FILE_OPTIONS]
+    options |= {f"--{name.replace('_', '-')}": value for name, value in named if value != getattr(Request, name)}
     typed = [word for option, value in options.items() if value is not None for word in (option, value)]
     files = ["rows.csv" if file == "-" else file for file in request.files]  # standard input cannot be read again
     percent = ["--percent"] if request.percent else []

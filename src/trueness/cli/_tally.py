@@ -1,40 +1,52 @@
-"""``trueness tally``."""
+"""``trueness tally``, and sums instead of rows: those in .tally files, and those of a file that is read in pieces.
 
+Tallies of pieces add to the tally of the file, to the bit, and have one cell per distinct score: scores written with
+six decimals never make more than a million. If there are more than fit, the tally is cut into bins, which add as well
+and never grow.
+"""
+
+import copy
 import time
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness.cli._columns import Request
-from trueness.cli._dataset import Rows, dropped_message, open_dataset, require_rows, uses_logs
+from trueness.cli._columns import Model, Request
+from trueness.cli._dataset import Dataset, Rows, dropped_message, open_dataset, require_rows, uses_logs
 from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._sums import add, read_sums
 from trueness.cli._writing import check_writable
-from trueness.errors import InputError
+from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
 
+if TYPE_CHECKING:
+    from trueness._tally.rules import BinRule
+    from trueness._tally.tally import Binned
+
+MOST_CELLS = 2_000_000
+"""Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
+OWN_BINS = "by default the stored ones, else 10 of equal width"
+each = click.option("--each", is_flag=True, help="Also each file separately: a line per file, and one for all.")
 _KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
 _OFTEN = "Save the state for --resume this often."
 
 
 @opt.command("tally")
 @opt.data(shown="FILE...", demo=False)
-@opt.choice("--kind", opt.KINDS, "classwise", "What to compare for several classes.")
+@opt.choice("--kind", opt.KINDS, "What to compare for several classes.", default="classwise")
 @opt.text("--bins", _KEPT, metavar="BINS", default="sketch")
 @opt.cluster
-@opt.choice(
-    "--buckets", ("32", "64", "128", "256"), "64", "Buckets of clusters, each with its own sums; more are larger."
-)
+@opt.choice("--buckets", "32 64 128 256", "Buckets of clusters, each with its own sums; more are larger.", default="64")
 @opt.count("--min-rows", "Leave out groups of fewer rows, so that no small cell is disclosed.")
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
-def command(files: tuple[str, ...], output: str | None, min_rows: int | None, **options: Any) -> None:
+def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **options: Any) -> None:
     """Sum the rows of files into a small .tally file.
 
     Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally files in place of rows;
@@ -57,10 +69,9 @@ def command(files: tuple[str, ...], output: str | None, min_rows: int | None, **
     if not files:
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
-    for ignored in [
-        typed for option, typed in opt.typed_options() if sums and option not in ("output", "debug", "min_rows")
-    ]:
-        raise click.UsageError(f"{ignored} is for rows; .tally files are sums already, and only add.")
+    for option, typed in opt.typed_options():
+        if sums and option not in ("output", "debug", "min_rows"):
+            raise click.UsageError(f"{typed} is for rows; .tally files are sums already, and only add.")
     if min_rows is not None and not sums and not options["by"]:
         raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
     if output is None or output == "-":
@@ -70,24 +81,22 @@ def command(files: tuple[str, ...], output: str | None, min_rows: int | None, **
     files = expand_paths(files)
     check_writable(output, *files)
     if sums:
-        total = add(read_sums(files))
-        total.position = None
-        _suppress(total, min_rows)
-        total.save(output)
-        note(f"the sums of {total.n:,} rows, of {len(files)} files, are in {output}.")
+        _save(add(read_sums(files)), output, min_rows, f", of {len(files)} files,")
     else:
         _tally(files, output, min_rows, **options)
 
 
-def _suppress(total: "tn.Accumulator", min_rows: int | None) -> None:
-    """Leave small groups out, and say how many rows that hides."""
+def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str = "") -> None:
+    """Write the sums without small groups, and say how many rows that hides."""
+    total.position, n = None, total.n
     with reword_messages(wording(options={"min_rows": "--min-rows"})) as warned:
         if min_rows is not None:
-            n = total.n
             total.suppress(min_rows)
             if total.n == 0:
                 raise InputError("--min-rows", "must leave at least one group", f"it hides all {n:,} rows")
     warning(*warned)
+    total.save(output)
+    note(f"the sums of {total.n:,} rows{whose} are in {output}.")
 
 
 def _tally(
@@ -104,31 +113,27 @@ def _tally(
     if request.cluster is None and "buckets" in dict(opt.typed_options()):
         raise click.UsageError("--buckets is for clusters: give --cluster as well, or leave it out.")
     settings |= {} if request.cluster is None else {"buckets": buckets}
-    run = _Run(files, Path(output), settings, save_every, state)
+    run = _Run(files, output, settings, save_every, state)
     if resume:
         run.resume()
-    with ExitStack() as stack:
-        for i, name in enumerate(files):
-            run.add(i, stack, replace(request, files=(name,)))
+    for i, name in enumerate(files):
+        run.add(i, replace(request, files=(name,)))
     run.finish(min_rows)
 
 
 def _stamp(name: str) -> list[Any]:
     """Name, size and time of a file, which must not have changed when a run is resumed."""
-    if not Path(name).is_file():
-        return [name, None, None]
-    known = Path(name).stat()
-    return [name, known.st_size, known.st_mtime_ns]
+    known = Path(name).stat() if Path(name).is_file() else None
+    return [name, known and known.st_size, known and known.st_mtime_ns]
 
 
 class _Run:
     def __init__(
-        self, files: tuple[str, ...], output: Path, settings: dict[str, Any], every: float, options: dict[str, str]
+        self, files: tuple[str, ...], output: str, settings: dict[str, Any], every: float, options: dict[str, str]
     ) -> None:
-        self.output, self.partial = output, output.with_name(output.name + ".partial")
-        self.settings, self.every = settings, every
+        self.output, self.partial = output, Path(f"{output}.partial")
+        self.settings, self.every, self.options = settings, every, options
         self.inputs = [_stamp(name) for name in files]
-        self.options = options
         self.seen: tn.Accumulator | None = None
         self.file = self.rows = self.dropped = 0
         self.saved = time.monotonic()
@@ -153,7 +158,7 @@ class _Run:
         self.file, self.rows, self.dropped = position["file"], position["rows"], position["dropped"]
         note(f"continuing after row {self.rows:,} of {self.inputs[self.file][0]}.")
 
-    def add(self, number: int, stack: ExitStack, request: Request) -> None:
+    def add(self, number: int, request: Request) -> None:
         """Add the rows of one file that were not added before."""
         import numpy as np
 
@@ -161,10 +166,9 @@ class _Run:
             return
         if number > self.file:
             self.file, self.rows = number, 0
-        data = stack.enter_context(open_dataset(request))
-        if len(data.choice.models) != 1:
-            raise InputError("--prob", "must name one model for a tally", "make one tally for each")
-        with progress_bar(f"Reading {data.source.name}") as report:
+        with open_dataset(request) as data, progress_bar(f"Reading {data.source.name}") as report:
+            if len(data.choice.models) != 1:
+                raise InputError("--prob", "must name one model for a tally", "make one tally for each")
             for rows, read in data.pieces(data.choice.groups):
                 end = rows.first + len(rows)
                 if end > self.rows:
@@ -209,8 +213,146 @@ class _Run:
             demand = f"{self.inputs[0][0]} must have a weight above zero in column {self.seen.about['weight']!r}"
             raise InputError("", demand, "all are zero")
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
-        self.seen.position = None
-        _suppress(self.seen, min_rows)
-        self.seen.save(self.output)
+        _save(self.seen, self.output, min_rows)
         self.partial.unlink(missing_ok=True)
-        note(f"the sums of {self.seen.n:,} rows are in {self.output}.")
+
+
+@dataclass(frozen=True)
+class ModelSums:
+    """The tallies of one model by kind, or its bins if there were too many distinct scores."""
+
+    parts: "Mapping[str, tn.Tally | Binned]"
+    remark: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def stream_sums(
+    data: Dataset, sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule", lost: str, *, asked: bool
+) -> dict[str, ModelSums]:
+    """Add up what `sums_of` makes of each piece, by model.
+
+    `lattice` are the bins to fall back to if there are too many distinct scores; a note then says what is `lost`.
+    """
+    name = data.source.name
+    if not asked:
+        note(f"{name} is large and is read by stream; `--no-stream` reads it whole.")
+
+    def coarsen(sums: ModelSums) -> ModelSums:
+        if lattice.fixed_edges is None:
+            demand = f"{name} has more than {MOST_CELLS:,} distinct scores, too many to keep apart by stream"
+            got = "`--bins` must then be a number of bins of equal width, or edges"
+            raise InputError("", demand, got, remedy="`--no-stream` reads the file whole.")
+        return replace(sums, parts={kind: t.coarsen(lattice) for kind, t in sums.parts.items()})
+
+    total, messages, seen = dict[str, ModelSums](), dict[str, None](), set[Any]()
+    binned, n, dropped = False, 0, 0
+    with progress_bar(f"Reading {name}") as report:
+        for piece, read in data.pieces():
+            piece.check_shapes()
+            rows = piece.complete()
+            n, dropped = n + len(piece), dropped + rows.dropped
+            for model in data.choice.models if len(rows) else ():
+                # A piece may be short, or have one label only; the measures look at the whole.
+                with rows.about(model) as warned, collected_warnings(FewRowsWarning, OneClassWarning):
+                    sums = sums_of(_with_binary_labels(rows, model, seen), model)
+                    sums = coarsen(sums) if binned else sums
+                    before: Mapping[str, Any] = total[model.name].parts if model.name in total else {}
+                    parts = {kind: before[kind] + t if before else t for kind, t in sums.parts.items()}
+                    total[model.name] = replace(sums, parts=parts)
+                messages |= dict.fromkeys(warned)
+            every = [part for sums in total.values() for t in sums.parts.values() for part in t.parts]
+            if not binned and sum(part.size for part in every) > MOST_CELLS:
+                binned, total = True, {model: coarsen(sums) for model, sums in total.items()}
+            report(read, data.source.size)
+    require_rows(name, n, len(total))
+    if binned:
+        note(f"there are more than {MOST_CELLS:,} distinct scores. {lost}")
+    warnings = (*dropped_message(dropped, n), *messages)
+    return {model: replace(sums, warnings=warnings) for model, sums in total.items()}
+
+
+def _with_binary_labels(rows: Rows, model: Model, seen: set[Any]) -> Rows:
+    """Labels as true or false if ``--pos-label`` names one: a piece need not have both. `seen` are those of all."""
+    if rows.request.pos_label is None or rows.is_matrix(model):
+        return rows
+    event = rows.arguments(model).rows["pos_label"]
+    name = model.label or rows.choice.label
+    label = rows.columns.labels[name]
+    seen |= set(label.tolist())
+    if len(seen) > 2 or (len(seen) == 2 and event not in seen):
+        shown = ", ".join(repr(v) for v in sorted(seen, key=str)[:6])
+        demand = f"must have two labels, of which `pos_label={event!r}` is one"
+        raise InputError("y_true", demand, f"it has {shown}")
+    labels = {**rows.columns.labels, name: label == event}
+    return replace(rows, columns=replace(rows.columns, labels=labels), request=replace(rows.request, pos_label=None))
+
+
+def read_total(files: Sequence[str], output: str | None) -> "tuple[dict[str, tn.Accumulator], tn.Accumulator]":
+    """The sums of each file, by name, and of all, which must have rows; the output must be none of the files."""
+    sums = read_sums(files)
+    check_writable(output, *sums)
+    total = add(sums)
+    if total.n == 0:
+        raise InputError("", f"{' and '.join(files[:3])} {'has' if len(files) == 1 else 'have'} no rows")
+    return sums, total
+
+
+def read_sums(files: Sequence[str]) -> "dict[str, tn.Accumulator]":
+    """The sums of each file, or of the files that a pattern matches."""
+    from trueness.sources._files import expand_paths
+
+    names = expand_paths(files)
+    for name in names:
+        if not name.endswith(".tally"):
+            demand = f"{name!r} is not a .tally file: sums and rows cannot be taken together"
+            raise InputError("", demand, remedy="`trueness tally` makes sums of rows.")
+    sums = {name: _load(name) for name in names}
+    for (first, one), (second, two) in combinations(sums.items(), 2):
+        if 0 < one.n == two.n and one.groups == two.groups:
+            warning(f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are counted twice.")
+    return sums
+
+
+def _load(name: str) -> "tn.Accumulator":
+    try:
+        return tn.Accumulator.load(name)
+    except FileNotFoundError:
+        raise InputError("", f"There is no file {name!r}") from None
+    except IsADirectoryError:
+        raise InputError("", f"{name!r} is a folder, not a file of sums") from None
+    except OSError as reason:
+        raise InputError("", f"{name!r} cannot be read: {reason.strerror or reason}") from reason
+
+
+def add(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
+    total = _total(sums)
+    for name, one in sums.items():
+        others = {other: two for other, two in sums.items() if other != name}
+        if len(sums) > 2 and 0 < 2 * one.n == total.n and one.groups == _total(others).groups:
+            warning(f"{name} holds exactly the sums of all the others together; their rows are counted twice.")
+    return total
+
+
+def _total(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
+    first, *others = sums
+    total = copy.copy(sums[first])  # `merge` replaces the sums of the copy, and leaves the others alone
+    for name in others:
+        if (about := sums[name].about) != total.about:
+            raise InputError("", f"{name} is about other columns ({about}) than {first} ({total.about})")
+        try:
+            total.merge(sums[name])
+        except InputError as reason:
+            raise reason.within(f"{name} does not add to {first}") from reason
+    return total
+
+
+def own_bins(total: "tn.Accumulator") -> "BinRule":
+    """The stored bins, for which every measure of bins is exact; else the usual ones."""
+    from trueness._tally.rules import as_rule
+
+    return as_rule(10 if isinstance(total.bins, str) else total.bins)
+
+
+def file_names(files: Collection[str]) -> str:
+    """The names of up to six files, without their folders."""
+    return ", ".join([Path(name).name for name in files][:6]) + (", …" if len(files) > 6 else "")

@@ -15,10 +15,8 @@ from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._messages import wording
 from trueness.cli._writing import Output, Target
 
-_METHODS = (
-    *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
-    *("spiegelhalter", "cox", "hosmer-lemeshow"),
-)
+_CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
+_METHODS = ("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", *_CLASSICAL)
 # Which methods take which option; with several methods, an option goes to those that take it.
 _TAKE = {
     "bins": {"exact", "analytic", "t-cal", "hosmer-lemeshow"},
@@ -27,6 +25,8 @@ _TAKE = {
     "k": {"omnibus"},
     "rounded_to": {"omnibus"},
 }
+_METHOD = f"The test: {', '.join(_METHODS)}. Repeatable.  [default: omnibus]"
+_WITHIN = "Test for calibration within this margin; a small p-value is then evidence for it."
 # From this p-value of the lower tail on, a note asks whether the scores were fitted on the rows.
 _TOO_GOOD = 0.001
 
@@ -34,36 +34,22 @@ _TOO_GOOD = 0.001
 @opt.command("test")
 @opt.data(label="own")
 @opt.cluster
-@opt.choice(
-    "--method",
-    _METHODS,
-    None,
-    f"The test: {', '.join(_METHODS)}. Repeatable.  [default: omnibus]",
-    "methods",
-    metavar="METHOD",
-    multiple=True,
-)
+@opt.choice("--method", _METHODS, _METHOD, "methods", metavar="METHOD", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal, hosmer-lemeshow and the criterion ece", blind=True)
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
-@opt.number(
-    "--equivalent-within",
-    "Test for calibration within this margin; a small p-value is then evidence for it.",
-    kind=opt.Between(0, 1, min_open=True),
-    metavar="X",
-)
+@opt.number("--equivalent-within", _WITHIN, kind=opt.Between(0, 1, min_open=True), metavar="X")
 @opt.choice(
     "--criterion",
-    ("l2", "oe", "band", "ece"),
-    None,
+    "l2 oe band ece",
     "What --equivalent-within judges: the l2 error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
 )
-@opt.choice("--kind", opt.LABEL_KINDS, None, "What to test for several classes.  [default: confidence]")
+@opt.choice("--kind", opt.LABEL_KINDS, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
-def command(**options: Any) -> None:
+def test(**options: Any) -> None:
     """Test whether scores are calibrated.
 
     A small p-value is evidence against calibration; a large one is no evidence for it. --equivalent-within asks the
@@ -83,7 +69,6 @@ def command(**options: Any) -> None:
     Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options or the data are
     wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    opt.check_input()
     target = Target.pop_from(options)
     typed = {name: options[name] or None for name in _TAKE} | {"bins": opt.bin_rule(options["bins"])}
     methods = tuple(dict.fromkeys(options["methods"])) or (() if options["equivalent_within"] else ("omnibus",))
@@ -117,9 +102,8 @@ def _equivalence(options: dict[str, Any], typed: dict[str, Any], methods: Sequen
     for name, value in typed.items():
         taken = not _TAKE[name].isdisjoint(methods) or (name == "bins" and criterion == "ece")
         if value is not None and not taken:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} is not an option of the equivalence test ({criterion}); leave it out."
-            )
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is not an option of the equivalence test ({criterion}); leave it out.")
     if kind not in (None, "confidence", "multilabel"):
         raise click.UsageError(f"--equivalent-within judges the largest scores; --kind {kind} does not go with it.")
     bins = {"bins": typed["bins"]} if criterion == "ece" and typed["bins"] is not None else {}
@@ -149,11 +133,15 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
     from trueness.infer.test._method import holm
 
-    for method in dict.fromkeys(entry["method"] for entry in results):
-        alike = [entry for entry in results if entry["method"] == method]
+    for alike in _by_method(results).values():
         adjusted = holm(np.array([entry["pvalue"] for entry in alike]))
         for entry, value in zip(alike, adjusted.tolist(), strict=True):
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
+
+
+def _by_method(results: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    methods = dict.fromkeys(entry["method"] for entry in results)
+    return {method: [entry for entry in results if entry["method"] == method] for method in methods}
 
 
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
@@ -170,19 +158,18 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         Column("strongest", "strongest evidence", forms="all" if named else "data", optional=True),
     ]
     notes = [f"{rows.choice.in_words(rows.source)}."]
-    for method in dict.fromkeys(entry["method"] for entry in results):
-        first, *others = (entry["assumptions"] for entry in results if entry["method"] == method)
-        more = "" if {first}.issuperset(others) else " (The first test; JSON has the choices for the others.)"
-        margin = next(entry["within"] for entry in results if entry["method"] == method)
+    for method, alike in _by_method(results).items():
+        first, margin = alike[0]["assumptions"], alike[0]["within"]
+        same = all(entry["assumptions"] == first for entry in alike)
+        more = "" if same else " (The first test; JSON has the choices for the others.)"
         evidence = "" if margin is None else f"a small p-value is evidence for calibration within {margin:g}. "
         notes.append(f"{method}: {evidence}{wording().spell(first)}{more}")
     for entry in results:
-        if (entry["too_good"] or 1) <= _TOO_GOOD and entry["within"] is None:
+        tail = entry["too_good"]
+        if tail is not None and tail <= _TOO_GOOD and entry["within"] is None:
             where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
-            notes.append(
-                f"{where}: the labels agree with the scores better than chance allows ({p_value(entry['too_good'])}, "
-                "lower tail). Were the scores fitted on these rows, or are rows repeated?"
-            )
+            better = f"the labels agree with the scores better than chance allows ({p_value(tail)}, lower tail)"
+            notes.append(f"{where}: {better}. Were the scores fitted on these rows, or are rows repeated?")
     if top:
         notes.append("For several classes: the largest score as the probability that its class is right.")
     if any(entry["adjusted_pvalue"] is not None for entry in results):

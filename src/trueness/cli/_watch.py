@@ -31,7 +31,7 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @opt.text("--prob", "Column of scores.")
 @opt.text("--by", "Column of segments. With several, rows with the same values are a segment.", multiple=True)
 @opt.text("--time", "Column of dates: its days, weeks or months are looks. By default each FILE is one.")
-@opt.choice("--every", tuple(EVERY), "day", "The looks of --time.")
+@opt.choice("--every", EVERY, "The looks of --time.", default="day")
 @opt.text("--before", "Leave out the look of this date and later ones, such as a day that is not over.", metavar="DATE")
 @opt.text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL")
 @opt.missing
@@ -41,11 +41,11 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @opt.text("--name", "Name of what is watched.")
 @click.option("--reset", is_flag=True, help="Begin again after the last look, as after a refit of the model.")
 @opt.choice(
-    "--format", ("text", "json", "prometheus"), "text", "A line per alarm, one line of JSON, or metrics.", "form"
+    "--format", "text json prometheus", "A line per alarm, one line of JSON, or metrics.", "form", default="text"
 )
 @opt.text("--page", "Write a page, such as watch.html, that shows what was seen.", metavar="FILE")
 @click.option("--debug", is_flag=True, hidden=True)
-def command(state: str, files: tuple[str, ...], form: str, debug: bool, **options: Any) -> None:
+def watch(state: str, files: tuple[str, ...], form: str, debug: bool, **options: Any) -> None:
     """Watch a model: an alarm that one may look at every day.
 
     STATE is a small file that keeps what was counted; it is made by the first call, which names the columns. Each call
@@ -92,19 +92,15 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
     """The watch of a state, if the options agree with it, or a new one."""
     asked = {name: options[name] for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")}
     asked["by"] = list(asked["by"])
-    if options["time"] is None and not path.exists() and (opt.is_typed("every") or opt.is_typed("before")):
+    settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
+    new = not path.exists()
+    if options["time"] is None and new and (opt.is_typed("every") or opt.is_typed("before")):
         raise click.UsageError("--every and --before need --time.")
-    if not path.exists():
-        watch = tn.Watch(**{name: options[name] for name in _SETTINGS if options[name] is not None})
-        watch.about = {**asked, "files": {}}
-        return watch
-    watch = tn.Watch.load(path)
+    watch = tn.Watch(**settings) if new else tn.Watch.load(path)
     watch.about = {**asked, "files": {}, **watch.about}  # a state that was made in Python has none
-    typed = {name: value for name, value in asked.items() if opt.is_typed(name)}
-    typed |= {name: options[name] for name in _SETTINGS if opt.is_typed(name)}
-    for name, value in typed.items():
+    for name, value in (asked | settings).items():
         known = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
-        if known != value:
+        if opt.is_typed(name) and known != value:
             remedy = "Another model, or another question, needs a state of its own."
             option, wanted = f"--{name.replace('_', '-')}", "left out" if known in (None, []) else repr(known)
             demand = f"must be {wanted}, as in {path}"
@@ -132,37 +128,34 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _count(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
     """Enter a file, unless it was counted; one that has grown would count twice, unless --before cut it short."""
-    counted, size, after = watch.about["files"], Path(name).stat().st_size, None
+    counted, size = watch.about["files"], Path(name).stat().st_size
     digests = _digests(name, {size, *(known for known, _ in counted.values() if known <= size)})
-    for digest, (known, cut) in counted.items():
-        if digests.get(known) != digest:
-            continue
-        if cut is not None:
-            after = cut if after is None else max(after, cut)
-        elif known == size:
-            note(f"{name} was counted before and is skipped.")
-            return
-        else:
-            remedy = "Rows that are new belong to a file of their own."
-            raise InputError("", f"{name} must hold new rows", "it begins with a file that was counted", remedy=remedy)
+    begins = [(known, cut) for digest, (known, cut) in counted.items() if digests.get(known) == digest]
+    after = max((cut for _, cut in begins if cut is not None), default=None)
+    whole = [known for known, cut in begins if cut is None]
+    if size in whole:
+        note(f"{name} was counted before and is skipped.")
+        return
+    if whole:
+        remedy = "Rows that are new belong to a file of their own."
+        raise InputError("", f"{name} must hold new rows", "it begins with a file that was counted", remedy=remedy)
     looks = len(watch.history[""].position)
     with reword_messages(wording(options={one: f"--{one}" for one in ("label", "prob", "by")}), name) as warned:
         _enter(watch, name, after, options)
     warning(*warned, about=name)
     if len(watch.history[""].position) == looks:
         note(f"{name} has no new rows.")
-        return
-    counted[digests[size]] = size, None if options["before"] is None else watch.position
+    else:
+        counted[digests[size]] = size, None if options["before"] is None else watch.position
 
 
 def _digests(name: str, sizes: set[int]) -> dict[int, str]:
     """The checksums of the first bytes of a file, for several numbers of bytes."""
-    found, total, done = {}, hashlib.sha256(), 0
+    found, total = {}, hashlib.sha256()
     with Path(name).open("rb") as file:
         for size in sorted(sizes):
-            while done < size and (piece := file.read(min(size - done, 1 << 20))):
+            while piece := file.read(min(size - file.tell(), 1 << 20)):
                 total.update(piece)
-                done += len(piece)
             found[size] = total.hexdigest()
     return found
 

@@ -8,14 +8,15 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from trueness._text.numbers import number, percentage, span
+from trueness._text.numbers import number, span
 from trueness._text.strings import json_ready, markdown_text, visible, visible_lines, wrap
-from trueness._text.table import Cell, Table
+from trueness._text.table import Cell, Kind, Table, written
 from trueness._version import __version__
 from trueness.errors import InputError
 
@@ -91,13 +92,12 @@ class Target:
 
 def check_suffix(path: str | None, what: str, suffixes: Sequence[str], suffix: str | None = None) -> None:
     """Refuse a name of another format than the one that is written."""
-    if suffix is None:
-        suffix = "" if path is None or path == "-" else Path(path).suffix.lower()
+    suffix = Path(path or "").suffix.lower() if suffix is None else suffix
     if suffix and suffix not in suffixes:
         raise InputError("--output", f"must end in {' or '.join(suffixes)}: the output is {what}", f"got {path!r}")
 
 
-def check_writable(path: str | None, *read: str | None) -> None:
+def check_writable(path: str | None, *read: str) -> None:
     """Refuse, before any work is done, an output that cannot be written, or that is one of the inputs."""
     if path is None or path == "-":
         return
@@ -106,10 +106,8 @@ def check_writable(path: str | None, *read: str | None) -> None:
         raise InputError("--output", "must be a file", f"{path!r} is a folder")
     if not target.parent.is_dir():
         raise InputError("", f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}")
-    for name in read:
-        if name is not None and _same_file(target, name):
-            demand = f"`--output` {path!r} is the file that is read, and would be lost"
-            raise InputError("", demand, "name another")
+    if any(_same_file(target, name) for name in read):
+        raise InputError("", f"`--output` {path!r} is the file that is read, and would be lost", "name another")
 
 
 def _same_file(target: Path, name: str) -> bool:
@@ -163,7 +161,7 @@ def render(output: Output, form: str, width: int = 80) -> str:
     return "\n".join(blocks)
 
 
-def _draw(output: Output, width: int, console: Any = None) -> bool:
+def _draw(output: Output, width: int) -> bool:
     """Draw the tables with rich; False if rich is not installed, or a table is too wide."""
     tables = [output.table.to_rich(width), *(one.to_rich(width) for _, one in output.details)]
     if any(table is None for table in tables):
@@ -171,7 +169,7 @@ def _draw(output: Output, width: int, console: Any = None) -> bool:
     from rich.console import Console
     from rich.text import Text
 
-    console = console or Console(highlight=False, emoji=False)
+    console = Console(highlight=False, emoji=False)
     console.print(tables[0])
     for (title, _), table in zip(output.details, tables[1:], strict=True):
         console.print(Text(visible(title), style="bold"), table, sep="\n")
@@ -188,23 +186,10 @@ def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
     return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in ("low", "high", "floor")}
 
 
-class Texts(NamedTuple):
-    form: str
-    decimals: int = 4
-
-    def text(self, value: float) -> str:
-        if self.form == "count" and not math.isnan(value):
-            return f"{value:,.0f}"
-        return percentage(value) if self.form == "percent" else number(value, self.decimals)
-
-    def value(self, value: float) -> Cell:
-        return Cell(value, self.text(value))
-
-    def interval(self, low: float, high: float) -> Cell:
-        """An interval in a table; a dash if there is none."""
-        if math.isnan(low) and math.isnan(high):
-            return Cell(low, "–")
-        return Cell(low, span(low, high, self._replace(decimals=4).text))
+def interval_cell(low: float, high: float, kind: Kind) -> Cell:
+    """An interval in a table; a dash if there is none."""
+    unknown = math.isnan(low) and math.isnan(high)
+    return Cell(low, "–" if unknown else span(low, high, partial(written, kind=kind)))
 
 
 def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = False) -> list[str]:

@@ -1,0 +1,374 @@
+"""``trueness fit``, ``trueness apply`` and ``trueness export``: maps from scores to calibrated scores."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness.cli._columns import Model, Request, choose_scores
+from trueness.cli._dataset import Rows, as_fractions, missing_rows, open_source, print_guesses, read_rows, require_rows
+from trueness.cli._messages import note, reword_messages, warning, wording
+from trueness.cli._writing import Target, check_suffix, check_writable, write, write_with
+from trueness.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueness.sources._table import Table
+
+DIALECTS = ("duckdb", "sqlite", "postgresql", "spark", "bigquery")
+_ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dtype": "onnx"}
+"""Options of one format of `export`."""
+_CALIBRATOR = (
+    "The calibrator: auto-calibration, histogram-binning (for a guarantee), platt-scaling, isotonic-calibration, "
+    "temperature-scaling, prior-correction, ...; for several classes also top-label:NAME and one-vs-rest:NAME. The "
+    "first word is enough."
+)
+_SET = (
+    "A parameter of the calibrator, such as limits=true; for the NAME after a colon, calibrator__n_bins=15. Repeatable."
+)
+_FOLDED = ("AutoCalibration", "SegmentCalibration")
+
+
+@opt.command("fit")
+@opt.data(by=False, scale=False)
+@opt.text("--by", "Column whose values get shifts of their own, as far as rows justify. Repeatable.", multiple=True)
+@opt.cluster
+@opt.missing
+@opt.multilabel
+@click.option("--from-logits", is_flag=True, help="The scores are logits.")
+@opt.text("--calibrator", _CALIBRATOR, "--method", "calibrator", default="auto-calibration")
+@opt.text("--set", _SET, "parameters", metavar="NAME=VALUE", multiple=True)
+@opt.seed("Seed of the calibrator, if it takes one, and of the demo data.")
+@opt.file_output
+def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any) -> None:
+    """Fit a map from scores to calibrated scores; save it as JSON.
+
+    By default, candidate maps from the identity to flexible curves are averaged, weighted by their cross-fitted log
+    loss. A note says what was chosen, what it gains and whether to leave the scores alone. Use neither the rows that
+    the model was trained on nor those that it will be evaluated on. The JSON file holds labelled numbers and the names
+    of the columns, but no code; `trueness apply` uses it.
+
+    \b
+      trueness fit rows.csv --label churned --prob p -o map.json
+      trueness fit rows.csv --label churned --prob p --calibrator platt -o m.json
+      trueness fit rows.csv --label churned --prob x --from-logits -o map.json
+      trueness fit rows.csv --label churned --prob p --by region -o map.json
+      trueness fit rows.npz --label y --prob P --calibrator top-label:histogram
+      trueness fit x.csv --kind multilabel --label 'y_*' --prob-columns 'p_*'
+
+    Exit code 0: fitted. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    check_writable(output, *options["files"])
+    check_suffix(output, "JSON", (".json",))
+    from_logits = bool(options.pop("from_logits"))
+    unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
+    several = options.pop("kind") is not None
+    if several:
+        inner = unfitted.calibrator if isinstance(unfitted, tn.OneVsRest) else unfitted
+        unfitted = tn.OneVsRest(inner, kind="multilabel")
+    if options["by"]:
+        if several:
+            raise InputError("--by", "is not for several labels: fit each of them alone")
+        unfitted = tn.SegmentCalibration(unfitted)
+    if options["cluster"] is not None and type(unfitted).__name__ not in _FOLDED:
+        demand = "is only for auto-calibration and --by, whose folds keep clusters together"
+        raise InputError("--cluster", demand, f"got {calibrator}")
+    request = replace(Request.pop_from(options), multilabel=several)
+    if not request.files and not request.probs:
+        request = replace(request, probs=("overconfident",))
+    rows = read_rows(request, alike=False, gaps=True)
+    if len(rows.choice.models) > 1 and not several:
+        names = ", ".join(model.name for model in rows.choice.models)
+        raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
+    fitted = _fit_map(unfitted, rows)
+    if output is None or output == "-":
+        click.echo(fitted.to_json(), nl=False)
+        note(*_remarks(fitted))
+    else:
+        write(output, fitted.to_json())
+        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.", *_remarks(fitted))
+
+
+def _fit_map(calibrator: Any, rows: Rows) -> Any:
+    models = rows.choice.models
+    remedies = {
+        "drop-missing": "`--missing drop` leaves such rows out.",
+        "temperature": "These look like logits: use `--calibrator temperature-scaling --from-logits` if they are.",
+        "input-logits": "These look like logits: use `--from-logits` if they are.",
+        "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
+    }
+    parameters = {name: f"--set {name}" for name in calibrator.get_params()}
+    with rows.about(*models, options=parameters, remedies=remedies) as warned:
+        arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
+        known = ("labels", "pos_label", "sample_weight")
+        own = {name: value for name, value in arguments.rows.items() if name in known}
+        # The questions of a log are clusters by themselves; only these maps have folds that keep them together.
+        own |= {"cluster": rows.cluster} if type(calibrator).__name__ in _FOLDED else {}
+        own |= {"by": {name: rows.columns.groups[name] for name in rows.choice.by}} if rows.choice.by else {}
+        calibrator.fit(arguments.y_prob, arguments.y_true, **own)
+    calibrator.label_name_ = ", ".join(rows.choice.labels)
+    calibrator.score_names_ = tuple(column for model in models for column in model.columns)
+    note(*filter(None, [arguments.remark]))
+    warning(*warned)
+    return calibrator
+
+
+def _remarks(fitted: Any) -> list[str]:
+    """What the map says about itself: what was chosen and gained, or the number that was wrong."""
+    if hasattr(fitted, "summary"):
+        return [fitted.summary()]
+    low, high = getattr(fitted, "weight_low_", None), getattr(fitted, "weight_high_", None)
+    if low is None or fitted.n_classes_ is not None:
+        return []
+    limits = f"{100 * fitted.level:g} % limits {low:.3g} and {high:.3g}"
+    return [f"The odds of the scores are divided by {fitted.weight_:.3g} ({limits})."]
+
+
+def _calibrator(text: str) -> Any:
+    """The unfitted calibrator of that name; a name after a colon goes inside the one before it."""
+    outer, colon, inner = text.partition(":")
+    cls = _class(outer)
+    if not colon:
+        return cls()
+    if "calibrator" not in cls._get_param_names():
+        raise InputError("--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}")
+    return cls(calibrator=_calibrator(inner))
+
+
+def _class(text: str) -> Any:
+    """The class of that name; typed names have hyphens, and their first word is enough."""
+    from trueness import recalibrate
+
+    base, every = recalibrate.Calibrator, (getattr(recalibrate, name) for name in recalibrate.__all__)
+    own = (cls for cls in every if isinstance(cls, type) and issubclass(cls, base) and cls is not base)
+    named = {re.sub("(?<=.)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in own}
+    wanted = text.strip().lower().replace("_", "-")
+    for name, cls in named.items():
+        if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
+            return cls
+    remedy = did_you_mean(wanted, named, {name.partition("-")[0]: name for name in named})
+    raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}", remedy=remedy)
+
+
+def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool) -> Any:
+    """Set the parameters, the seed of every part that takes one, and the scale of the part that takes the scores."""
+    known = calibrator.get_params(deep=True)
+    values: dict[str, Any] = {name: seed for name in known if name.rpartition("__")[2] == "seed"}
+    if from_logits:
+        scale = next((name for name in known if name.rpartition("__")[2] == "from_logits"), None)
+        if scale is None:
+            remedy = "`auto-calibration`, `platt-scaling` and `temperature-scaling` take them."
+            raise InputError("--from-logits", f"is not for {text}, which takes probabilities", remedy=remedy)
+        values[scale] = True
+    for parameter in parameters:
+        name, equals, value = parameter.partition("=")
+        if not equals:
+            raise InputError("--set", "must be NAME=VALUE", f"got {parameter!r}")
+        if name not in known:
+            others = ", ".join(sorted(known)) or "none"
+            raise InputError("", f"{text} has no parameter {name!r}", f"it has {others}", context="`--set`")
+        try:
+            values[name] = json.loads(value)  # a number, true, false, null or a list
+        except ValueError:
+            values[name] = value
+    return calibrator.set_params(**values)
+
+
+@opt.command("apply")
+@opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
+@click.option("--calibrator", "path", metavar="FILE", required=True, help="The JSON file that `trueness fit` wrote.")
+@click.option("--name", metavar="NAME", help="Name of the new column.  [default: the score column + _calibrated]")
+@opt.choice(
+    "--missing", "raise keep", "Rows without a score: fail, or keep them without a calibrated score.", default="raise"
+)
+@opt.file_output
+def apply(path: str, name: str | None, missing: str, output: str | None, **options: Any) -> None:
+    """Add calibrated scores to a file.
+
+    Writes the rows of FILE with one more column, in the format of the input. Without --prob, the scores are taken from
+    the column that the map was fitted on. Without -o, text goes to standard output. Of Parquet and Arrow files only the
+    scores are held in memory.
+
+    \b
+      trueness apply new.csv --calibrator map.json -o better.csv
+      trueness apply new.csv --prob score_b --calibrator map.json -o better.csv
+
+    Exit code 0: done. 2: the options or the data are wrong, and no output was written.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    request = Request.pop_from(options)
+    if not request.files:
+        raise click.UsageError("Give a FILE to apply the map to.")
+    if len(request.files) > 1:
+        raise click.UsageError(f"apply takes one FILE; got {len(request.files)}. Run it once for each.")
+    check_writable(output, path)  # not the rows: they are all written again
+    calibrator = load_map(path, f"`--calibrator` {path!r}")
+    with open_source(request) as source:
+        if hasattr(source, "answers"):
+            remedy = f"`trueness answers {source.name} -o answers.csv` writes rows."
+            raise InputError("", f"{source.name} is a log of an evaluation; a map is applied to rows", remedy=remedy)
+        _check_name(source, output)
+        model = _model(source, request, calibrator.score_names_)
+        names = _new_names(model, name, source)
+        if output in (None, "-") and sys.stdout.isatty() and not source.is_text:
+            raise InputError("", f"{source.name} is binary, and so is the output: `-o` must name a file for it")
+        scores = _calibrated(calibrator, source, model, missing, request.percent)
+        new = dict(zip(names, [scores] if len(names) == 1 else scores.T, strict=True))
+        if output is None or output == "-":
+            source.write(sys.stdout.buffer, new)
+            sys.stdout.buffer.flush()
+        else:
+            from trueness.sources._files import compress_into  # imports NumPy, which help does not need
+
+            write_with(output, compress_into(output, lambda file: source.write(file, new)))
+
+
+def _check_name(source: "Table", output: str | None) -> None:
+    """Refuse a name of another format than that of the rows; text may have any name."""
+    from trueness.sources._files import SUFFIXES, compression_by_name, inner_suffix
+
+    if output is None or output == "-":
+        return
+    own = source.suffixes
+    if not source.is_text and compression_by_name(output):
+        raise InputError("--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {output!r}")
+    if inner_suffix(output) in SUFFIXES:
+        check_suffix(output, f"{source.format}, as {source.name} is", own, inner_suffix(output))
+
+
+def load_map(path: str, shown: str) -> Any:
+    """The map in a file, which messages call `shown`."""
+    try:
+        with reword_messages(wording({"stored": "it", "path": "it"}), f"{shown} cannot be used"):
+            return tn.load_calibrator(path)
+    except OSError as reason:
+        raise InputError("", f"{shown} cannot be read: {reason.strerror or reason}") from reason
+
+
+def _model(source: "Table", request: Request, known: tuple[str, ...] | None) -> Model:
+    """The scores to calibrate: those that the options name, else those that the map was fitted on."""
+    if known is not None and not (request.probs or request.matrices):
+        if absent := [column for column in known if column not in source.names]:
+            demand = f"{source.name} has no {_list_names(tuple(absent))}, which the map was fitted on"
+            raise InputError("", demand, remedy="`--prob` names the column of the scores; `--prob-columns`, several.")
+        return Model(",".join(known), known)
+    models, guesses = choose_scores(source.names, source.name, request, {})
+    print_guesses(guesses)
+    if len(models) > 1:
+        raise InputError("--prob", "must name one model", f"got {', '.join(model.name for model in models)}")
+    if known is not None and models[0].columns != known and sorted(models[0].columns) == sorted(known):
+        demand = f"must name the columns in the order of `fit`: {', '.join(known)}"
+        raise InputError("--prob-columns", demand, f"got {', '.join(models[0].columns)}")
+    if known is not None and models[0].columns != known:
+        warning(f"the map was fitted on {_list_names(known)}, and is applied to {_list_names(models[0].columns)}.")
+    return models[0]
+
+
+def _list_names(columns: tuple[str, ...]) -> str:
+    return f"column{'' if len(columns) == 1 else 's'} {', '.join(map(repr, columns))}"
+
+
+def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
+    """The names of the new columns: one, or one for each column of a matrix."""
+    if len(model.columns) > 1 and name is not None:
+        demand = "is only for one column of scores; the columns of a matrix get _calibrated after their names"
+        raise InputError("--name", demand)
+    new = [f"{column}_calibrated" for column in model.columns] if not name else [name]
+    for column in new:
+        if column in source.names:
+            raise InputError("", f"{source.name} has a column {column!r} already", "`--name` must give another name")
+    return new
+
+
+def _calibrated(calibrator: Any, source: "Table", model: Model, missing: str, percent: bool) -> "NDArray[Any]":
+    """The calibrated scores of all rows; nan where a score is missing and may be."""
+    import numpy as np
+
+    by = getattr(calibrator, "by_names_", ())
+    if absent := [name for name in by if name not in source.names]:
+        raise InputError("", f"{source.name} has no {_list_names(tuple(absent))}, by which the map was fitted")
+    read = source.read((), model.columns, by)
+    values = [read.numbers[name] for name in model.columns]
+    p = values[0] if len(values) == 1 else np.column_stack(values)
+    require_rows(source.name, len(p))
+    gone, logits = missing_rows(p), "These look like logits: the calibrator was fitted on probabilities."
+    scores, kept = np.full(p.shape, np.nan), np.flatnonzero(~gone)
+    own = {"by": {name: values[kept] for name, values in read.groups.items()}} if read.groups else {}
+    words = wording(
+        {"y_prob": f"scores {model.name!r}"},
+        lambda place: source.place(int(kept[place.row])),
+        remedies=dict.fromkeys(("temperature", "input-logits"), logits),
+    )
+    with reword_messages(words, source.name) as warned:
+        if gone.any() and missing == "raise":
+            demand, got = "must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
+            remedy = "`--missing keep` leaves those rows without a calibrated score."
+            raise InputError("y_prob", demand, got, remedy=remedy)
+        if len(kept):
+            scores[kept] = calibrator.predict(as_fractions(p[kept], percent), **own)
+    warning(*warned)
+    return scores
+
+
+@opt.command("export")
+@click.argument("path", metavar="MAP")
+@opt.choice("--dialect", DIALECTS, "Dialect of the SQL.", default="duckdb")
+@opt.text("--prob", "SQL: column of the scores.  [default: the one of `fit`, else p]")
+@opt.text("--prob-columns", "SQL: columns of several classes, in class order: a,b,c.", "matrices", metavar="NAMES")
+@opt.text("--table", "SQL: write a whole query of this table; shorter for maps class by class.")
+@opt.choice("--dtype", "float64 float32", "ONNX: the type of scores and results.", default="float64")
+@opt.output(("sql", "onnx"))
+def export(path: str, **options: Any) -> None:
+    """Write a fitted map as SQL or as an ONNX model.
+
+    MAP is the JSON file that `trueness fit` wrote. SQL is what stands after SELECT: an expression for each column that
+    `trueness apply` would add, under the same name. An ONNX model takes `scores` and gives `calibrated`. Neither needs
+    trueness to run, and both agree with `apply` to 1e-12; scores that `apply` refuses become NULL or NaN.
+
+    \b
+      trueness export map.json --dialect postgresql --prob score -o map.sql
+      trueness export map.json -o map.onnx
+
+    Exit code 0: written. 2: the options or the map are wrong, or no formula of either kind gives the map.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    target = Target.pop_from({**options, "files": (path,)}, {".sql": "sql", ".onnx": "onnx"}, "sql", demand_suffix=True)
+    for name, typed in opt.typed_options():
+        if _ONLY.get(name, target.form) != target.form:
+            raise click.UsageError(f"{typed} is for --format {_ONLY[name]}.")
+    if target.form == "onnx" and target.path is None:
+        raise click.UsageError("An ONNX model is binary: name a file, -o map.onnx.")
+    calibrator = load_map(path, repr(path))
+    if target.form == "onnx":
+        with reword_messages(wording({}), path):
+            model = calibrator.to_onnx(dtype=options["dtype"])
+        target.write(model.SerializeToString())
+        return
+    dialect, columns = options["dialect"], _columns(options["prob"], options["matrices"])
+    with reword_messages(wording({"column": "--prob" if calibrator.n_classes_ is None else "--prob-columns"}), path):
+        found = calibrator.to_sql(dialect, column=columns, table=options["table"])
+    if options["table"] is not None:
+        target.write(f"{found}\n")
+        return
+    from trueness.recalibrate._sql import quoted_name
+
+    several = isinstance(found, dict)
+    names = columns or calibrator.score_names_ or (list(found) if several else ["p"])
+    names = [names] if isinstance(names, str) else names
+    items = zip(names, found.values() if several else [found], strict=True)
+    target.write(",\n".join(f"{text} AS {quoted_name(f'{name}_calibrated', dialect)}" for name, text in items) + "\n")
+
+
+def _columns(prob: str | None, matrix: str | None) -> str | list[str] | None:
+    if prob is not None and matrix is not None:
+        raise click.UsageError("Give --prob or --prob-columns, not both.")
+    if matrix is None:
+        return prob
+    names = [name.strip() for name in matrix.split(",")]
+    if "" in names:
+        raise InputError("--prob-columns", "must name columns separated by commas", f"got {matrix!r}")
+    return names
