@@ -3,23 +3,15 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
-from trueness._text.strings import (
-    align,
-    display_width,
-    json_ready,
-    markdown_text,
-    shorten,
-    spreadsheet_text,
-    visible,
-    wrap,
-)
+from trueness._text.strings import align, display_width, json_ready, markdown_text, shorten, spreadsheet_text, wrap
+from trueness.errors import visible
 
 Kind: TypeAlias = Literal["text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"]
 """How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the same decimals in
@@ -156,15 +148,13 @@ class Table:
 
     def to_markdown(self) -> str:
         """A Markdown table, with marked cells in bold, and a paragraph per note."""
-        columns = self.shown()
-        lines = [[markdown_text(column.title) for column in columns]]
-        lines.append(["---:" if column.is_number else ":---" for column in columns])
-        texts = [self.texts(column) for column in columns]
-        for i, row in enumerate(self.rows):
-            marks = [self.cell(row, column.key).mark for column in columns]
-            cells = [markdown_text(column[i]) for column in texts]
-            lines.append([f"**{text}**" if mark and text else text for text, mark in zip(cells, marks, strict=True)])
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        columns = []
+        for column in self.shown():
+            marks = [self.cell(row, column.key).mark for row in self.rows]
+            texts = zip(map(markdown_text, self.texts(column)), marks, strict=True)
+            cells = [f"**{text}**" if mark and text else text for text, mark in texts]
+            columns.append([markdown_text(column.title), "---:" if column.is_number else ":---", *cells])
+        table = "\n".join(f"| {' | '.join(line)} |" for line in zip(*columns, strict=True))
         return "\n\n".join([table, *map(markdown_text, self.notes)]) + "\n"
 
     def to_csv(self) -> str:
@@ -184,18 +174,10 @@ class Table:
     def to_html(self) -> str:
         """An escaped HTML table in a box that scrolls, and a paragraph per note."""
         columns = self.shown()
-        texts = [self.texts(column) for column in columns]
         titles = [(_CLASS_NUM if column.is_number else "", escape(visible(column.title))) for column in columns]
         head = "".join(f'<th scope="col"{kind}>{title}</th>' for kind, title in titles)
-        body = "\n".join(
-            "<tr>"
-            + "".join(
-                self._html_cell(column, self.cell(row, column.key), text[i])
-                for column, text in zip(columns, texts, strict=True)
-            )
-            + "</tr>"
-            for i, row in enumerate(self.rows)
-        )
+        lines = zip(*map(self._html_cells, columns), strict=True)
+        body = "\n".join(f"<tr>{''.join(line)}</tr>" for line in lines)
         title = escape(visible(self.caption))
         return (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
@@ -204,12 +186,15 @@ class Table:
             + "".join(f'\n<p class="note">{escape(visible(note))}</p>' for note in self.notes)
         )
 
-    def _html_cell(self, column: Column, cell: Cell, text: str) -> str:
-        classes = " ".join(filter(None, ["num" if column.is_number else "", cell.mark]))
-        value = cell.value if isinstance(cell.value, int | float) else math.nan
-        attributes = (f' class="{classes}"' if classes else "") + (f' data-sort="{value}"' if column.is_number else "")
-        tooltip = f' title="{escape(text)}"' if len(text) > _LONG_CELL and self.sortable else ""
-        return f"<td{attributes}><bdi{tooltip}>{escape(text)}</bdi></td>"
+    def _html_cells(self, column: Column) -> Iterator[str]:
+        for row, text in zip(self.rows, self.texts(column), strict=True):
+            cell = self.cell(row, column.key)
+            classes = " ".join(filter(None, ["num" if column.is_number else "", cell.mark]))
+            value = cell.value if isinstance(cell.value, int | float) else math.nan
+            attributes = f' class="{classes}"' if classes else ""
+            attributes += f' data-sort="{value}"' if column.is_number else ""
+            tooltip = f' title="{escape(text)}"' if len(text) > _LONG_CELL and self.sortable else ""
+            yield f"<td{attributes}><bdi{tooltip}>{escape(text)}</bdi></td>"
 
 
 def written(value: Any, kind: Kind, decimals: int = 4) -> str:

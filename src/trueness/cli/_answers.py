@@ -9,8 +9,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._columns import Choice, Model, Request, paired
 from trueness.cli._dataset import Rows, read_logs
-from trueness.cli._messages import note
-from trueness.cli._writing import check_suffix, check_writable, write_with
+from trueness.cli._printing import check_suffix, check_writable, note, write_with
 from trueness.errors import InputError
 
 _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueness._text.table import Column
-from trueness.cli._messages import note, warning
+from trueness.cli._printing import note, warning
 from trueness.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import IMPORTANCE, Rows, read_rows, uses_logs
-from trueness.cli._messages import note, warning
-from trueness.cli._writing import Output, Target, interval_cell, limits_notes, with_limits
+from trueness.cli._printing import Output, Target, interval_cell, limits_notes, note, warning, with_limits
 from trueness.errors import InputError
 
 _WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trueness as tn
 from trueness._progress import progress_bar
 from trueness.cli._columns import Choice, Group, Model, Request, choose, columns_of_answers, paired
-from trueness.cli._messages import note, reword_messages, warning, wording
+from trueness.cli._printing import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, dropped_rows
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Model, Request, group_columns, model_column
 from trueness.cli._dataset import IMPORTANCE, Arguments, Dataset, Rows, open_dataset, read_rows
-from trueness.cli._messages import note, reword_messages, warning, wording
+from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
 from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
-from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Rows, read_rows
-from trueness.cli._messages import reword_messages, warning, wording
+from trueness.cli._printing import Output, Target, reword_messages, warning, wording
 from trueness.cli._tally import file_names, read_total
-from trueness.cli._writing import Output, Target
 from trueness.errors import InputError
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)

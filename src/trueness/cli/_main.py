@@ -16,7 +16,7 @@ import click
 
 from trueness._lazy import deferred
 from trueness._version import __version__
-from trueness.cli._messages import errors_as_messages
+from trueness.cli._printing import errors_as_messages
 from trueness.errors import did_you_mean
 
 # In the order in which one meets them.

@@ -12,8 +12,17 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._dataset import Rows, as_fractions, missing_rows, open_source, print_guesses, read_rows, require_rows
-from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._writing import Target, check_suffix, check_writable, write, write_with
+from trueness.cli._printing import (
+    Target,
+    check_suffix,
+    check_writable,
+    note,
+    reword_messages,
+    warning,
+    wording,
+    write,
+    write_with,
+)
 from trueness.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
-from trueness.cli._messages import note, reword_messages, warning, wording
+from trueness.cli._printing import Output, Target, grouped, note, reword_messages, warning, wording
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
-from trueness.cli._writing import Output, Target
 
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements
@@ -183,10 +182,7 @@ def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
     """Print each remark and each warning once, with the models and groups it is about unless it is about all."""
     models = [(group.name(model.name), model) for group, one in results for model in one.models]
     for kind, print_one in (("remarks", note), ("warnings", warning)):
-        about: dict[str, list[str]] = {}
-        for name, model in models:
-            for message in getattr(model, kind):
-                about.setdefault(message, []).append(name)
+        about = grouped((message, name) for name, model in models for message in getattr(model, kind))
         for message, names in about.items():
             print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
 

@@ -14,9 +14,8 @@ from trueness._tally.tally import Binned
 from trueness._text.numbers import rule_in_words
 from trueness.cli._columns import Choice, Group, Model
 from trueness.cli._dataset import Arguments, Dataset, Rows, dropped_message, sort_values
-from trueness.cli._messages import reword_messages, warning, wording
+from trueness.cli._printing import reword_messages, warning, with_limits, wording
 from trueness.cli._tally import ModelSums, file_names, stream_sums
-from trueness.cli._writing import with_limits
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
 from trueness.infer._estimate import estimates_of, value_of

@@ -17,8 +17,7 @@ from trueness._text.strings import display_width, shorten, visible
 from trueness._text.table import Cell, Column, Table, written
 from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Options, Quantity, group_name, measure_sums
-from trueness.cli._messages import note
-from trueness.cli._writing import Output, interval_cell, join_names, limits_notes
+from trueness.cli._printing import Output, grouped, interval_cell, join_names, limits_notes, note
 from trueness.infer._catalogue import MEASURES
 from trueness.results import Series
 
@@ -91,13 +90,11 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
 
 
 def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool) -> Iterator[dict[str, Any]]:
-    single = len(models) == 1
-    cell = _written(q, models)
+    single, cell = len(models) == 1, _written(q, models)
     inverted = q.key == "slope" and any(model.values[q.key] < 0 for model in models)
     row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name}
     row["meaning"] = "< 0: inverted" if inverted else q.meaning
-    intervals: dict[str, Any] = {}
-    floors: dict[str, Any] = {}
+    intervals, floors = dict[str, Any](), dict[str, Any]()
     for i, model in enumerate(models):
         row[f"value {i}"] = cell(model.values[q.key])
         if (found := model.estimates.get(q.key)) is None:
@@ -119,19 +116,13 @@ def _measure_rows(q: Quantity, models: Sequence[ModelMeasures], title: str, besi
 
 def _notes(results: Sequence[Measurements], shown: Sequence[Quantity]) -> list[str]:
     """The data, the bins in words, and what the columns of the measures shown mean."""
-    first, measures = results[0], dict[str, list[str]]()
-    for key, words in first.bins.items():
-        measures.setdefault(words, []).append(MEASURES[key].name)
+    first, models = results[0], [model for one in results for model in one.models]
+    measures = grouped((words, MEASURES[key].name) for key, words in first.bins.items())
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
-    models = [model for one in results for model in one.models]
     found = [(q.name, one.estimates[q.key]) for q in shown for one in first.models if q.key in one.estimates]
-    reasons: dict[str, list[str]] = {}
-    for q in shown:
-        for reason in dict.fromkeys(one.reasons[q.key] for one in models if q.key in one.reasons):
-            reasons.setdefault(reason, []).append(q.name)
-    remarks = [*limits_notes(found, clustered=first.clustered)]
-    remarks += [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
-    return [*first.notes, f"Bins: {bins}.", *remarks]
+    reasons = grouped((one.reasons[q.key], q.name) for q in shown for one in models if q.key in one.reasons)
+    why = [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
+    return [*first.notes, f"Bins: {bins}.", *limits_notes(found, clustered=first.clustered), *why]
 
 
 def groups_table(results: Results) -> Table:
@@ -267,11 +258,10 @@ def compare_files(
         for name, one in sums.items():
             measures.append((name, measure_sums(one, [name], quick, name)))
             bar(len(measures), len(sums))
-    rows: list[dict[str, Any]] = [
-        {"file": name, "group": group_name(group.value), **one.models[0].numbers(one.quantities)}
-        for name, results in (*measures, ("all", whole or measure_sums(total, names, quick)))
-        for group, one in results
-    ]
+    rows = list[dict[str, Any]]()
+    for name, results in (*measures, ("all", whole or measure_sums(total, names, quick))):
+        own = ((group_name(group.value), one.models[0].numbers(one.quantities)) for group, one in results)
+        rows += [{"file": name, "group": group, **numbers} for group, numbers in own]
     tested = [*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}]
     change, shown = series.change, [key for key in _COLUMNS if options.intervals or not _is_limit(key)]
     changed = range(0) if change is None else range(change.start, change.start + change.days)

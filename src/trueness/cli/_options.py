@@ -236,13 +236,9 @@ def bin_rule(typed: str | None) -> Any:
         raise reason.but(argument="--bins", remedy="") from reason
     except ValueError:  # 1e or +-, which the pattern lets through
         pass
-    raise InputError(
-        "--bins",
-        "must be a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic, "
-        "block-isotonic or distinct",
-        f"got {typed!r}",
-        remedy=did_you_mean(word, (*rules, "block"), _OTHER_BINS),
-    )
+    forms = "a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic"
+    remedy = did_you_mean(word, (*rules, "block"), _OTHER_BINS)
+    raise InputError("--bins", f"must be {forms}, block-isotonic or distinct", f"got {typed!r}", remedy=remedy)
 
 
 def level(default: float | None, what: str, least: float = 0) -> Decorator:

@@ -9,8 +9,7 @@ import trueness.cli._options as opt
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, choose_scores
 from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
-from trueness.cli._messages import reword_messages, wording
-from trueness.cli._writing import Output, Target
+from trueness.cli._printing import Output, Target, reword_messages, wording
 from trueness.errors import InputError, Wording
 
 _KINDS = {

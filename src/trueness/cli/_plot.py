@@ -14,8 +14,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._columns import Request
 from trueness.cli._dataset import Rows, read_rows
-from trueness.cli._messages import note
-from trueness.cli._writing import Target
+from trueness.cli._printing import Target, note
 from trueness.errors import InputError
 
 # Which options each picture takes; 'one' means one model only.

@@ -13,17 +13,15 @@ from trueness._progress import progress_bar
 from trueness._text.strings import visible
 from trueness.cli._columns import Model, Request
 from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
-from trueness.cli._messages import note, warning
+from trueness.cli._printing import MARKDOWN, Target, note, warning
 from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
 from trueness.cli._watch import EVERY, period
-from trueness.cli._writing import MARKDOWN, Target
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
-_FILE_OPTIONS = ("input_format", "separator", "decimal", "missing")
-_FILE_OPTIONS += ("scorer", "confidence", "label_field", "confidence_field")
+_LOG_OPTIONS = ("scorer", "confidence", "label_field", "confidence_field")
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
@@ -248,7 +246,8 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--pos-label": event,
         "--labels": None if request.labels is None or event is not None else ",".join(request.labels),
     }
-    named = [(name, getattr(request, name)) for name in _FILE_OPTIONS]
+    names = ("input_format", "separator", "decimal", "missing", *_LOG_OPTIONS)
+    named = [(name, getattr(request, name)) for name in names]
     options |= {f"--{name.replace('_', '-')}": value for name, value in named if value != getattr(Request, name)}
     typed = [word for option, value in options.items() if value is not None for word in (option, value)]
     files = ["rows.csv" if file == "-" else file for file in request.files]  # standard input cannot be read again

@@ -20,8 +20,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness.cli._columns import Model, Request
 from trueness.cli._dataset import Dataset, Rows, dropped_message, open_dataset, require_rows, uses_logs
-from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._writing import check_writable
+from trueness.cli._printing import check_writable, note, reword_messages, warning, wording
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
 
 if TYPE_CHECKING:
@@ -82,37 +81,18 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
     check_writable(output, *files)
     if sums:
         _save(add(read_sums(files)), output, min_rows, f", of {len(files)} files,")
-    else:
-        _tally(files, output, min_rows, **options)
-
-
-def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str = "") -> None:
-    """Write the sums without small groups, and say how many rows that hides."""
-    total.position, n = None, total.n
-    with reword_messages(wording(options={"min_rows": "--min-rows"})) as warned:
-        if min_rows is not None:
-            total.suppress(min_rows)
-            if total.n == 0:
-                raise InputError("--min-rows", "must leave at least one group", f"it hides all {n:,} rows")
-    warning(*warned)
-    total.save(output)
-    note(f"the sums of {total.n:,} rows{whose} are in {output}.")
-
-
-def _tally(
-    files: tuple[str, ...], output: str, min_rows: int | None, *, resume: bool, save_every: float, **options: Any
-) -> None:
-    text = options["bins"]
-    options["bins"] = text if text in ("sketch", "distinct") else opt.bin_rule(text)
+        return
+    resume, save_every, bins = options.pop("resume"), options.pop("save_every"), options["bins"]
+    options["bins"] = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)
     state = {name: repr(value) for name, value in sorted(options.items())}
-    settings = {"bins": options.pop("bins"), "kind": options.pop("kind")}
-    buckets = int(options.pop("buckets"))
+    settings = {"bins": options.pop("bins"), "kind": options.pop("kind"), "buckets": int(options.pop("buckets"))}
     request = Request.pop_from(options)
     if request.cluster is None and uses_logs(replace(request, files=files)):
         request = replace(request, cluster="question")
-    if request.cluster is None and "buckets" in dict(opt.typed_options()):
-        raise click.UsageError("--buckets is for clusters: give --cluster as well, or leave it out.")
-    settings |= {} if request.cluster is None else {"buckets": buckets}
+    if request.cluster is None:
+        del settings["buckets"]
+        if opt.is_typed("buckets"):
+            raise click.UsageError("--buckets is for clusters: give --cluster as well, or leave it out.")
     run = _Run(files, output, settings, save_every, state)
     if resume:
         run.resume()
@@ -215,6 +195,19 @@ class _Run:
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         _save(self.seen, self.output, min_rows)
         self.partial.unlink(missing_ok=True)
+
+
+def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str = "") -> None:
+    """Write the sums without small groups, and say how many rows that hides."""
+    total.position, n = None, total.n
+    with reword_messages(wording(options={"min_rows": "--min-rows"})) as warned:
+        if min_rows is not None:
+            total.suppress(min_rows)
+            if total.n == 0:
+                raise InputError("--min-rows", "must leave at least one group", f"it hides all {n:,} rows")
+    warning(*warned)
+    total.save(output)
+    note(f"the sums of {total.n:,} rows{whose} are in {output}.")
 
 
 @dataclass(frozen=True)

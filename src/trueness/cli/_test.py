@@ -12,8 +12,7 @@ from trueness._text.numbers import p_value
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns, model_column
 from trueness.cli._dataset import Arguments, Rows, read_rows
-from trueness.cli._messages import wording
-from trueness.cli._writing import Output, Target
+from trueness.cli._printing import Output, Target, grouped, wording
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
 _METHODS = ("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", *_CLASSICAL)
@@ -133,15 +132,10 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
     from trueness.infer.test._method import holm
 
-    for alike in _by_method(results).values():
+    for alike in grouped((entry["method"], entry) for entry in results).values():
         adjusted = holm(np.array([entry["pvalue"] for entry in alike]))
         for entry, value in zip(alike, adjusted.tolist(), strict=True):
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
-
-
-def _by_method(results: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    methods = dict.fromkeys(entry["method"] for entry in results)
-    return {method: [entry for entry in results if entry["method"] == method] for method in methods}
 
 
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
@@ -158,7 +152,7 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         Column("strongest", "strongest evidence", forms="all" if named else "data", optional=True),
     ]
     notes = [f"{rows.choice.in_words(rows.source)}."]
-    for method, alike in _by_method(results).items():
+    for method, alike in grouped((entry["method"], entry) for entry in results).items():
         first, margin = alike[0]["assumptions"], alike[0]["within"]
         same = all(entry["assumptions"] == first for entry in alike)
         more = "" if same else " (The first test; JSON has the choices for the others.)"

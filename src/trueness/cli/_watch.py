@@ -14,8 +14,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import json_ready
-from trueness.cli._messages import note, reword_messages, warning, wording
-from trueness.cli._writing import write
+from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -44,8 +43,8 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
     "--format", "text json prometheus", "A line per alarm, one line of JSON, or metrics.", "form", default="text"
 )
 @opt.text("--page", "Write a page, such as watch.html, that shows what was seen.", metavar="FILE")
-@click.option("--debug", is_flag=True, hidden=True)
-def watch(state: str, files: tuple[str, ...], form: str, debug: bool, **options: Any) -> None:
+@click.option("--debug", is_flag=True, hidden=True, expose_value=False)
+def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None:
     """Watch a model: an alarm that one may look at every day.
 
     STATE is a small file that keeps what was counted; it is made by the first call, which names the columns. Each call
@@ -62,7 +61,6 @@ def watch(state: str, files: tuple[str, ...], form: str, debug: bool, **options:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._files import expand_paths
 
-    del debug
     path, files = Path(state), expand_paths(files) if files else ()
     new = not path.exists()
     with _alone(path), progress_bar("Reading the files") as report:
