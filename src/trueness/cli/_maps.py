@@ -363,13 +363,13 @@ def export(path: str, **options: Any) -> None:
     if options["table"] is not None:
         target.write(f"{found}\n")
         return
-    from trueness.recalibrate._sql import quoted_name
+    from trueness.recalibrate._sql import WRITERS
 
     several = isinstance(found, dict)
     names = columns or calibrator.score_names_ or (list(found) if several else ["p"])
     names = [names] if isinstance(names, str) else names
     items = zip(names, found.values() if several else [found], strict=True)
-    target.write(",\n".join(f"{text} AS {quoted_name(f'{name}_calibrated', dialect)}" for name, text in items) + "\n")
+    target.write(",\n".join(f"{text} AS {WRITERS[dialect].name(f'{name}_calibrated')}" for name, text in items) + "\n")
 
 
 def _columns(prob: str | None, matrix: str | None) -> str | list[str] | None:
