@@ -121,7 +121,7 @@ def test_scores_that_are_near_the_ends_but_not_there_are_moved_in_silence():
         (QuadraticScaling(ridge=0), "`ridge` must be a finite number above 0; got 0"),
         (SplineCalibration(ridge=0), "`ridge` must be a finite number above 0; got 0"),
         (PlattScaling(ridge=np.inf), "`ridge` must be a finite number ≥ 0; got inf"),
-        (SplineCalibration(n_knots=1_001), "`n_knots` must be at most 1,000; got 1001"),
+        (SplineCalibration(n_knots=1_001), "`n_knots` must be at most 1,000; got 1,001"),
         (QuadraticScaling(monotone=1), "`monotone` must be True or False; got 1"),
         (PlattScaling(targets="smooth"), "`targets` must be 'labels' or 'platt'; got 'smooth'"),
     ],

@@ -174,12 +174,12 @@ def test_discrete_scores_reach_a_prevalence_too():
         ),
         (
             lambda: simulate.binary(5, distortion=lambda z: 2 * z),
-            r"`distortion` must map .* to truths in \[0, 1\], one per score; for 0.50\d+ it returned 1.00",
+            r"`distortion` must map \[0, 1\] into \[0, 1\], one truth per score; for 0.50\d+ it returned 1.00",
         ),
         (lambda: simulate.binary(5, distortion=lambda z: z * np.nan), r"`distortion` must map .* returned nan"),
         (
             lambda: simulate.binary(5, distortion=lambda z: 0.5),
-            r"`distortion` must map .* one per score; for shape .* it returned \(\)",
+            r"`distortion` must map .* one truth per score; for shape .* it returned \(\)",
         ),
         (lambda: simulate.binary(5, scores=lambda u: 2 * u + 1), r"`scores` as a function must map .* it returned"),
         (

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
-from trueness._input.arguments import checked_fraction
 from trueness._keywords import suggests_keywords
 from trueness._numerics.softmax import log_softmax
 from trueness._tally.row_sums import are_whole
@@ -127,10 +126,6 @@ class AutoCalibration(LogitMap):
     eps: float | None = None
     limits: bool = False
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_fraction(self.level, "level")
-
     @suggests_keywords
     def fit(
         self,
@@ -171,7 +166,7 @@ class AutoCalibration(LogitMap):
             self.reach_ = self.knots_ = self.points_ = None
         else:
             cells = logit_cells(logits, rows.y, rows.w)
-            found, self.knots_, self.points_ = fits.fit_vector(cells, rows.y, rows.w, plan, monotone=self.monotone)
+            found, self.knots_, self.points_ = fits.fit_vector(cells, rows, plan, self.monotone)
             self.reach_ = cells.reach
         self.candidates_, self.curves_ = found.names, found.curves
         self.weights_ = found.weights

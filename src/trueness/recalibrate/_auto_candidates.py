@@ -62,9 +62,9 @@ def number_of_deals(rows: float) -> int:
     return int(np.clip(2000 / rows, 1, 5))
 
 
-def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int) -> Folds:
+def deal_folds(cells: LogitCells, rows: CalibrationSet, cluster: Ints | None, number: int, deals: int) -> Folds:
     """Deal rows at random, but always alike, with events spread evenly; whole weights are rows, clusters stay whole."""
-    m = cells.z.size
+    m, y, w = cells.z.size, rows.y, rows.w
     if cluster is None and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
         rng = np.random.default_rng(_SEED)
         events = np.rint(cells.events).astype(np.int64)
@@ -73,9 +73,8 @@ def deal_folds(cells: LogitCells, y: Ints, w: Floats | None, cluster: Ints | Non
         dealt = [(_deal_counts(events, 0, number, rng), _deal_counts(others, begin, number, rng)) for _ in range(deals)]
         return Folds(np.stack([one for one, _ in dealt]), np.stack([other for _, other in dealt]), None)
     fold = deal_rows(cells.z[cells.cell], y, w, cluster, number, deals)
-    weight = np.ones(y.size) if w is None else w
-    code = (np.arange(deals)[:, None] * number + fold) * m + cells.cell
-    sides = (np.bincount(code.ravel(), np.tile(weight * side, deals), deals * number * m) for side in (y, 1.0 - y))
+    code = ((np.arange(deals)[:, None] * number + fold) * m + cells.cell).ravel()
+    sides = (np.bincount(code, np.tile(rows.weights * side, deals), deals * number * m) for side in (y, 1.0 - y))
     weights = [side.reshape(deals, number, m).astype(np.float64) for side in sides]
     return Folds(weights[0], weights[1], fold)
 
@@ -205,11 +204,9 @@ class AutoFit(NamedTuple):
     brier_gain: Gain
 
 
-def fit_vector(
-    cells: LogitCells, y: Ints, w: Floats | None, plan: Plan, *, monotone: bool
-) -> tuple[AutoFit, Floats, Floats]:
+def fit_vector(cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bool) -> tuple[AutoFit, Floats, Floats]:
     """Fit the candidates on all rows and without each fold, and weigh them; also knots, and isotonic points."""
-    folds = deal_folds(cells, y, w, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
+    folds = deal_folds(cells, rows, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
     weight, events = folds.training()
     knots = spline_knots(cells.z, cells.weight, _KNOTS)
     shapes = vector_shapes(cells.reach, knots)
@@ -222,12 +219,12 @@ def fit_vector(
     points = [_isotonic_points(cells.z, *one) for one in zip(weight, events, strict=True)]
     held_out.append(np.array([joined(*one)(cells.z) for one in points[:-1]]).reshape(folds.events.shape))
     names = ("identity", *shapes, "isotonic regression")
-    weights, gains = _weigh_vector(np.array(held_out), folds, cells, y, w, plan)
+    weights, gains = _weigh_vector(np.array(held_out), folds, cells, rows, plan)
     return AutoFit(names, tuple(curves), weights, *gains), knots, points[-1]
 
 
 def _weigh_vector(
-    log_odds: Floats, folds: Folds, cells: LogitCells, y: Ints, w: Floats | None, plan: Plan
+    log_odds: Floats, folds: Folds, cells: LogitCells, rows: CalibrationSet, plan: Plan
 ) -> tuple[Floats, list[Gain]]:
     """Weights of candidates from held-out log-odds (candidates, deals, folds, cells), and gains of their mixture."""
     deals, number, _ = folds.events.shape
@@ -239,17 +236,15 @@ def _weigh_vector(
     def at_rows(differences: tuple[Floats, Floats]) -> Floats:
         """Differences for events and for others at each fold and log-odds, for each row: the mean over deals."""
         at = np.arange(deals)[:, None], folds.of_row, cells.cell
-        return np.asarray(np.where(y == 1, differences[0][at], differences[1][at]).mean(axis=0))
+        return np.asarray(np.where(rows.y == 1, differences[0][at], differences[1][at]).mean(axis=0))
 
-    effect, row_weight = 1.0, np.ones(y.size) if w is None else w
+    effect = 1.0
     if plan.cluster is not None:
         best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
-        effect = design_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), row_weight, plan.cluster)
+        effect = design_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.cluster)
     mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
-    together: Any = at_rows
-    weight = row_weight
-    if plan.cluster is None:
-        together, weight = np.concatenate, np.concatenate([folds.events, folds.others]) / deals
+    together: Any = np.concatenate if plan.cluster is None else at_rows
+    weight = np.concatenate(folds[:2]) / deals if plan.cluster is None else rows.weights
     options = weight, plan.cluster, plan.level, plan.rows_worth
     gains = [mean_gain(together(one), *options) for one in _differences(log_odds[0], mixed)]
     return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
@@ -258,10 +253,8 @@ def _weigh_vector(
 def _differences(plain: Floats, mixed: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Log losses and Brier scores of the scores as they are minus those of a map: for events, and for other rows."""
     p, q = expit(plain), expit(mixed)
-    return (
-        (np.logaddexp(0, -plain) - np.logaddexp(0, -mixed), np.logaddexp(0, plain) - np.logaddexp(0, mixed)),
-        ((1 - p) ** 2 - (1 - q) ** 2, p**2 - q**2),
-    )
+    log = np.logaddexp(0, -plain) - np.logaddexp(0, -mixed), np.logaddexp(0, plain) - np.logaddexp(0, mixed)
+    return log, ((1 - p) ** 2 - (1 - q) ** 2, p**2 - q**2)
 
 
 def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:

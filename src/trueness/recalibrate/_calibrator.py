@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
-from trueness._input.arguments import is_number
+from trueness._input.arguments import check_seed, checked_fraction, checked_word, is_number
 from trueness._keywords import suggests_keywords
 from trueness._version import __version__
 from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, collected_warnings, remedies, warn
@@ -132,7 +132,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         -------
         self
         """
-        self._check_parameters()
+        self._check()
         options: Any = {"labels": labels, "pos_label": pos_label, "scale": self._scale, "shape": self._rows_shape}
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
@@ -275,8 +275,22 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         # Not `_get_param_names`, which reads a signature: that takes longer than some maps.
         return remedies(_REMEDIES_OF_LOGITS if "from_logits" in vars(self) else _REMEDIES)
 
-    def _check_parameters(self) -> None:
+    def _check(self) -> None:
         """Raise if a parameter does not meet its demand; as usual in scikit-learn, `fit` checks, not `__init__`."""
+        for name, one in getattr(self, "__dataclass_fields__", {}).items():
+            value = getattr(self, name)
+            if one.type is bool:
+                check_flag(name, value)
+            elif get_origin(one.type) is Literal:
+                checked_word(value, name, get_args(one.type))
+            elif name == "seed":
+                check_seed(value)
+            elif name == "level":
+                checked_fraction(value, name)
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Check the parameters that have demands of their own: not flags, words, `seed` and `level`."""
 
     @abstractmethod
     def _fit(self, rows: calibration.CalibrationSet) -> None: ...

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaln
 from sklearn.base import clone
 
-from trueness._input.arguments import check_seed, checked_whole, checked_word
+from trueness._input.arguments import checked_whole
 from trueness._numerics.steps import ranks
 from trueness._tally.cells import Cells
 from trueness._tally.rules import MOST_BINS, EqualMass, midpoints
@@ -89,8 +89,6 @@ class ScalingBinning(base.Calibrator):
         checked_whole(self.n_bins, "n_bins", MOST_BINS)
         if self._unfitted is not None:
             base.refuse_matrix(self._unfitted, name="scaler")
-        checked_word(self.split, "split", ("thirds", "none"))
-        check_seed(self.seed)
 
     @property
     def _unfitted(self) -> base.Calibrator | None:

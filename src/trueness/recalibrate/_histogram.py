@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from trueness._input.arguments import check_seed, checked_fraction, checked_whole, checked_word
+from trueness._input.arguments import checked_fraction, checked_whole, checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.steps import ranks
@@ -170,10 +170,8 @@ class HistogramBinning(Calibrator):
         return Guarantee(conditional, marginal, _expected_ece(self, counts), alpha, *texts, n=n, n_bins=B)
 
     def _check_parameters(self) -> None:
-        checked_word(self.scheme, "scheme", planning.SCHEMES)
         checked_fraction(self.alpha, "alpha")
         planning.checked_split(self.split, self.scheme)
-        check_seed(self.seed)
         if not isinstance(self.n_bins, str) or self.n_bins != "auto":
             checked_whole(self.n_bins, "n_bins", MOST_BINS)
             if self.epsilon is not None:

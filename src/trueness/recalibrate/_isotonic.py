@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from trueness._input.arguments import check_seed, checked_word
 from trueness._numerics.steps import MOST_WEIGHT, Pair, corners, on_common_edges, ranks, venn_abers
 from trueness._tally.cells import pool_runs
 from trueness._tally.rules import Isotonic, midpoints
@@ -96,7 +95,6 @@ class IsotonicCalibration(Calibrator):
     y_max: float = 1.0
 
     def _check_parameters(self) -> None:
-        checked_word(self.interpolation, "interpolation", ("linear", "step", "centred"))
         check_number("prior", self.prior, "be a finite number ≥ 0", lambda prior: 0 <= prior < np.inf)
         for name, bound in (("y_min", self.y_min), ("y_max", self.y_max)):
             check_number(name, bound, "be a number in [0, 1]", lambda bound: 0 <= bound <= 1)
@@ -217,8 +215,6 @@ class VennAbers(Calibrator):
         if self.folds is not None and not (is_whole and 2 <= self.folds <= _MOST_FOLDS):
             demand = f"must be a whole number from 2 to {_MOST_FOLDS:,}, or None"
             raise InputError("folds", demand, f"got {reprlib.repr(self.folds)}")
-        checked_word(self.merge, "merge", ("log", "brier"))
-        check_seed(self.seed)
 
     def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:

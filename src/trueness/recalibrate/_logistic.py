@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from trueness._input.arguments import checked_whole, checked_word
+from trueness._input.arguments import checked_whole
 from trueness._numerics.logistic import bounded_logistic, recalibration_line, recalibration_shift, ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate import _logit_map as shapes
@@ -78,10 +78,6 @@ class PlattScaling(shapes.LogitMap):
     eps: float | None = None
     limits: bool = False
     ridge: float = 0.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_word(self.targets, "targets", ("labels", "platt"))
 
     def _fit(self, rows: CalibrationSet) -> None:
         x, w = self._fit_logits(rows).astype(np.float64), rows.weights
@@ -189,10 +185,6 @@ class BetaCalibration(shapes.LogitMap):
     eps: float | None = None
     limits: bool = False
     ridge: float = 0.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_word(self.parameters, "parameters", tuple(_DESIGNS))
 
     def _fit(self, rows: CalibrationSet) -> None:
         p, w = rows.p.astype(np.float64), rows.weights

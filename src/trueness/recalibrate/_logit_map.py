@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trueness._input.arguments import MOST_ITERATIONS, checked_whole
 from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
-from trueness.recalibrate._calibrator import Calibrator, check_flag, check_number
+from trueness.recalibrate._calibrator import Calibrator, check_number
 from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
@@ -70,8 +70,6 @@ class LogitMap(Calibrator):
     def _check_parameters(self) -> None:
         """Check the parameters that maps of log-odds share, wherever they are among its own."""
         own = vars(self)
-        for name in filter(own.__contains__, ("from_logits", "limits", "monotone", "signed")):
-            check_flag(name, own[name])
         for name in filter(own.__contains__, ("ridge", "l2", "odir")):
             check_penalty(name, own[name], positive=name == self._positive)
         if "max_iter" in own:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from trueness._input.arguments import checked_whole, checked_word
+from trueness._input.arguments import checked_whole
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_scores
@@ -104,7 +104,6 @@ class TopLabel(base.Calibrator):
         base.refuse_matrix(calibrator)
         if calibrator._scale != "probabilities":
             raise InputError("calibrator", "must take probabilities, as confidences are", "it is set to take logits")
-        checked_word(self.kind, "kind", ("top-label", "confidence"))
         checked_whole(self.min_rows, "min_rows")
 
     def _fit(self, rows: CalibrationSet) -> None:
@@ -208,8 +207,6 @@ class OneVsRest(base.Calibrator):
 
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
-        base.check_flag("normalize", self.normalize)
-        checked_word(self.kind, "kind", ("classwise", "multilabel"))
 
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None

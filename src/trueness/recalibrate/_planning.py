@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -20,8 +20,7 @@ Bound: TypeAlias = Literal["hoeffding", "exact", "clopper-pearson", "bernstein"]
 GuaranteeKind: TypeAlias = Literal["conditional", "marginal", "expected-ece"]
 Function = TypeVar("Function", bound=Callable[..., int])
 
-SCHEMES = ("umd", "randomized", "original", "split", "fixed-width")
-KINDS: tuple[GuaranteeKind, ...] = ("conditional", "marginal", "expected-ece")
+SCHEMES, KINDS = get_args(Scheme), get_args(GuaranteeKind)
 
 DELTA = 1e-9
 """How far `scheme="randomized"` may move a value so that no two bins share one; float64 can represent it."""

@@ -233,7 +233,6 @@ class PriorCorrection(Calibrator):
 
     def _check_parameters(self) -> None:
         _check_choice(self.weight, self.rate_train, self.rate_deploy)
-        checked_fraction(self.level, "level")
 
     def _fit(self, rows: CalibrationSet) -> None:
         self.log_weight_low_: Any = None

@@ -265,7 +265,7 @@ def _restored(stored: Any) -> Any:
         _check_names("learnt", set(learnt), set(calibrator._fields()))
         for name, entry in learnt.items():
             setattr(calibrator, f"{name}_", _from_plain(entry["value"], name))
-        calibrator._check_parameters()
+        calibrator._check()
         for name, field in calibrator._fields().items():
             field.check(calibrator, name)
         fault = "" if _predicts(calibrator) else "some probabilities are no probabilities"
@@ -408,7 +408,7 @@ def _from_plain(value: Any, name: str) -> Any:
             raise error.within(repr(name)) from error
     if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
         calibrator = _unfitted_calibrator(inside)
-        calibrator._check_parameters()
+        calibrator._check()
         return calibrator
     if kind == "array":
         return _array(inside, value.get("dtype"), name)

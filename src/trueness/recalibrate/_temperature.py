@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_word
 from trueness._numerics import softmax as soft
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
@@ -16,7 +15,7 @@ from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, w
 from trueness.recalibrate._saving import Field, all_of, array, fractions, n_classes, number, sums_to_one, whole
 from trueness.typing import Floats, Ints
 
-Structure: TypeAlias = Literal["vector", "matrix"]
+Structure: TypeAlias = Literal["matrix", "vector"]
 
 # Penalties of factors, shifts and mixing terms, as numbers of rows.
 _FACTORS: dict[str, float] = {"vector": 1.0, "matrix": 5.0}
@@ -244,10 +243,6 @@ class StructuredScaling(LogitMap):
     ridge: float = 1.0
     eps: float | None = None
     max_iter: int = 100
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        checked_word(self.structure, "structure", ("matrix", "vector"))
 
     def _fit(self, rows: CalibrationSet) -> None:
         options: Any = self.structure, float(self.ridge), self.max_iter

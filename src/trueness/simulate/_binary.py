@@ -222,8 +222,7 @@ class _Checked:
     inner: Distortion
 
     def __call__(self, z: Floats) -> Floats:
-        demand = "must map an array of scores in [0, 1] to truths in [0, 1], one per score"
-        return _probabilities(self.inner, z, "distortion", demand)
+        return _probabilities(self.inner, z, "distortion", "must map [0, 1] into [0, 1], one truth per score")
 
     def __repr__(self) -> str:
         return repr(self.inner) if is_dataclass(self.inner) else "a function as truth"
