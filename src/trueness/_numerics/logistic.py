@@ -11,13 +11,12 @@ from scipy.special import expit
 from trueness import _kernels
 from trueness._kernels.fixed import fixed_value
 from trueness._kernels.grid import GRID_CELLS
+from trueness._numerics.roots import bracketed_root
 from trueness.typing import Bools, Floats, Numbers
 
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
 _MAX_STEPS, _MAX_HALVINGS = 200, 60
-# Every eighth step halves the bracket of a root, whatever Newton's method says.
-_PATIENCE = 8
 # If expected events leave a smaller share of the weight than this, whole events are summed without rounding.
 _SATURATED = 1e-3
 # Directions of smaller relative curvature than this are left alone.
@@ -216,51 +215,31 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     w = e + others
     observed = math.log(float(np.sum(e))) - math.log(float(np.sum(others)))
     low, high = observed - float(np.max(x)), observed - float(np.min(x))
-    shift = min(max(0.0, low), high)
-    for turn in range(_MAX_STEPS):
-        balance, slope = _balance(x + shift, w, e, others)
-        if balance == 0:
-            break
-        low, high = (low, shift) if balance < 0 else (shift, high)
-        target = shift - balance / slope if slope < 0 else math.inf
-        if not low <= target <= high or turn % _PATIENCE == _PATIENCE - 1:
-            target = (low + high) / 2
-        step, shift = target - shift, target
-        if abs(step) <= _CONVERGED * (1 + abs(shift)):
-            break
-    return shift
+    slack = 1e-9 * (1 + abs(low) + abs(high))  # rounding must not move the zero beyond the ends
+
+    def balance(shift: float) -> float:
+        return _balance(x + shift, w, e, others)
+
+    return bracketed_root(balance, low - slack, high + slack, xtol=1e-13, rtol=1e-13)
 
 
-def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> tuple[float, float]:
-    """A number with the sign of observed minus expected events at ascending log-odds, and its derivative.
+def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> float:
+    """A number with the sign of observed minus expected events at ascending log-odds.
 
     Expected shares near 0 or 1 must not be rounded to 0 or 1, so the remainder of each is summed separately, and the
     whole events and non-events are balanced first. Then the logarithms of both sides are compared, which are linear
     in the shift where shares are small.
     """
     cut = int(np.searchsorted(eta, 0.0, side="right"))
-    less, fewer = _expected_events(eta[:cut], weight[:cut])
-    more, further = _expected_events(-eta[cut:], weight[cut:])
+    less, more = float(weight[:cut] @ expit(eta[:cut])), float(weight[cut:] @ expit(-eta[cut:]))
     below, above = float(np.sum(events[:cut])), float(np.sum(others[cut:]))
     whole = below - above
     if more + less < _SATURATED * (below + above):
         whole = math.fsum((*events[:cut].tolist(), *(-others[cut:]).tolist()))
     more, less = more + max(whole, 0.0), less + max(-whole, 0.0)
     if more == 0 or less == 0:
-        return math.copysign(math.inf, more - less) if more != less else 0.0, 0.0
-    return math.log(more) - math.log(less), -further / more - fewer / less
-
-
-def _expected_events(eta: Floats, weight: Floats) -> tuple[float, float]:
-    """Expected number of events at log-odds below 0, and its derivative."""
-    total = squares = 0.0
-    for i in range(0, eta.size, _BLOCK):
-        odds = np.exp(eta[i : i + _BLOCK])
-        share = odds / (1 + odds)
-        weighted = weight[i : i + _BLOCK] * share
-        total += float(np.sum(weighted))
-        squares += float(np.dot(weighted, share))
-    return total, total - squares
+        return math.copysign(math.inf, more - less) if more != less else 0.0
+    return math.log(more) - math.log(less)
 
 
 def _cells(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats]:
