@@ -47,12 +47,6 @@ def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -
 
     D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958), 562-565.
     :doi:`10.1093/biomet/45.3-4.562`
-
-    Predicted odds of 1:3, 1:1 and 3:1; observed 1:2, 1:1 and 2:1.
-
-    >>> slope, intercept = recalibration_line(np.log([1 / 3, 1, 3]), [30, 20, 30], [10, 10, 20])
-    >>> round(slope, 6), round(abs(intercept), 6)
-    (0.63093, 0.0)
     """
     x, w, e = np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
     if x.size > _POOLS and (line := _line_of_many(x, w, e)):

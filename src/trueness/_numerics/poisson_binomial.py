@@ -116,10 +116,6 @@ def tails(p: Floats, count: Ints, starts: Ints) -> Tails:
     Groups of up to 128 trials are convolved, many groups at once; larger ones go through :func:`distribution`. Where
     that would take more than 3·10⁷ factors, nearly equal probabilities share their mean, which widens the
     distribution by less than a millionth of its variance (Hoeffding 1956: a mean makes tails larger, not smaller).
-
-    >>> found = tails(np.array([0.5, 0.5, 0.25]), np.array([1, 1, 1]), np.array([0, 2]))
-    >>> found.of(np.array([2, 1])).tolist()
-    [0.5, 0.5]
     """
     trials, ends = np.add.reduceat(count, starts), np.append(starts[1:], p.size)
     found: list[Distribution] = [Distribution(0, np.ones(1))] * starts.size

@@ -90,12 +90,7 @@ def fit_spline(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floa
 
 
 def fitted_probabilities(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]) -> Floats:
-    """The fits of many sets of events of shape (draws, m), as :func:`fit_spline` chooses them; nan where there is none.
-
-    >>> x, n = np.log([1 / 3, 1, 3]), np.full(3, 4)
-    >>> fitted_probabilities(x, n, np.array([[1, 2, 3], [0, 0, 4]]), []).round(6).tolist()
-    [[0.25, 0.5, 0.75], [nan, nan, nan]]
-    """
+    """The fits of many sets of events of shape (draws, m), as :func:`fit_spline` chooses them; nan if there is none."""
     found = np.full(events.shape, np.nan)
     waiting = np.arange(len(events))
     for candidate in _candidates(x, knots):

