@@ -128,6 +128,11 @@ class _Curve(NamedTuple):
 
     @classmethod
     def of(cls, evidence: Evidence, pairs: bool) -> "_Curve":
+        """The area, and how each row moves it.
+
+        A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows above it, and
+        e·(1 − a·log(b/a)/(b − a)) to its own.
+        """
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
         some = cells.weight > 0
@@ -137,17 +142,7 @@ class _Curve(NamedTuple):
         order = np.argsort(-score, kind="stable")  # two ascending runs: merged, not sorted
         score, n, wrong = score[order], n[order], wrong[order]
         first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
-        if first.size < score.size:
-            score, n, wrong = score[first], np.add.reduceat(n, first), np.add.reduceat(wrong, first)
-        return cls._with_effects(score, n, wrong)
-
-    @classmethod
-    def _with_effects(cls, score: Floats, n: Floats, wrong: Floats) -> "_Curve":
-        """The area, and how each row moves it.
-
-        A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows above it, and
-        e·(1 − a·log(b/a)/(b − a)) to its own.
-        """
+        score, n, wrong = score[first], np.add.reduceat(n, first), np.add.reduceat(wrong, first)
         reached, rate = np.cumsum(n), wrong / n
         total, above, errors = reached[-1], reached - n, float(wrong.sum())
         harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))])
