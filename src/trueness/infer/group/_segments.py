@@ -210,10 +210,10 @@ def describe_segments(
         shrink(rows.score, rows.weight, rows.events, one.code, part, level)
         for one, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
     ]
-    gap, gap_low, gap_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
+    shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ratio_low, ratio_high = (np.where(score > 0, one / score, np.nan) for one in (rate, low, high))
-    flagged, cost = tests.adjusted <= alpha, sums.weight / rows.weight.sum() * gap**2
+    flagged, cost = tests.adjusted <= alpha, sums.weight / rows.weight.sum() * shrunk_gap**2
     by_gap = np.where(rate < score, "over-predicted", "under-predicted")
     by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
@@ -223,8 +223,8 @@ def describe_segments(
     each: Any = {name: getattr(sums, name) for name in ("n", "weight", "events", "expected")}
     each |= {"score": score, "rate": rate, "gap": rate - score, "gap_low": low - score, "gap_high": high - score}
     each |= {"ratio": ratio, "ratio_low": ratio_low, "ratio_high": ratio_high, "cost": cost, "flagged": flagged}
-    each |= {"shrunk_gap": gap, "shrunk_low": gap_low, "shrunk_high": gap_high, "pvalue": tests.pvalue}
-    each |= {"slope_pvalue": tests.slope_pvalue, "adjusted_pvalue": tests.adjusted}
+    each |= {"shrunk_gap": shrunk_gap, "shrunk_low": shrunk_low, "shrunk_high": shrunk_high}
+    each |= {"pvalue": tests.pvalue, "slope_pvalue": tests.slope_pvalue, "adjusted_pvalue": tests.adjusted}
     each |= {"overall_pvalue": tests.overall, "differs": tests.overall <= alpha}
     about: Any = {"joint_pvalue": float(tests.adjusted.min()), "alpha": alpha, "level": level, "draws": draws}
     return Segments(
