@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
@@ -20,7 +19,7 @@ from trueness._input.arguments import (
     generator,
 )
 from trueness._input.columns import column
-from trueness._progress import Progress, reporter
+from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
@@ -172,7 +171,7 @@ def compare_of(
     resamples: int = 999,
     workers: int = 1,
     rng: np.random.Generator,
-    report: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005  # a caller's names
+    report: Report = lambda _done, _total: None,
 ) -> Comparison:
     """The comparison of models whose rows were read together, as :func:`compare`."""
     asked, method = _asked(measure, bins), _checked_method(method, measure)
@@ -215,7 +214,7 @@ def compare_of(
         estimates={name: each.value for name, each in estimates.items()},
         clusters=None if first.cluster is None else first.units,
         bins=", ".join(dict.fromkeys(each.bins for each in estimates.values() if each.bins)),
-        multiplicity=_multiplicity(len(estimates), level),
+        multiplicity=_multiplicity(len(estimates), len(pairs), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
         **about,
     )
@@ -280,8 +279,7 @@ def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
         raise InputError("resamples", f"must be at least {least:,} for {what}, {why}", f"got {resamples:,}")
 
 
-@dataclass(frozen=True)
-class _Estimate:
+class _Estimate(NamedTuple):
     """The measure of one model, its value in resamples and, for 'influence', the influence of each row."""
 
     value: float
@@ -408,8 +406,7 @@ def _error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
     return float(np.sqrt(spread)) / values.size, units
 
 
-def _multiplicity(models: int, level: float) -> str:
-    m = math.comb(models, 2)
+def _multiplicity(models: int, m: int, level: float) -> str:
     if m == 1:
         return "One comparison: nothing to adjust for."
     return (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, check_seed, generator
+from trueness._input.arguments import Seed, check_seed, generator, is_real
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
@@ -152,8 +152,7 @@ def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 1
     rule = blind_to_labels(as_rule(bins))
     given: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
     for key, value in given.items():
-        real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if value is not None and not (real and 0 <= value <= 1):
+        if value is not None and not (is_real(value) and 0 <= value <= 1):
             argument = "oe_within" if key == "oe" else f"max_{key}"
             raise InputError(argument, "must lie in [0, 1]", f"got {value!r}")
     found = tuple(Bound(key, float(value), rule) for key, value in given.items() if value is not None)

@@ -1,7 +1,6 @@
 """Slices: rows that share the values of one or more columns. All of them, their sums, and a search for deep ones."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -23,8 +22,7 @@ BEAM = 100
 _LEAVES, _LEAST_GAIN = 5, 4.0
 
 
-@dataclass(frozen=True)
-class SliceSums:
+class SliceSums(NamedTuple):
     """Slices, and the sums of their rows."""
 
     column: Ints
@@ -87,8 +85,8 @@ class SliceSums:
 
     def at(self, some: Any) -> "SliceSums":
         """Some of the slices."""
-        found = {field.name: getattr(self, field.name)[some] for field in fields(self)}
-        return SliceSums(**found | ({"spread": found["variance"]} if self.spread is self.variance else {}))
+        found = SliceSums._make(one[some] for one in self)
+        return found._replace(spread=found.variance) if self.spread is self.variance else found
 
     def conditions(self, i: int) -> list[tuple[int, int]]:
         """The conditions of one slice: columns and values."""
@@ -103,12 +101,9 @@ def joined(parts: Sequence[SliceSums]) -> SliceSums:
     """Slices of any depth, one after the other."""
     depth = max((part.column.shape[1] for part in parts), default=1)
     wide = [np.pad(v, ((0, 0), (0, depth - v.shape[1])), constant_values=-1) for p in parts for v in (p.column, p.code)]
-    rest = {
-        field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(SliceSums)[2:]
-    }
-    if parts[0].spread is parts[0].variance:
-        rest["spread"] = rest["variance"]
-    return SliceSums(np.concatenate(wide[::2]), np.concatenate(wide[1::2]), **rest)
+    rest = (np.concatenate(values) for values in list(zip(*parts, strict=True))[2:])
+    found = SliceSums._make((np.concatenate(wide[::2]), np.concatenate(wide[1::2]), *rest))
+    return found._replace(spread=found.variance) if parts[0].spread is parts[0].variance else found
 
 
 class Members:
@@ -233,15 +228,9 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
             small = np.uint16 if part.n.size < 1 << 16 else np.int64
             order = here[np.argsort(place[here].astype(small), kind="stable")]
             index.append((order.astype(np.int32), np.bincount(place[here], minlength=part.n.size)))
-    if not found:
-        return _none(depth), Members([], rows.size) if members else None
-    return joined(found), Members(index, rows.size) if members else None
-
-
-def _none(depth: int) -> SliceSums:
-    empty: Any = np.empty((0, depth), dtype=np.int64)
-    nothing: list[Any] = [np.empty(0) for _ in fields(SliceSums)[2:]]
-    return SliceSums(empty, empty, *nothing)
+    empty = np.empty((0, depth), dtype=np.int64)
+    none = SliceSums._make((empty, empty, *[np.empty(0)] * (len(SliceSums._fields) - 2)))
+    return joined(found) if found else none, Members(index, rows.size) if members else None
 
 
 def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
