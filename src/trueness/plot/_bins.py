@@ -13,30 +13,9 @@ from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic, 
 from trueness._tally.tally import Tally
 from trueness._text.numbers import bin_name, rule_in_words
 from trueness.errors import InputError
-from trueness.plot._canvas import (
-    AXIS_NAMES,
-    GREY,
-    SECOND,
-    axes_below,
-    axes_for,
-    axes_right_and_below,
-    compact_count,
-    draw_grid,
-    set_count_ticks,
-    set_scale,
-    style_of,
-    wrap_name,
-)
-from trueness.plot._problems import (
-    FromEstimator,
-    edges_of,
-    histogram_of,
-    must_count,
-    one_model,
-    one_problem,
-    scale_of,
-    tallies,
-)
+from trueness.plot import _canvas as canvas
+from trueness.plot._canvas import AXIS_NAMES, GREY, SECOND, set_count_ticks, set_scale, style_of
+from trueness.plot._problems import FromEstimator, edges_of, histogram_of, must_count, only_problem, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,10 +48,8 @@ class BinsDisplay(FromEstimator):
         The event rates of the first rule, and of all.
     ax_, axes_ : matplotlib Axes, list of them
         The panels.
-    size_axes_ : list of matplotlib Axes
-        Sizes of bins, below the panels.
-    figure_ : matplotlib Figure
-        The figure.
+    size_axes_, figure_ : list of matplotlib Axes, matplotlib Figure
+        Sizes of bins, below the panels; and the figure.
 
     References
     ----------
@@ -138,8 +115,7 @@ class BinsDisplay(FromEstimator):
         if bins is not None and not isinstance(bins, Mapping):
             raise InputError("bins", "must map names to bin rules", f"got {bins!r}")
         rules = bins or {"PAVA": Isotonic(), "PAVA-BC": BlockIsotonic(), "quantiles": EqualMass(10)}
-        one_model(y_true, y_prob, cls.__name__)
-        (problem,) = one_problem(tallies(y_true, y_prob, None, rows), classes, cls.__name__)
+        problem = only_problem(cls.__name__, y_true, y_prob, None, rows, classes)
         tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in rules.items()}
         chosen = scale_of([problem], scale)
         edges = edges_of([problem], chosen, [table.rate for table in tables.values()])
@@ -148,18 +124,18 @@ class BinsDisplay(FromEstimator):
     def plot(self, ax: Any = None) -> Self:
         """Draw a panel per rule on `ax` (one matplotlib Axes per rule) or on a new figure, and return the display."""
         count = len(self.tables)
-        self.axes_, _ = axes_for("BinsDisplay", ax, count, size=(3.4, 4.4), columns=min(count, 4))
-        self.size_axes_ = [axes_below(panel, 0.28) for panel in self.axes_]
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        self.lines_ = []
+        self._take_axes(ax, count, size=(3.4, 4.4), columns=min(count, 4))
+        self.size_axes_ = [canvas.axes_below(panel, 0.28) for panel in self.axes_]
         for i, (name, table) in enumerate(self.tables.items()):
-            self._draw_rates(self.axes_[i], name, table, first=i == 0)
-            self._draw_sizes(self.size_axes_[i], table, first=i == 0)
+            edges: Floats = np.clip(np.append(table.low_edge, table.high_edge[-1]), *self.limits)
+            self._draw_rates(self.axes_[i], name, table, edges)
+            self._draw_sizes(self.size_axes_[i], table, edges)
+        self.ax_.set_ylabel(AXIS_NAMES[self.kind][1])
+        self.size_axes_[0].set_ylabel("rows")
         self.line_ = self.lines_[0]
         return self
 
-    def _draw_rates(self, ax: Axes, name: str, table: BinTable, *, first: bool) -> None:
-        edges = self._edges(table)
+    def _draw_rates(self, ax: Axes, name: str, table: BinTable, edges: Floats) -> None:
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
         beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
         look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
@@ -168,8 +144,8 @@ class BinsDisplay(FromEstimator):
         ax.hlines(np.clip(table.rate[beyond], *self.limits), edges[:-1][beyond], edges[1:][beyond], **look)
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
-        ax.set_title(wrap_name(name, 28, 2), fontsize=10, parse_math=False)
-        few, many = compact_count(int(filled.min())), compact_count(int(filled.max()))
+        ax.set_title(canvas.wrap_name(name, 28, 2), fontsize=10, parse_math=False)
+        few, many = (canvas.compact_count(int(n)) for n in (filled.min(), filled.max()))
         size = f"{few} rows" if few == many else f"{few} to {many} rows"
         text = f"{filled.size} bin{'' if filled.size == 1 else 's'}\n{size}"
         ax.text(0.04, 0.96, text, transform=ax.transAxes, va="top", fontsize=8, linespacing=1.35)
@@ -178,17 +154,10 @@ class BinsDisplay(FromEstimator):
         if self.scale == "linear":
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
-        draw_grid(ax)
-        ax.tick_params(labelbottom=False, labelleft=first)
-        if first:
-            ax.set_ylabel(AXIS_NAMES[self.kind][1])
+        canvas.draw_grid(ax)
+        ax.tick_params(labelbottom=False, labelleft=ax is self.ax_)
 
-    def _edges(self, table: BinTable) -> Floats:
-        inside: Floats = np.clip(np.append(table.low_edge, table.high_edge[-1]), *self.limits)
-        return inside
-
-    def _draw_sizes(self, ax: Axes, table: BinTable, *, first: bool) -> None:
-        edges = self._edges(table)
+    def _draw_sizes(self, ax: Axes, table: BinTable, edges: Floats) -> None:
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
         # Steps draw no line between neighbouring bins of equal size.
@@ -196,8 +165,6 @@ class BinsDisplay(FromEstimator):
         ax.set_ylim(0, 1.1 * float(table.n.max()))
         set_count_ticks(ax.yaxis, 3)
         ax.set_xlabel(AXIS_NAMES[self.kind][0], fontsize=9)
-        if first:
-            ax.set_ylabel("rows")
 
 
 class TestReliabilityDisplay(FromEstimator):
@@ -227,10 +194,8 @@ class TestReliabilityDisplay(FromEstimator):
         The event rates, one line per bin.
     violins_ : list of matplotlib artists
         One per bin.
-    ax_, sizes_ax_, histogram_ax_ : matplotlib Axes
-        Violins, sizes of bins, and all predictions.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, sizes_ax_, histogram_ax_, figure_ : matplotlib Axes, matplotlib Figure
+        Violins, sizes of bins, and all predictions; and the figure.
 
     References
     ----------
@@ -305,8 +270,7 @@ class TestReliabilityDisplay(FromEstimator):
         from trueness.measure._tce import bins_with_rejections, tce
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)
-        one_model(y_true, y_prob, cls.__name__)
-        (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, cls.__name__)
+        problem = only_problem(cls.__name__, y_true, y_prob, name, rows, classes, rule)
         if test == "binomial" and not problem.cells.whole:
             also = " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
             raise must_count("the binomial test", f"`test='t'`{also}")
@@ -329,15 +293,13 @@ class TestReliabilityDisplay(FromEstimator):
         ax : matplotlib Axes, optional
             Where to draw, split into the three parts; by default a new figure.
         """
-        (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 5.6))
-        self.ax_ = panel
-        self.histogram_ax_, self.sizes_ax_ = axes_right_and_below(panel, 0.2, 0.24)
-        self.figure_ = panel.figure
-        self._draw_violins(panel)
+        self._take_axes(ax, size=(7.2, 5.6))
+        self.histogram_ax_, self.sizes_ax_ = canvas.axes_right_and_below(self.ax_, 0.2, 0.24)
+        self._draw_violins(self.ax_)
         self._draw_sizes(self.sizes_ax_)
         self._draw_histogram(self.histogram_ax_)
-        handles = [*panel.get_legend_handles_labels()[0], *self.sizes_ax_.get_legend_handles_labels()[0]]
-        panel.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
+        handles = [one for panel in (self.ax_, self.sizes_ax_) for one in panel.get_legend_handles_labels()[0]]
+        self.ax_.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
         return self
 
     def _draw_violins(self, ax: Axes) -> None:
@@ -357,36 +319,26 @@ class TestReliabilityDisplay(FromEstimator):
         set_scale(ax.yaxis, self.scale, low, high)
         ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=AXIS_NAMES[self.kind][0])
         ax.tick_params(labelbottom=False)
-        draw_grid(ax, "y")
-        ax.set_title(self._title(), fontsize=10, loc="left", parse_math=False)
-
-    def _title(self) -> str:
-        record = self.record
+        canvas.draw_grid(ax, "y")
         how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
-        head = f"{wrap_name(self.name, 60, 2)}\n" if self.name else ""
+        head = f"{canvas.wrap_name(self.name, 60, 2)}\n" if self.name else ""
         floor = "" if self.floor is None else f", if calibrated {self.floor:.1f} %"
-        return f"{head}TCE {record.tce:.1f} %{floor}\n{how}"
+        ax.set_title(f"{head}TCE {record.tce:.1f} %{floor}\n{how}", fontsize=10, loc="left", parse_math=False)
 
     def _draw_sizes(self, ax: Axes) -> None:
-        from matplotlib.ticker import FixedFormatter, FixedLocator
-
-        record = self.record
-        at = np.arange(len(record))
+        record, last = self.record, len(self.record) - 1
+        at = np.arange(last + 1)
         kept = record.weight - record.rejected
         ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
         look: dict[str, Any] = {"color": SECOND, "hatch": "//", "edgecolor": GREY, "linewidth": 0}
         ax.bar(at, record.rejected, width=0.8, bottom=kept, label="rejected rows", **look)
-        step = -(-len(record) // _MOST_LABELS)
-        ax.xaxis.set_major_locator(FixedLocator(list(at[::step])))
-        ax.xaxis.set_major_formatter(FixedFormatter([self._edges(i) for i in at[::step]]))
+        named = at[:: -(-len(record) // _MOST_LABELS)]
+        names = [bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == last) for i in named]
+        ax.set_xticks(named, names)
         ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
         ax.set_ylim(0, 1.08 * float(record.weight.max()))
         set_count_ticks(ax.yaxis, 3)
         ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
-
-    def _edges(self, i: int) -> str:
-        record = self.record
-        return bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == len(record) - 1)
 
     def _draw_histogram(self, ax: Axes) -> None:
         weight, edges = self.histogram.weight, self.histogram.edges

@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from trueness._text.numbers import (
-    confidence_set,
-    level_percent,
-    linear_ticks,
-    percent_tick,
-    rule_in_words,
-    short_number,
-)
+from trueness._text.numbers import confidence_set, level_percent, linear_ticks, percent_tick, rule_in_words
+from trueness._text.numbers import short_number as short
 from trueness._text.strings import visible
 from trueness.errors import InputError, MissingLibraryError
 from trueness.results import CurveBand
@@ -32,8 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from trueness.results import Bands, NoiseFloor, Reliability
+    from trueness.results import Bands, Reliability
     from trueness.typing import Floats
+
+    _Points: TypeAlias = Sequence[tuple[Floats, Floats]]
+    _Place: TypeAlias = tuple[float, float]
 
 Scale: TypeAlias = Literal["linear", "log", "logit"]
 
@@ -44,14 +41,7 @@ SECOND = "#D55E00"
 # Okabe and Ito's colours without black and yellow, which vanish on black or white, and a lighter blue.
 _COLOURS = ("#0A82C4", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-_DASHES: tuple[Any, ...] = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1.2, 1.2)),
-    (0, (6, 1.5, 1.2, 1.5)),
-    (0, (3, 1, 1, 1, 1, 1)),
-    (0, (9, 2)),
-)
+_DASHES: Any = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 2)))
 _OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
 # The share of the axes that a text in a corner may take, across and up, and its smallest letters in points.
 _MOST_COVERED, _LEAST_LETTERS = (0.75, 0.5), 6.5
@@ -91,6 +81,12 @@ class Display(ABC):
     @abstractmethod
     def plot(self) -> Self:
         """Draw."""
+
+    def _take_axes(self, ax: Any, count: int = 1, **figure: Any) -> bool:
+        """Take the panels of the caller, or of a new figure; return whether it is new."""
+        self.axes_, own = axes_for(type(self).__name__, ax, count, **figure)
+        self.ax_, self.figure_, self.lines_ = self.axes_[0], self.axes_[0].figure, []
+        return own
 
     def _repr_html_(self) -> str:
         """The picture and, in words, what it shows; the words alone if a notebook is about to show the picture."""
@@ -140,37 +136,24 @@ def require_matplotlib(display: str) -> None:
         ) from reason
 
 
-class Margins(NamedTuple):
-    """Inches around panels: left, right, bottom, top, and between columns and rows."""
-
-    left: float
-    right: float
-    bottom: float
-    top: float
-    across: float
-    up: float
-
-    def grid(self, width: float, height: float, columns: int, rows: int) -> dict[str, float]:
-        """The margins as matplotlib's grid options."""
-        panel = (width - self.left - self.right - (columns - 1) * self.across) / columns
-        high = (height - self.bottom - self.top - (rows - 1) * self.up) / rows
-        sides = {"left": self.left / width, "right": 1 - self.right / width}
-        ends = {"bottom": self.bottom / height, "top": 1 - self.top / height}
-        return sides | ends | {"wspace": self.across / panel, "hspace": self.up / high}
+def _margins(width: float, height: float, columns: int, rows: int, bottom: float) -> dict[str, float]:
+    """Room for names and numbers around many panels, given in inches, as matplotlib's grid options."""
+    left, right, top, across, up = 0.8, 0.15, 0.4, 0.38, 0.42
+    panel, high = (
+        (width - left - right - (columns - 1) * across) / columns,
+        (height - bottom - top - (rows - 1) * up) / rows,
+    )
+    sides = {"left": left / width, "right": 1 - right / width, "bottom": bottom / height, "top": 1 - top / height}
+    return sides | {"wspace": across / panel, "hspace": up / high}
 
 
 def axes_for(
-    display: str,
-    ax: Any,
-    count: int = 1,
-    *,
-    size: tuple[float, float],
-    columns: int | None = None,
-    margins: Margins | None = None,
+    display: str, ax: Any, count: int = 1, *, size: Any, columns: int | None = None, bottom: float = 0.0
 ) -> tuple[list[Axes], bool]:
     """One axes per panel, from the caller or of a new figure, and whether the figure is new.
 
-    A figure without `margins` measures its texts for the layout, which takes a tenth of a second per panel.
+    A figure measures its texts for the layout, which takes a tenth of a second per panel, unless `bottom` is given:
+    the inches below the panels.
     """
     require_matplotlib(display)
     if ax is not None:
@@ -185,10 +168,9 @@ def axes_for(
     columns = columns or (count if count <= 3 else -(-count // -(-count // 5)))
     rows = -(-count // columns)
     wide, high = size[0] * columns, size[1] * rows
-    figure = plt.figure(figsize=(wide, high), layout="constrained" if margins is None else None)
-    sides = {} if margins is None else margins.grid(wide, high, columns, rows)
-    grid = figure.subplots(rows, columns, squeeze=False, gridspec_kw=sides)
-    axes = list(grid.ravel())
+    figure = plt.figure(figsize=(wide, high), layout=None if bottom else "constrained")
+    sides = _margins(wide, high, columns, rows, bottom) if bottom else {}
+    axes = list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=sides).ravel())
     for spare in axes[count:]:
         spare.remove()
     return axes[:count], True
@@ -200,24 +182,17 @@ def figure_of(ax: Axes) -> Figure | SubFigure:
     return figure
 
 
-def legend_of(where: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
-    """A legend that shows every name literally, including a leading ``_`` and dollar signs."""
-    # matplotlib leaves out names with a leading underscore, so names are set after the legend is made.
-    legend = where.legend(list(handles), [f"{i}" for i in range(len(handles))], **options)
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(name)
-        text.set_parse_math(False)
-
-
 def draw_legend(
     ax: Axes, handles: Sequence[Any], names: Sequence[str], *, outside: bool, columns: int = 1, **inside: Any
 ) -> None:
-    """A legend below the axes, if `outside`, or inside them with the options `inside`."""
-    if outside:
-        place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9, "frameon": False}
-        legend_of(figure_of(ax), handles, names, handlelength=3, **place)
-    else:
-        legend_of(ax, handles, names, fontsize=8, handlelength=3, **inside)
+    """A legend with every name literally, below the axes, if `outside`, or inside them with the options `inside`."""
+    below: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9, "frameon": False}
+    where, look = (figure_of(ax), below) if outside else (ax, {"fontsize": 8, **inside})
+    # matplotlib leaves out names with a leading underscore, so names are set after the legend is made.
+    legend = where.legend(list(handles), [f"{i}" for i in range(len(handles))], handlelength=3, **look)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)
+        text.set_parse_math(False)
 
 
 def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
@@ -310,12 +285,7 @@ def wrap_name(name: str, width: int = 44, lines: int = 3) -> str:
     return "\n".join(wrapped) or shown
 
 
-def _covered(
-    ax: Axes,
-    points: Sequence[tuple[Floats, Floats]],
-    corners: Sequence[tuple[float, float]],
-    text: tuple[float, float],
-) -> dict[tuple[float, float], float]:
+def _covered(ax: Axes, points: _Points, corners: Sequence[_Place], text: _Place) -> dict[_Place, float]:
     """The share of the points of each set that a text in each corner would cover, added over the sets.
 
     Corners and the size of the text are in shares of the axes.
@@ -334,11 +304,7 @@ def _covered(
 
 
 def write_in_corner(
-    ax: Axes,
-    texts: Sequence[str],
-    points: Sequence[tuple[Floats, Floats]],
-    size: float,
-    corners: Sequence[tuple[float, float]] = _OFF_DIAGONAL,
+    ax: Axes, texts: Sequence[str], points: _Points, size: float, corners: Sequence[_Place] = _OFF_DIAGONAL
 ) -> Any:
     """Text in the corner of the axes where it covers the fewest points, behind lines and markers.
 
@@ -351,23 +317,21 @@ def write_in_corner(
         corner = min(corners, key=covered.__getitem__)
         free = text == texts[0] or covered[corner] == 0
         if free and share[0] <= _MOST_COVERED[0] and share[1] <= _MOST_COVERED[1]:
+            sides: Any = {"ha": "right" if corner[0] > 0.5 else "left", "va": "top" if corner[1] > 0.5 else "bottom"}
+            look: Any = {"fontsize": letters, "linespacing": 1.35, "parse_math": False, "bbox": ground_of(ax)}
+            # Measuring a text inside the axes for the layout takes time.
             return ax.text(
-                *corner,
-                text,
-                transform=ax.transAxes,
-                ha="right" if corner[0] > 0.5 else "left",
-                va="top" if corner[1] > 0.5 else "bottom",
-                fontsize=letters,
-                linespacing=1.35,
-                parse_math=False,
-                bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
-                zorder=2.2,
-                in_layout=False,  # measuring a text inside the axes takes time
+                corner[0], corner[1], text, transform=ax.transAxes, zorder=2.2, in_layout=False, **sides, **look
             )
     return None
 
 
-def _share_of(ax: Axes, text: str, size: float) -> tuple[float, float]:
+def ground_of(ax: Axes) -> dict[str, Any]:
+    """The box behind a text, in the colour of the axes."""
+    return {"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2}
+
+
+def _share_of(ax: Axes, text: str, size: float) -> _Place:
     """The approximate share of the axes that a text takes, across and up."""
     box, dots, lines = ax.get_window_extent(), figure_of(ax).dpi / 72, text.splitlines()
     wide, high = 0.53 * size * max(map(len, lines), default=0), 1.5 * size * len(lines)
@@ -392,17 +356,15 @@ def probability(value: float) -> str:
 def band_sentence(band: Bands | CurveBand) -> str:
     """What a band is."""
     level, curve = level_percent(band.level), isinstance(band, CurveBand)
-    if band.band == "monotone":
-        return f"{level} confidence band, if the event probability rises with the score"
-    if band.band == "pointwise":
-        return f"{level} confidence band, pointwise" if curve else f"{level} interval of each rate"
-    if band.band == "simultaneous":
-        return f"{level} confidence band for the whole curve" if curve else f"{level} intervals of all rates jointly"
-    if band.band == "simultaneous-consistency":
-        whole = "the whole curve" if curve else "all points"
-        return f"if the scores were calibrated, {whole} would lie inside {level} of the time"
-    each = "each point of the curve" if curve else "each point"
-    return f"pointwise: if the scores were calibrated, {each} would lie inside {level} of the time"
+    calibrated = f"if the scores were calibrated, {{}} would lie inside {level} of the time"
+    each, whole = ("each point of the curve", "the whole curve") if curve else ("each point", "all points")
+    return {
+        "monotone": f"{level} confidence band, if the event probability rises with the score",
+        "pointwise": f"{level} confidence band, pointwise" if curve else f"{level} interval of each rate",
+        "simultaneous": f"{level} confidence band for {whole}" if curve else f"{level} intervals of all rates jointly",
+        "simultaneous-consistency": calibrated.format(whole),
+        "consistency": f"pointwise: {calibrated.format(each)}",
+    }[band.band]
 
 
 def panel_title(record: Reliability) -> str:
@@ -419,39 +381,33 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
         return ["no rows"]
     floor = record.floor
     if brief:
-        value = f"{record.measure} {short_number(record.value)}"
-        return [value, f"floor {short_number(floor.mean)}"] if floor else [value]
+        value = f"{record.measure} {short(record.value)}"
+        return [value, f"floor {short(floor.mean)}"] if floor else [value]
     lines = _measure_lines(record)
     of = "" if record.decomposition is None else f" of {record.measure}"
     if floor is not None:
-        lines.append(f"noise floor{of} {short_number(floor.mean)}, {_floor_pvalue(floor)}")
+        assert floor.pvalue is not None
+        least = 1 / (floor.resamples + 1)
+        p = f"p ≤ {least:.2g}" if floor.pvalue <= least * 1.001 else f"p = {floor.pvalue:.2g}"
+        lines.append(f"noise floor{of} {short(floor.mean)}, {p}")
     if record.interval is not None:
-        level, ends = level_percent(record.interval.level), confidence_set(record.interval, short_number)
-        lines.append(f"l2 error {short_number(record.interval.estimate)}, {level} {ends}")
+        level, ends = level_percent(record.interval.level), confidence_set(record.interval, short)
+        lines.append(f"l2 error {short(record.interval.estimate)}, {level} {ends}")
     left_out = record.n - int(record.curve.n.sum()) if record.curve.method == "spline" else 0
     return [*lines, f"n = {record.n:,}", *([f"without {left_out:,} scores of 0 or 1"] if left_out else [])]
 
 
 def _measure_lines(record: Reliability) -> list[str]:
-    d = record.decomposition
+    d, found, limits = record.decomposition, record.estimate, ""
+    if found is not None and found.bounded:
+        limits = f", {level_percent(found.level)} [{short(found.low)}, {short(found.high)}]"
     if d is not None:
-        mcb, dsc, unc = (short_number(x) for x in (d.miscalibration, d.discrimination, d.uncertainty))
-        return [f"Brier score {short_number(d.score)}{_limits(record)} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
+        mcb, dsc, unc = (short(x) for x in (d.miscalibration, d.discrimination, d.uncertainty))
+        return [f"Brier score {short(d.score)}{limits} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
     if record.curve.method == "spline" and math.isnan(record.value):
         return ["no curve: the spline has no finite estimate"]
-    line, limits = f"{record.measure} {short_number(record.value)}", _limits(record)
-    rule = f"({rule_in_words(record.curve.bins)})" if record.curve.bins else ""
-    return [line + limits, rule] if limits and rule else [f"{line}  {rule}".rstrip() + limits]
-
-
-def _limits(record: Reliability) -> str:
-    found = record.estimate
-    if found is None or not found.bounded:
-        return ""
-    return f", {level_percent(found.level)} [{short_number(found.low)}, {short_number(found.high)}]"
-
-
-def _floor_pvalue(floor: NoiseFloor) -> str:
-    assert floor.pvalue is not None
-    least = 1 / (floor.resamples + 1)
-    return f"p ≤ {least:.2g}" if floor.pvalue <= least * 1.001 else f"p = {floor.pvalue:.2g}"
+    line, rule = (
+        f"{record.measure} {short(record.value)}",
+        record.curve.bins and f"({rule_in_words(record.curve.bins)})",
+    )
+    return [line + limits, rule] if limits and rule else [f"{line}  {rule or ''}".rstrip() + limits]

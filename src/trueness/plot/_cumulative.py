@@ -11,17 +11,8 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness._text.numbers import p_value, short_number
 from trueness.errors import InputError, collected_warnings
-from trueness.plot._canvas import (
-    GREY,
-    axes_for,
-    draw_grid,
-    draw_legend,
-    legend_height,
-    probability,
-    style_of,
-    wrap_name,
-    write_in_corner,
-)
+from trueness.plot import _canvas as canvas
+from trueness.plot._canvas import GREY, style_of
 from trueness.plot._problems import FromEstimator, one_problem, tallies
 
 if TYPE_CHECKING:
@@ -102,28 +93,27 @@ class CumulativeDisplay(FromEstimator):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the walks on `ax` or on a new figure, and return the display."""
-        texts = [f"{wrap_name(name, 60)}: KS {_test_text(walk.ks)}" for name, walk in self.walks.items()]
-        (panel,), own = axes_for(type(self).__name__, ax, size=(6.4, 4.6 + legend_height(texts)))
-        self.ax_, self.figure_ = panel, panel.figure
-        alone = len(self.walks) == 1
-        self.lines_ = []
+        texts = [f"{canvas.wrap_name(name, 60)}: KS {_test_text(walk.ks)}" for name, walk in self.walks.items()]
+        own = self._take_axes(ax, size=(6.4, 4.6 + canvas.legend_height(texts)))
+        panel, alone, walks = self.ax_, len(self.walks) == 1, list(self.walks.values())
+        reach = walks[0].reach if alone else 0.0
+        if alone:
+            self._draw_band(panel, walks[0])
         for i, (name, walk) in enumerate(self.walks.items()):
-            if alone:
-                self._draw_band(panel, walk)
             look: dict[str, Any] = {"color": style_of(i).colour, "linestyle": style_of(i).dashes, "label": name}
             self.lines_ += panel.plot(walk.share, walk.height, linewidth=1.5, zorder=3, **look)
         self.line_ = self.lines_[0]
         panel.axhline(0, color=GREY, linewidth=0.8)
         panel.set(xlabel="share of rows, by increasing score", ylabel="cumulated (label − score) / n")
-        panel.set_xlim(0, 1.06 if alone else 1)
-        draw_grid(panel)
-        self._set_limits(panel)
+        canvas.draw_grid(panel)
+        high = max(reach, *(float(walk.height.max()) for walk in walks))
+        low = min(-reach, *(float(walk.height.min()) for walk in walks))
+        room = 0.08 * (high - low) or 1e-3
+        panel.set(xlim=(0, 1.06 if alone else 1), ylim=(low - room, high + room))
         if alone:
-            self._draw_range(panel, walk)
-            self._draw_scores(panel, walk)
             self._write_numbers(panel, name, walk)
         else:
-            draw_legend(panel, self.lines_, texts, outside=own)
+            canvas.draw_legend(panel, self.lines_, texts, outside=own)
         return self
 
     def _draw_band(self, ax: Axes, walk: Walk) -> None:
@@ -131,34 +121,22 @@ class CumulativeDisplay(FromEstimator):
         for end in (-walk.reach, walk.reach):
             ax.axhline(end, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
 
-    def _set_limits(self, ax: Axes) -> None:
-        reach = next(iter(self.walks.values())).reach if len(self.walks) == 1 else 0.0
-        high = max(reach, *(float(walk.height.max()) for walk in self.walks.values()))
-        low = min(-reach, *(float(walk.height.min()) for walk in self.walks.values()))
-        room = 0.08 * (high - low) or 1e-3
-        ax.set_ylim(low - room, high + room)
-
-    def _draw_range(self, ax: Axes, walk: Walk) -> None:
+    def _write_numbers(self, ax: Axes, name: str, walk: Walk) -> None:
+        """The range of the walk, the scores at the shares of rows on a second axis, and the tests."""
         low, high = float(walk.height.min()), float(walk.height.max())
         look = {"arrowstyle": "<->", "color": style_of(0).colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
         ax.annotate("", xy=(1.025, low), xytext=(1.025, high), arrowprops=look)
         far = int(np.abs(walk.height).argmax())
         ax.plot(walk.share[far], walk.height[far], marker="o", color=style_of(0).colour, markersize=5, zorder=4)
-
-    def _draw_scores(self, ax: Axes, walk: Walk) -> None:
-        """A second axis with the scores at the shares of rows."""
-        top = ax.secondary_xaxis("top")
-        at = np.linspace(0, 1, 6)
+        top, at = ax.secondary_xaxis("top"), np.linspace(0, 1, 6)
         place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
-        top.set_xticks(list(at), [probability(float(score)) for score in walk.score[place]])
+        top.set_xticks(list(at), [canvas.probability(float(score)) for score in walk.score[place]])
         top.tick_params(labelsize=8)
         top.set_xlabel("score", fontsize=9)
-
-    def _write_numbers(self, ax: Axes, name: str, walk: Walk) -> None:
-        lines = [f"KS {_test_text(walk.ks)}", f"Kuiper {_test_text(walk.kuiper)}", f"n = {walk.n:,}"]
-        lines = [*([wrap_name(name, 40, 2)] if name else []), *lines]
+        tests = [f"KS {_test_text(walk.ks)}", f"Kuiper {_test_text(walk.kuiper)}", f"n = {walk.n:,}"]
+        lines = [*([canvas.wrap_name(name, 40, 2)] if name else []), *tests]
         points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
-        write_in_corner(ax, ["\n".join(lines), lines[-3]], points, 9, _CORNERS)
+        canvas.write_in_corner(ax, ["\n".join(lines), tests[0]], points, 9, _CORNERS)
 
 
 def _test_text(test: Significance) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from trueness._text.numbers import level_percent, short_number
-from trueness.plot._canvas import GREY, axes_for, draw_grid, draw_legend, legend_height, style_of, wrap_name
+from trueness.plot._canvas import GREY, draw_grid, draw_legend, legend_height, style_of, wrap_name
 from trueness.plot._problems import FromEstimator
 from trueness.results._decisions import by_model
 
@@ -33,9 +33,7 @@ class _CurvesDisplay(FromEstimator):
 
     def _draw(self, ax: Any, texts: list[str], curves: list[tuple[Any, Any]], rules: tuple[Any, ...] = ()) -> None:
         """The curves of models, then those of other rules in grey, with these dashes."""
-        size = (5.8, 4.2 + legend_height(texts))
-        (self.ax_,), own = self.axes_, _ = axes_for(type(self).__name__, ax, 1, size=size)
-        self.figure_, self.lines_ = self.ax_.figure, []
+        own = self._take_axes(ax, size=(5.8, 4.2 + legend_height(texts)))
         for i, (x, y) in enumerate(curves):
             rule = i - len(curves) + len(rules)
             colour, dashes = (style_of(i).colour, style_of(i).dashes) if rule < 0 else (GREY, rules[rule])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -15,7 +15,7 @@ from trueness._tally.tally import Tally
 from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness._text.strings import visible
 from trueness.errors import InputError, collected_warnings
-from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, style_of, wrap_name
+from trueness.plot._canvas import GREY, SECOND, Display, draw_grid, style_of, wrap_name
 from trueness.plot._problems import FromEstimator, must_count, problems, tallies
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ class IntervalDisplay(FromEstimator):
     def __init__(self, intervals: Mapping[str, Interval]) -> None:
         if not intervals:
             raise InputError("intervals", "must hold at least one interval", "got none")
-        self.intervals = _comparable(intervals)
+        levels = sorted({interval.level for interval in intervals.values()})
+        if len(levels) > 1:
+            raise InputError("intervals", "must have one level", f"got {', '.join(f'{level:g}' for level in levels)}")
+        mixed = len({interval.squared for interval in intervals.values()}) > 1
+        self.intervals = {name: interval.root() if mixed else interval for name, interval in intervals.items()}
 
     @classmethod
     @takes_rows
@@ -102,15 +106,12 @@ class IntervalDisplay(FromEstimator):
         for group, models in groups.items():
             for problem in problems(models, classes):
                 if not problem.cells.whole:
-                    instead = (
-                        "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
-                    )
-                    raise must_count("`IntervalDisplay.from_predictions`", instead)
+                    other = "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
+                    raise must_count("`IntervalDisplay.from_predictions`", other)
                 words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
+                line = " · ".join(map(visible, filter(None, words))) or "all rows"
                 with collected_warnings():
-                    intervals[" · ".join(map(visible, filter(None, words))) or "all rows"] = ece_interval(
-                        problem.tally, level=level, seed=seed
-                    )
+                    intervals[line] = ece_interval(problem.tally, level=level, seed=seed)
         return cls(intervals)
 
     def plot(self, ax: Any = None, *, numbers: bool = True) -> Self:
@@ -124,33 +125,22 @@ class IntervalDisplay(FromEstimator):
             Whether to write estimates and sets on the right.
         """
         names, sets = list(self.intervals), list(self.intervals.values())
-        (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        self.ax_, self.figure_ = panel, panel.figure
+        self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
         estimate, low, high = (np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high"))
         colour = style_of(0).colour
-        texts = (
-            [f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets] if numbers else []
-        )
-        self.line_ = draw_forest(panel, names, estimate, low, high, [colour] * len(names), texts)
+        texts = [f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets]
+        self.line_ = _draw_forest(self.ax_, names, estimate, low, high, [colour] * len(names), texts if numbers else [])
         zero = np.flatnonzero([f.includes_zero for f in sets])
-        panel.scatter(np.zeros(zero.size), zero, s=34, facecolors="none", edgecolors=colour, zorder=4, clip_on=False)
+        self.ax_.scatter(np.zeros(zero.size), zero, s=34, facecolors="none", edgecolors=colour, zorder=4, clip_on=False)
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
-        panel.set(xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)))
-        what = "squared l2 calibration error" if sets[0].squared else "l2 calibration error"
-        panel.set_xlabel(f"{what}, {level_percent(sets[0].level)} confidence set")
+        what = f"{'squared ' * sets[0].squared}l2 calibration error, {level_percent(sets[0].level)} confidence set"
+        self.ax_.set(xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what)
         return self
 
 
-def draw_forest(
-    ax: Axes,
-    names: Sequence[str],
-    estimate: Floats,
-    low: Floats,
-    high: Floats,
-    colours: Sequence[str],
-    texts: Sequence[str] = (),
-    faces: Sequence[str] | None = None,
+def _draw_forest(
+    ax: Axes, names: list[str], estimate: Floats, low: Floats, high: Floats, colours: Any, texts: Any, faces: Any = None
 ) -> Any:
     """Draw a line and a mark for each name, from the top, with a text on the right; return the lines."""
     at = np.arange(len(names))
@@ -163,28 +153,16 @@ def draw_forest(
     for i, text in enumerate(texts):
         look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
         ax.annotate(text, (1.02, i), fontsize=8, **look)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return lines
-
-
-def _comparable(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
-    """Intervals on one scale and of one level."""
-    levels = sorted({interval.level for interval in intervals.values()})
-    if len(levels) > 1:
-        raise InputError("intervals", "must have one level", f"got {', '.join(f'{level:g}' for level in levels)}")
-    if len({interval.squared for interval in intervals.values()}) > 1:
-        return {name: interval.root() for name, interval in intervals.items()}
-    return dict(intervals)
 
 
 def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, Any]:
     """The sums of each group, or of each model in it, in the order of the sorted names."""
     if isinstance(y_true, Tally | Mapping):
-        raise InputError(
-            "by", "needs rows", "a Tally has none", remedy="Pass a mapping of group names to tallies instead."
-        )
+        remedy = "Pass a mapping of group names to tallies instead."
+        raise InputError("by", "needs rows", "a Tally has none", remedy=remedy)
     groups_of_rows, *others = read_by(by, y_true, np.ones(column(y_true, "y_true").values.shape[0], dtype=bool))
     if others:
         raise InputError("by", "must be one column", f"got {1 + len(others)}")
@@ -215,10 +193,8 @@ class SegmentsDisplay(Display):
     ----------
     line_ : matplotlib LineCollection
         The limits.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, figure_ : matplotlib Axes, matplotlib Figure
+        The axes, and their figure.
 
     Examples
     --------
@@ -278,14 +254,12 @@ class SegmentsDisplay(Display):
         found = self.segments
         shown = found.shown[: checked_whole(most, "most")]
         names = [visible(found.names[i]) for i in shown]
-        (panel,), _ = axes_for(type(self).__name__, ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        self.ax_, self.figure_ = panel, panel.figure
+        self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
         gap, low, high = (one[shown] for one in (found.gap, found.gap_low, found.gap_high))
         colours = np.where(found.flagged[shown], SECOND, style_of(0).colour)
-        ends = zip(gap, low, high, strict=True)
-        texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in ends] if numbers else []
-        faces = np.where(found.differs[shown] | ~found.flagged[shown], colours, "none")
-        self.line_ = draw_forest(panel, names, gap, low, high, colours.tolist(), texts, faces.tolist())
-        panel.axvline(found.overall_gap, color=GREY, linewidth=1, linestyle=":")
-        panel.set_xlabel(f"event rate − mean score, {level_percent(found.level)} limits for all together")
+        texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in zip(gap, low, high, strict=True)]
+        faces = np.where(found.differs[shown] | ~found.flagged[shown], colours, "none").tolist()
+        self.line_ = _draw_forest(self.ax_, names, gap, low, high, colours.tolist(), texts if numbers else [], faces)
+        self.ax_.axvline(found.overall_gap, color=GREY, linewidth=1, linestyle=":")
+        self.ax_.set_xlabel(f"event rate − mean score, {level_percent(found.level)} limits for all together")
         return self

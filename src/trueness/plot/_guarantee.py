@@ -12,14 +12,13 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._text.numbers import short_number
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, Display, axes_for, draw_grid, draw_legend, legend_height, style_of, wrap_name
+from trueness.plot._canvas import GREY, Display, draw_grid, draw_legend, ground_of, legend_height, style_of, wrap_name
 from trueness.plot._problems import FromEstimator
 from trueness.results import GuaranteePlan
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+    from trueness.plot._canvas import Style
+    from trueness.typing import ArrayLike, Ints, RowOptions
 
 
 _AXES = {
@@ -112,38 +111,31 @@ class GuaranteeDisplay(Display):
             raise InputError("n_bins", demand, f"got {bins.size:,}")
         if chosen is not None and wanted is not None:
             raise InputError("", "`chosen` and `wanted` both choose the bins to mark", remedy="Leave one out.")
-        epsilon = np.array(
-            [[lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins] for r in rows]
-        )
+        found = [[lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins] for r in rows]
+        epsilon = np.array(found)
         marked = _marked_bins(rows, bins, epsilon, chosen, wanted)
         return cls(GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the lines on `ax` or on a new figure, and return the display."""
-        (panel,), _ = axes_for(type(self).__name__, ax, size=(6.2, 4.4))
-        plan = self.plan
-        self.ax_, self.figure_ = panel, panel.figure
-        self.lines_, self.marks_ = [], list[Any]()
+        self._take_axes(ax, size=(6.2, 4.4))
+        plan, self.marks_ = self.plan, list[Any]()
         for i, n in enumerate(plan.n):
-            style, mark = style_of(i), plan.chosen_epsilon(i)
-            label = f"n = {n:,}"
+            style, mark, chosen = style_of(i), plan.chosen_epsilon(i), ""
             if np.isfinite(mark):
-                label += f": B = {plan.chosen[i]}, ε = {short_number(mark)}"
-            (line,) = panel.plot(plan.n_bins, plan.epsilon[i], color=style.colour, linestyle=style.dashes, label=label)
-            self.lines_.append(line)
-            if np.isfinite(mark):
-                self.marks_ += panel.plot(
-                    plan.chosen[i], mark, marker=style.marker, color=style.colour, markersize=8, zorder=4, clip_on=False
-                )
+                chosen = f": B = {plan.chosen[i]}, ε = {short_number(mark)}"
+                look: Any = {"marker": style.marker, "color": style.colour, "markersize": 8, "zorder": 4}
+                self.marks_ += self.ax_.plot(plan.chosen[i], mark, clip_on=False, **look)
+            look = {"color": style.colour, "linestyle": style.dashes, "label": f"n = {n:,}{chosen}"}
+            self.lines_ += self.ax_.plot(plan.n_bins, plan.epsilon[i], **look)
         self.line_ = self.lines_[0]
         most = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
-        panel.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
-        draw_grid(panel)
+        self.ax_.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
+        draw_grid(self.ax_)
         confidence = "" if plan.kind == "expected-ece" else f", with probability {100 * (1 - plan.alpha):g} %"
-        panel.set_title(
-            f"scheme {plan.scheme}, bound {plan.bound}{confidence}", fontsize=10, loc="left", parse_math=False
-        )
-        panel.legend(fontsize=9, handlelength=3, framealpha=0.6)
+        title = f"scheme {plan.scheme}, bound {plan.bound}{confidence}"
+        self.ax_.set_title(title, fontsize=10, loc="left", parse_math=False)
+        self.ax_.legend(fontsize=9, handlelength=3, framealpha=0.6)
         return self
 
 
@@ -171,9 +163,6 @@ def _marked_bins(rows: Ints, bins: Ints, epsilon: Any, chosen: Any, wanted: floa
     return np.array([of_rows.get(int(n), 0) for n in rows], dtype=np.int64)
 
 
-_PROMISED = "promised by theorem"
-
-
 class ValidityDisplay(FromEstimator):
     """Validity: the share of predictions that are off by at most ε, against ε.
 
@@ -190,10 +179,8 @@ class ValidityDisplay(FromEstimator):
     ----------
     line_, lines_ : matplotlib Line2D, list of them
         One per method.
-    ax_, axes_ : matplotlib Axes, list of them
-        The panel.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, axes_, figure_ : matplotlib Axes, list of them, matplotlib Figure
+        The panel, and its figure.
 
     References
     ----------
@@ -242,61 +229,50 @@ class ValidityDisplay(FromEstimator):
         **rows
             As for :func:`trueness.ece`.
         """
-        from trueness.recalibrate import validity_curve
+        from trueness.recalibrate import epsilon, validity_curve
 
         models = y_prob if isinstance(y_prob, Mapping) else {"" if name is None else name: y_prob}
         curves = {str(key): validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
-        return cls(curves, level=level, theory=None if promise is None else from_theorem(*promise))
+        share, theory = np.linspace(0.01, 0.995, 100), None
+        if promise is not None:
+            theory = [epsilon(*promise, alpha=float(1 - s), kind="marginal") for s in share], share
+        return cls(curves, level=level, theory=theory)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        self.axes_, own = axes_for(type(self).__name__, ax, 1, size=(5.8, 4.4 + legend_height(self._texts())))
-        (self.ax_,) = self.axes_
-        self.figure_, self.lines_ = self.ax_.figure, []
+        alone, texts = len(self.curves) == 1, [wrap_name(name, 44) for name in self.curves]
+        read = [_tolerance(curve, self.level) for curve in self.curves.values()]
+        at = f" at {100 * self.level:g} %"
+        if not alone:
+            texts = [f"{text}: ε = {short_number(e)}{at}" for text, e in zip(texts, read, strict=True)]
+        own = self._take_axes(ax, size=(5.8, 4.4 + legend_height(texts)))
         right = self._right()
-        read = [self._draw_curve(name, curve, i, right) for i, (name, curve) in enumerate(self.curves.items())]
+        for i, (name, e) in enumerate(zip(self.curves, read, strict=True)):
+            self._draw_curve(name, style_of(i), right, e)
         self.line_ = self.lines_[0]
+        named = [(line, text) for line, text in zip(self.lines_, texts, strict=True) if text]
         if self.theory is not None:
-            self.ax_.plot(*self.theory, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label=_PROMISED)
+            look: Any = {"linewidth": 1.6, "linestyle": (0, (1, 1)), "label": "promised by theorem"}
+            named += [(line, look["label"]) for line in self.ax_.plot(*self.theory, color=GREY, **look)]
         self.ax_.axhline(self.level, color=GREY, linewidth=0.8)
         self.ax_.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel="share of predictions within ε")
         self.ax_.locator_params(axis="x", nbins=5)
         draw_grid(self.ax_)
-        if len(read) == 1:
-            self._annotate(self.ax_, read[0])
-        self._draw_legend(own=own)
+        if alone and np.isfinite(read[0]):
+            self._annotate(read[0], right=read[0] > right / 2)
+        if named:
+            place: Any = {"outside": own and not alone, "framealpha": 0.6, "loc": "lower right"}
+            draw_legend(self.ax_, *zip(*named, strict=True), **place)
         return self
 
-    def _draw_legend(self, *, own: bool) -> None:
-        named = [(line, text) for line, text in zip(self.lines_, self._texts(), strict=False) if text]
-        named += [(line, str(line.get_label())) for line in self.ax_.lines if line.get_label() == _PROMISED]
-        if not named:
-            return
-        handles, texts = zip(*named, strict=True)
-        outside = own and len(self.curves) > 1
-        draw_legend(self.ax_, handles, texts, outside=outside, framealpha=0.6, loc="lower right")
-
-    def _texts(self) -> list[str]:
-        """The legend text of each method."""
-        if len(self.curves) == 1:
-            return [wrap_name(name, 44) for name in self.curves]
-        at = f" at {100 * self.level:g} %"
-        return [
-            f"{wrap_name(name, 44)}: ε = {short_number(_tolerance(curve, self.level))}{at}"
-            for name, curve in self.curves.items()
-        ]
-
-    def _draw_curve(self, name: str, curve: Any, i: int, right: float) -> float:
-        style, share = style_of(i), curve.share
-        x = np.concatenate([[0.0], curve.jumps, [max(right, float(curve.jumps[-1]))]])
-        y = np.concatenate([[0.0], share, share[-1:]])
+    def _draw_curve(self, name: str, style: Style, right: float, read: float) -> None:
+        jumps, share = self.curves[name].jumps, self.curves[name].share
+        x, y = [0.0, *jumps, max(right, float(jumps[-1]))], [0.0, *share, share[-1]]
         look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.6, "zorder": 3}
         self.lines_ += self.ax_.step(x, y, where="post", label=name or "_", **look)
-        read = _tolerance(curve, self.level)
         if np.isfinite(read):
             self.ax_.plot([read, read], [0, self.level], color=style.colour, linewidth=0.8, linestyle=(0, (2, 2)))
             self.ax_.plot(read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4)
-        return read
 
     def _right(self) -> float:
         ends = [_tolerance(curve, 0.995) for curve in self.curves.values()]
@@ -305,31 +281,11 @@ class ValidityDisplay(FromEstimator):
             ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))
         return min(1.0, 1.15 * max([*(e for e in ends if np.isfinite(e)), 0.02]))
 
-    def _annotate(self, ax: Axes, read: float) -> None:
-        if not np.isfinite(read):
-            return
+    def _annotate(self, read: float, *, right: bool) -> None:
         text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {short_number(read)}"
-        low, high = ax.get_xlim()
-        right = read > (low + high) / 2
-        ax.annotate(
-            text,
-            (read, self.level),
-            xytext=(-10 if right else 10, -14),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            va="top",
-            fontsize=9,
-            bbox={"facecolor": ax.get_facecolor(), "alpha": 0.7, "edgecolor": "none", "pad": 2},
-            zorder=5,
-        )
-
-
-def from_theorem(n: int, n_bins: int) -> tuple[Floats, Floats]:
-    """Tolerances and the marginal validity that histogram binning guarantees there."""
-    from trueness.recalibrate import epsilon
-
-    share = np.linspace(0.01, 0.995, 100)
-    return np.array([epsilon(n, n_bins, alpha=float(1 - s), kind="marginal") for s in share]), share
+        place: Any = {"xytext": (-10 if right else 10, -14), "textcoords": "offset points", "va": "top"}
+        look: Any = {"ha": "right" if right else "left", "fontsize": 9, "bbox": ground_of(self.ax_), "zorder": 5}
+        self.ax_.annotate(text, (read, self.level), **place, **look)
 
 
 def _tolerance(curve: Any, level: float) -> float:

@@ -55,27 +55,24 @@ def tallies(
     if isinstance(y_true, Mapping):
         if y_prob is not None:
             raise InputError("y_prob", "must be left out when `y_true` maps names to tallies, which hold the scores")
-        return _checked_models({key: (sums, None) for key, sums in y_true.items()}, "y_true", name, rows, rule)
-    if isinstance(y_prob, Mapping):  # not a data frame, which has keys too but is a matrix of scores
-        return _checked_models({key: (y_true, p) for key, p in y_prob.items()}, "y_prob", name, rows, rule)
-    if getattr(y_prob, "ndim", 0) > 2:
-        warn("Bands, intervals and noise floors of the picture take pixels as independent.", TruenessWarning)
-    return {"" if name is None else str(name): as_tally(y_true, y_prob, rows, rule=rule)}
-
-
-def _checked_models(
-    data: Mapping[Any, tuple[Any, Any]], argument: str, name: str | None, rows: RowOptions, rule: BinRule | None
-) -> Models:
+        argument, data = "y_true", {key: (sums, None) for key, sums in y_true.items()}
+    elif isinstance(y_prob, Mapping):  # not a data frame, which has keys too but is a matrix of scores
+        argument, data = "y_prob", {key: (y_true, p) for key, p in y_prob.items()}
+    else:
+        if getattr(y_prob, "ndim", 0) > 2:
+            warn("Bands, intervals and noise floors of the picture take pixels as independent.", TruenessWarning)
+        return {"" if name is None else str(name): as_tally(y_true, y_prob, rows, rule=rule)}
     if not data:
         raise InputError(argument, "must name at least one model", "got an empty mapping")
     models = {str(key): as_tally(*of_model, rows, rule=rule) for key, of_model in data.items()}
     if name is not None:
         raise InputError("name", "is only for one model", "a mapping already names its models")
-    first, *others = models.values()
-    for key, other in zip(list(models)[1:], others, strict=True):
+    first = next(iter(models.values()))
+    for key, other in models.items():
         if (other.kind, other.classes) != (first.kind, first.classes):
-            demand = "All models must have one kind and the same classes"
-            raise InputError("", demand, f"{key!r} differs from the first")
+            raise InputError(
+                "", "All models must have one kind and the same classes", f"{key!r} differs from the first"
+            )
     return models
 
 
@@ -85,23 +82,21 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
     labels = [None] if len(first.parts) == 1 else list(first.classes or range(len(first.parts)))
     shown = labels if classes is None else _checked_classes(labels, classes)
     if len(shown) > MOST_PANELS:
-        raise InputError(
-            "classes",
-            f"must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each",
-            remedy="`kind='confidence'` shows all of them in one.",
-        )
-    return [
-        Problem(visible(name), label, tally.kind, tally.parts[labels.index(label)])
-        for name, tally in models.items()
-        for label in shown
-    ]
+        demand = f"must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each"
+        raise InputError("classes", demand, remedy="`kind='confidence'` shows all of them in one.")
+    at = [(label, labels.index(label)) for label in shown]
+    return [Problem(visible(key), label, one.kind, one.parts[i]) for key, one in models.items() for label, i in at]
 
 
-def one_model(y_true: Any, y_prob: Any, display: str) -> None:
-    """Raise if there are several models, for displays of a single one."""
+def only_problem(
+    display: str, y_true: Any, y_prob: Any, name: str | None, rows: Any, classes: Any, rule: BinRule | None = None
+) -> Problem:
+    """The problem of a display of one model and one class."""
     for argument, value in (("y_true", y_true), ("y_prob", y_prob)):
         if isinstance(value, Mapping):
             raise InputError(argument, f"must be one model for {display}", "got a mapping of models")
+    (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, display)
+    return problem
 
 
 def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
@@ -148,25 +143,20 @@ class FromEstimator(Display):
         **options
             Options of `from_predictions`. The default `name` is the class of the estimator.
         """
-        y_prob, options = _predictions(estimator, X, options)
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError("estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not")
+        y_prob, classes = estimator.predict_proba(X), list(estimator.classes_)
+        if len(classes) != 2 or options.get("kind") is not None:
+            options = {"labels": classes} | options
+        else:
+            event = classes[1] if options.get("pos_label") is None else options["pos_label"]
+            if not isinstance(event, Hashable) or event not in classes:
+                known = " and ".join(map(repr, np.asarray(classes).tolist()))
+                raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {event!r}")
+            y_prob, options = y_prob[:, classes.index(event)], options | {"pos_label": event}
         name = {"name": type(estimator).__name__} if cls._takes_name else {}
         display: Any = cls
         return cast(Self, display.from_predictions(y, y_prob, **(name | options)))
-
-
-def _predictions(estimator: Any, X: Any, rows: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The probabilities of an estimator, and the options that describe the labels."""
-    if not hasattr(estimator, "predict_proba"):
-        raise InputError("estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not")
-    P = estimator.predict_proba(X)
-    classes = list(estimator.classes_)
-    if len(classes) != 2 or rows.get("kind") is not None:
-        return P, {"labels": classes} | rows
-    event = classes[1] if rows.get("pos_label") is None else rows["pos_label"]
-    if not isinstance(event, Hashable) or event not in classes:
-        known = " and ".join(map(repr, np.asarray(classes).tolist()))
-        raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {event!r}")
-    return P[:, classes.index(event)], rows | {"pos_label": event}
 
 
 def scale_of(data: list[Problem], scale: Any) -> Scale:
@@ -183,12 +173,10 @@ def scale_of(data: list[Problem], scale: Any) -> Scale:
     return "logit" if rate >= 1 - _RARE and _share(cells, 0.9, 2.0, total) >= 0.9 else "linear"
 
 
-def usual_bins(data: list[Problem], scale: Scale) -> BinRule:
+def bins_of(data: list[Problem], scale: Scale) -> BinRule:
     """Ten bins of equal width or, where most rows would lie in one of them, of equal mass."""
-    shares = [
-        float(bins.weight.max() / bins.weight.sum())
-        for bins in (problem.tally.coarsen(EqualWidth(10)).parts[0] for problem in data if problem.cells.size)
-    ]
+    tenths = [problem.tally.coarsen(EqualWidth(10)).parts[0].weight for problem in data if problem.cells.size]
+    shares = [float(weight.max() / weight.sum()) for weight in tenths]
     several = any(problem.cells.size > 2 for problem in data)
     crowded = scale != "linear" or (several and bool(shares) and min(shares) > _CROWDED)
     return EqualMass(10) if crowded else EqualWidth(10)
@@ -196,11 +184,7 @@ def usual_bins(data: list[Problem], scale: Scale) -> BinRule:
 
 def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
     """Share of the weight with scores strictly between `low` and `high`."""
-    inside = 0.0
-    for c in cells:
-        first, last = np.searchsorted(c.score, low, side="right"), np.searchsorted(c.score, high, side="left")
-        inside += float(c.weight[first:last].sum())
-    return inside / total
+    return sum(float(c.weight[(c.score > low) & (c.score < high)].sum()) for c in cells) / total
 
 
 def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = (), *, zoom: bool = False) -> Floats:

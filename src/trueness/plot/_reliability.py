@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 
 from trueness._input.arguments import check_seed, checked_whole, checked_word, generator
 from trueness._tally.cells import pool_cells
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule
+from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, collected_warnings
-from trueness.plot._problems import (
-    FromEstimator,
-    Problem,
-    edges_of,
-    histogram_of,
-    problems,
-    scale_of,
-    tallies,
-    usual_bins,
-)
+from trueness.plot._problems import FromEstimator, Problem, bins_of, edges_of, histogram_of, problems, scale_of, tallies
 from trueness.plot._reliability_drawing import draw_series
 from trueness.plot._terminal import unicode_diagram
-from trueness.results import Curve, CurveBand, Decomposition, Reliability
+from trueness.results import CurveBand, Reliability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,15 +28,12 @@ if TYPE_CHECKING:
 
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"]
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth", "spline", "loess"]
-_AROUND_DIAGONAL: tuple[Band, ...] = ("simultaneous-consistency", "consistency", "monotone")
-_AROUND_CURVE: tuple[Band, ...] = ("pointwise", "simultaneous", "monotone")
 BANDS: dict[str, tuple[Band, ...]] = {
     "binned": ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"),
-    "isotonic": _AROUND_DIAGONAL,
-    "smooth": _AROUND_DIAGONAL,
-    "spline": _AROUND_CURVE,
-    "loess": _AROUND_CURVE,
+    "isotonic": ("simultaneous-consistency", "consistency", "monotone"),
+    "spline": ("pointwise", "simultaneous", "monotone"),
 }
+BANDS |= {"smooth": BANDS["isotonic"], "loess": BANDS["spline"]}
 """The bands that each curve can have; the first is the usual one."""
 _MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE", "spline": "ICI", "loess": "ICI"}
 # Above this many distinct scores, scores are pooled to this many cells before resampling.
@@ -185,7 +173,7 @@ class ReliabilityDisplay(FromEstimator):
         data = problems(models, classes)
         chosen = scale_of(data, scale)
         if rule is None:
-            rule = usual_bins(data, chosen)
+            rule = bins_of(data, chosen)
         elif method != "binned":
             raise InputError("bins", "is only for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
         band = _checked_band(band, method, rule, len(models))
@@ -197,7 +185,7 @@ class ReliabilityDisplay(FromEstimator):
         with collected_warnings():
             # Reading the rows has given all warnings about them.
             curves = [from_rows(problem, method, rule) for problem in data]
-            points = [*(c.curve.x for c in curves), *(c.curve.y for c in curves)]
+            points = [column for c in curves for column in (c["curve"].x, c["curve"].y)]
             edges = edges_of(data, chosen, points, zoom=scale == "auto")
             make = partial(from_problem, method, rule, band, level, edges, resamples if numbers else 0, seed)
             return cls([make(*each) for each in zip(curves, data, strict=True)], scale=chosen)
@@ -254,44 +242,26 @@ class ReliabilityDisplay(FromEstimator):
         return "\n\n".join(unicode_diagram(record, width=width, height=height) for record in self.series)
 
 
-class _CurveAndValue(NamedTuple):
-    """The curve of all rows of a problem, and its measure."""
+def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str, Any]:
+    """The curve of all rows, its number and, if it is isotonic, the decomposition of the Brier score."""
+    from trueness.measure import _curve, corp, ece, ici, smooth_ece
 
-    curve: Curve
-    value: float
-    decomposition: Decomposition | None
+    known: dict[str, Any] = {"value": float("nan"), "decomposition": None}
+    if method == "binned":
+        known["curve"] = _curve.curve_of_bins(problem.tally.coarsen(rule).parts[0], repr(rule))
+    elif method == "isotonic" or method == "smooth":
+        known["curve"] = _curve.curve_of_cells(problem.cells, method)
+    else:
+        from trueness.measure._flexible_curve import fit_curve
 
-
-def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> _CurveAndValue:
-    """The curve and its number."""
-    from trueness.measure._binned import norm_of_gaps
-    from trueness.measure._curve import (
-        curve_of_bins,
-        curve_of_cells,
-        flexible_curve,
-        isotonic_curve,
-        smooth_curve,
-        smooth_fit,
-    )
-    from trueness.measure._proper_scores import corp_of_blocks
-
-    if method == "binned":  # one pass over the scores serves both
-        (bins,) = problem.tally.coarsen(rule).parts
-        value = norm_of_gaps(bins, 1.0) if problem.cells.size else float("nan")
-        return _CurveAndValue(curve_of_bins(bins, repr(rule)), value, None)
-    if method == "spline" or method == "loess":
-        from trueness.measure._flexible_curve import distances, fit_curve
-
-        fit = fit_curve(problem.cells, method)
-        return _CurveAndValue(flexible_curve(problem.cells, fit), float(distances(fit)[0]), None)
-    if not problem.cells.size:
-        return _CurveAndValue(curve_of_cells(problem.cells, method), float("nan"), None)
-    if method == "smooth":
-        value, width = smooth_fit(problem.cells)
-        return _CurveAndValue(smooth_curve(problem.cells, width), value, None)
-    start = Isotonic().group(problem.cells).start
-    apart = corp_of_blocks(problem.tally, lambda _: start[:-1])
-    return _CurveAndValue(isotonic_curve(problem.cells, start), apart.miscalibration, apart)
+        known["curve"] = _curve.flexible_curve(problem.cells, fit_curve(problem.cells, method))
+    if problem.cells.size and method == "isotonic":
+        known["decomposition"] = corp(problem.tally)
+        known["value"] = known["decomposition"].miscalibration
+    elif problem.cells.size:
+        asked: dict[str, Any] = {"binned": partial(ece, bins=rule), "smooth": smooth_ece}
+        known["value"] = asked.get(method, partial(ici, curve=method))(problem.tally)
+    return known
 
 
 def from_problem(
@@ -302,30 +272,22 @@ def from_problem(
     edges: Floats,
     resamples: int,
     seed: Any,
-    known: _CurveAndValue,
+    known: dict[str, Any],
     problem: Problem,
 ) -> Reliability:
     """The record of one model and class."""
-    cells, fields = problem.cells, known._asdict()
-    fields |= {
-        "name": problem.name,
-        "label": problem.label,
-        "histogram": histogram_of(cells, edges),
-        "kind": problem.kind,
-        "n": int(cells.count.sum()),
-        "measure": _MEASURES[method],
-    }
+    name, label, kind, cells = problem
+    fields = known | {"name": name, "label": label, "kind": kind, "histogram": histogram_of(cells, edges)}
+    fields |= {"n": int(cells.count.sum()), "measure": _MEASURES[method]}
     if not cells.size:
         return Reliability(**fields, band=None, floor=None, interval=None, note="no rows")
-    width = 0.0 if known.curve.bandwidth is None else known.curve.bandwidth[0]
+    (width,) = known["curve"].bandwidth or (0.0,)
     if cells.size > _MANY:
         cells = pool_cells(cells, _POOLS, rule.group(cells).start if method == "binned" else None)
     few = Tally("binary", (cells,))
-    return Reliability(
-        **fields,
-        band=from_band(few if method == "binned" else problem.tally, method, rule, band, level, width, resamples, seed),
-        **from_numbers(known.value, few, method, rule, level, resamples, seed),
-    )
+    around = few if method == "binned" else problem.tally
+    fields["band"] = from_band(around, method, rule, band, level, width, resamples, seed)
+    return Reliability(**fields, **from_numbers(known["value"], few, method, rule, level, resamples, seed))
 
 
 def from_band(
@@ -351,15 +313,9 @@ def from_band(
         return reliability_bands(few, bins=rule, band=band, level=level)
     from trueness.infer.band._reliability_bands import consistency_of_curve
 
-    return consistency_of_curve(
-        few.parts[0],
-        method,
-        bandwidth=width,
-        level=level,
-        band="consistency" if band == "consistency" else "simultaneous-consistency",
-        resamples=max(_CURVES, resamples),
-        seed=seed,
-    )
+    kind = "consistency" if band == "consistency" else "simultaneous-consistency"
+    draws: Any = {"resamples": max(_CURVES, resamples), "seed": seed}
+    return consistency_of_curve(few.parts[0], method, bandwidth=width, level=level, band=kind, **draws)
 
 
 def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> CurveBand:
@@ -374,7 +330,7 @@ def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> Curve
 
 
 def from_numbers(
-    value: float, few: Tally, method: CurveMethod, rule: BinRule, level: float, resamples: int, seed: Any
+    value: float, few: Tally, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
 ) -> dict[str, Any]:
     """The noise floor and the intervals; None, with a note, if they cannot be computed."""
     from trueness.infer import ece_interval, estimate, noise_floor
@@ -394,7 +350,7 @@ def from_numbers(
                 workers = 2 if method == "smooth" else 1
                 draws: dict[str, Any] = {"resamples": resamples, "seed": seed, "workers": workers, "progress": False}
                 numbers["floor"] = noise_floor(measures[method], few, observed=value, **draws)
-            elif (method == "spline" or method == "loess") and not np.isnan(value):
+            elif not np.isnan(value):
                 drawn = curve_errors(few.parts[0], method, resamples, generator(seed)).floors[:, 0]
                 numbers["floor"] = floor_of_draws("ici", drawn, value, n=few.n)
             numbers["interval"] = ece_interval(few, level=level, seed=seed)
@@ -408,15 +364,12 @@ def from_numbers(
 
 
 def _checked_band(band: Any, method: CurveMethod, rule: BinRule, models: int) -> Band | None:
-    depends_on_labels = type(rule).__name__ in ("Isotonic", "BlockIsotonic")
     if band == "auto":
-        if models > 1 or (depends_on_labels and method == "binned"):
-            return None
-        return BANDS[method][0]
+        depends_on_labels = method == "binned" and isinstance(rule, Isotonic | BlockIsotonic)
+        return None if models > 1 or depends_on_labels else BANDS[method][0]
     if band is not None and band not in BANDS["binned"]:
         raise InputError("band", f"must be 'auto', {', '.join(map(repr, BANDS['binned']))} or None", f"got {band!r}")
     if band is not None and band not in BANDS[method]:
         known = ", ".join(map(repr, BANDS[method]))
         raise InputError("band", f"must be {known} or None for `curve={method!r}`", f"got {band!r}")
-    checked: Band | None = band
-    return checked
+    return cast("Band | None", band)

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._text.numbers import short_number
-from trueness.plot._canvas import (
-    AXIS_NAMES,
-    GREY,
-    Margins,
-    Style,
-    axes_below,
-    axes_for,
-    band_sentence,
-    draw_grid,
-    draw_legend,
-    figure_of,
-    number_lines,
-    panel_title,
-    set_count_ticks,
-    set_scale,
-    style_of,
-    wrap_name,
-    write_in_corner,
-)
+from trueness.plot import _canvas as canvas
+from trueness.plot._canvas import GREY, Style, style_of, wrap_name
 from trueness.results import CurveBand
 
 if TYPE_CHECKING:
@@ -35,8 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from trueness.plot._canvas import Scale
-    from trueness.results import Bands, Reliability
+    from trueness.results import Bands, Curve, Reliability
     from trueness.typing import Bools, Floats
+
+    _Models: TypeAlias = dict[str, Reliability]
 
 # Isotonic blocks of one score with more than this share of the rows, and shorter curve segments, get a marker.
 _HEAVY, _SHORT = 0.05, 0.01
@@ -44,8 +29,6 @@ _HEAVY, _SHORT = 0.05, 0.01
 _NARROW = 1.5
 # Inches of the axes of a caller from which on they have room for a sentence.
 _WIDE = 3.0
-# Room for names and numbers around the panels of many classes.
-_SMALL = Margins(left=0.8, right=0.15, bottom=0.5, top=0.4, across=0.38, up=0.42)
 
 
 class _Frame(NamedTuple):
@@ -65,65 +48,59 @@ class _Frame(NamedTuple):
 
 
 def draw_series(
-    series: Sequence[Reliability],
-    scale: Scale,
-    ax: Any,
-    *,
-    bars: bool,
-    histogram: bool,
-    numbers: bool,
-    legend: bool,
+    series: Sequence[Reliability], scale: Scale, ax: Any, *, bars: bool, histogram: bool, numbers: bool, legend: bool
 ) -> tuple[list[Line2D], list[Axes], list[Axes]]:
     """Draw every record; return the curves, the panels and the histograms."""
-    names = list(dict.fromkeys(record.name for record in series))
+    models: _Models = {}
+    for record in series:
+        models.setdefault(record.name, record)
+    names = list(models)
     labels = list(dict.fromkeys(record.label for record in series))
     many = len(labels) > 1
     # Room for a legend below.
     banded = next((record for record in series if record.band is not None), None) if legend else None
     size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names) + 0.3 * (banded is not None))
     lines_below = (-(-len(names) // 3) if len(names) > 1 or names[0] else 0) + (banded is not None)
-    margins = _SMALL._replace(bottom=_SMALL.bottom + 0.22 * lines_below) if many else None
-    axes, own = axes_for("ReliabilityDisplay", ax, len(labels), size=size, margins=margins)
-    spreads = [axes_below(panel, 0.2) for panel in axes] if histogram else []
+    bottom = 0.5 + 0.22 * lines_below if many else 0.0
+    axes, own = canvas.axes_for("ReliabilityDisplay", ax, len(labels), size=size, bottom=bottom)
+    spreads = [canvas.axes_below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
     free_corner = "best"
-    for i, label in enumerate(labels):
-        own_records = [(j, record) for j, record in enumerate(series) if record.label == label]
-        panel = axes[i]
-        frame = _draw_frame(panel, own_records[0][1], scale)
-        for j, record in own_records:
-            style = style_of(names.index(record.name))
+    for i, (label, panel) in enumerate(zip(labels, axes, strict=True)):
+        shown = {j: record for j, record in enumerate(series) if record.label == label}
+        first, *_ = shown.values()
+        styles = [style_of(names.index(record.name)) for record in shown.values()]
+        frame = _draw_frame(panel, first, scale)
+        for (j, record), style in zip(shown.items(), styles, strict=True):
             lines[j] = _draw_curve(panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many)
         if histogram:
-            shown = [record for _, record in own_records]
-            _draw_histogram(spreads[i], shown, [style_of(names.index(record.name)) for record in shown])
+            _draw_histogram(spreads[i], list(shown.values()), styles)
         outer = _outer(panel, i, len(labels)) if own and many else (True, True)
-        _write_titles(panel, spreads[i] if histogram else None, own_records[0][1], outer=outer, small=many)
+        _write_titles(panel, spreads[i] if histogram else None, first, outer=outer, small=many)
         if numbers and len(names) == 1:
-            text = _write_numbers(panel, own_records[0][1], frame, small=many, bars=bars)
+            text = _write_numbers(panel, first, frame, small=many, bars=bars)
             if i == 0 and text is not None:  # a legend inside the axes goes to the other corner
                 free_corner = "lower right" if text.get_ha() == "left" else "upper left"
-    if not own and axes[0].get_window_extent().width / figure_of(axes[0]).dpi < _WIDE:
+    if not own and _inches(axes[0]) < _WIDE:
         banded = None  # no room for a sentence
     if legend and (len(names) > 1 or names[0] or banded is not None):
-        _write_legend(axes, series, names, banded, own=own, numbers=numbers and not many, loc=free_corner)
+        _write_legend(axes[0], models, banded, own=own, numbers=numbers, many=many, loc=free_corner)
     return [lines[j] for j in range(len(series))], axes, spreads
+
+
+def _inches(ax: Axes) -> float:
+    return ax.get_window_extent().width / canvas.figure_of(ax).dpi
 
 
 def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
     edges = record.histogram.edges
     low, high = float(edges[0]), float(edges[-1])
-    set_scale(ax.xaxis, scale, low, high)
-    set_scale(ax.yaxis, scale, low, high)
-    if scale == "linear" and high - low == 1:
-        from matplotlib.ticker import FixedLocator
-
-        inches = ax.get_window_extent().width / figure_of(ax).dpi
-        ticks = [0, 0.25, 0.5, 0.75, 1] if inches > _NARROW else [0, 0.5, 1]
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(FixedLocator(ticks))
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
-    draw_grid(ax)
+    for axis in (ax.xaxis, ax.yaxis):
+        canvas.set_scale(axis, scale, low, high)
+        if scale == "linear" and high - low == 1:
+            ticks = [0, 0.25, 0.5, 0.75, 1] if _inches(ax) > _NARROW else [0, 0.5, 1]
+            axis.set_ticks(ticks, [f"{value:g}" for value in ticks])
+    canvas.draw_grid(ax)
     ax.set_axisbelow(True)
     ax.plot(edges, edges, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5, label="_calibrated")
     return _Frame(scale, low, high)
@@ -133,7 +110,7 @@ def _draw_curve(
     ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, alone: bool, small: bool
 ) -> Line2D:
     if record.band is not None:
-        _draw_band(ax, record, frame, style)
+        _draw_band(ax, record.band, frame, style)
     if record.curve.method == "binned":
         return _draw_binned(ax, record, frame, style, bars=bars, small=small)
     return _draw_unbinned(ax, record, frame, style, alone=alone)
@@ -161,8 +138,7 @@ def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *
     curve = record.curve
     if curve.method == "isotonic":
         x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
-        alike = curve.low_edge == curve.high_edge
-        spots = alike & (curve.weight > _HEAVY * curve.weight.sum())
+        spots = (curve.low_edge == curve.high_edge) & (curve.weight > _HEAVY * curve.weight.sum())
         dots = curve.low_edge[spots], curve.y[spots]
         beyond = frame.beyond(y)
     else:
@@ -172,7 +148,7 @@ def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *
     x, y = frame.inside(x), np.where(beyond, np.nan, frame.inside(y))
     (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
     if curve.method in ("isotonic", "smooth"):
-        _at_the_frame(ax, record, frame, style)
+        _at_the_frame(ax, curve, frame, style)
     look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "zorder": 4, "clip_on": False}
     ax.scatter(frame.inside(dots[0]), frame.inside(dots[1]), s=30, **look)
     if curve.method == "smooth" and alone:
@@ -180,9 +156,8 @@ def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *
     return line
 
 
-def _at_the_frame(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
+def _at_the_frame(ax: Axes, curve: Curve, frame: _Frame, style: Style) -> None:
     """Blocks whose rate the axes cannot show: an unconnected thick line along the frame with hollow ends."""
-    curve = record.curve
     out = frame.beyond(curve.y)
     if not out.any():
         return
@@ -206,19 +181,17 @@ def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -
     from matplotlib.collections import LineCollection
 
     there = np.isfinite(x) & np.isfinite(y)
-    x, y = x[there], y[there]
-    dense = np.asarray(weight, dtype=float)[there]
-    if x.size >= 17:
+    points, dense = np.column_stack([x[there], y[there]]), np.asarray(weight, dtype=float)[there]
+    if len(points) >= 17:
         dense = np.convolve(dense, np.ones(17) / 17, mode="same")
-    points = np.column_stack([x, y])
     segments = np.stack([points[:-1], points[1:]], axis=1)
     width = 7 * np.sqrt(dense / max(dense.max(initial=0), 1e-300))
     look: dict[str, Any] = {"colors": style.colour, "alpha": 0.45, "capstyle": "round", "zorder": 2.5}
     ax.add_collection(LineCollection(list(segments), linewidths=list(width[1:]), **look), autolim=False)
 
 
-def _draw_band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> None:
-    band = record.band
+def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -> None:
+    """An area around a curve; a box per bin around the diagonal, or a bar per bin around its rate."""
     if isinstance(band, CurveBand):
         shown = ~frame.beyond(band.x) if band.y is not None else slice(None)
         x, low, high = (frame.inside(column[shown]) for column in (band.x, band.low, band.high))
@@ -228,23 +201,15 @@ def _draw_band(ax: Axes, record: Reliability, frame: _Frame, style: Style) -> No
         else:
             ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0, zorder=1)
         return
-    assert band is not None
+    there = np.isfinite(band.low) & (band.n > 0)
+    columns = (band.low_edge, band.high_edge, band.score, band.low, band.high)
+    left, right, x, low, high = (frame.inside(column[there]) for column in columns)
     if band.band.endswith("consistency"):
-        _draw_boxes(ax, band, frame)
+        thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
+        look: dict[str, Any] = {"align": "edge", "color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 1}
+        ax.bar(left, np.maximum(high - low, thin), width=right - left, bottom=low, **look)
     else:
-        there = np.isfinite(band.low) & (band.n > 0)
-        x, low, high = (frame.inside(column[there]) for column in (band.score, band.low, band.high))
         ax.vlines(x, low, high, color=style.colour, alpha=0.6, linewidth=1.4, zorder=2.6)
-
-
-def _draw_boxes(ax: Axes, band: Bands, frame: _Frame) -> None:
-    """One box per bin."""
-    there = np.isfinite(band.low)
-    left, right = frame.inside(band.low_edge[there]), frame.inside(band.high_edge[there])
-    low, high = frame.inside(band.low[there]), frame.inside(band.high[there])
-    thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
-    look: dict[str, Any] = {"align": "edge", "color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 1}
-    ax.bar(left, np.maximum(high - low, thin), width=right - left, bottom=low, **look)
 
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
@@ -254,9 +219,8 @@ def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -
         ax.stairs(record.histogram.weight, record.histogram.edges, color=style.colour, linestyle="-", **look)
     most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
     ax.set_ylim(0, 1.08 * most or 1)
-    set_count_ticks(ax.yaxis, 2)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    canvas.set_count_ticks(ax.yaxis, 2)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _outer(ax: Axes, i: int, panels: int) -> tuple[bool, bool]:
@@ -268,13 +232,12 @@ def _outer(ax: Axes, i: int, panels: int) -> tuple[bool, bool]:
 
 def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool) -> None:
     size = 8 if small else None
-    x_name, y_name = AXIS_NAMES[record.kind]
-    if small:
-        ax.set_title(wrap_name(panel_title(record), 24, 2), fontsize=9, parse_math=False)
-        for axes in (ax, spread):
-            if axes is not None:
-                axes.tick_params(labelsize=7)
+    x_name, y_name = canvas.AXIS_NAMES[record.kind]
     lowest, (left, bottom) = ax if spread is None else spread, outer
+    if small:
+        ax.set_title(wrap_name(canvas.panel_title(record), 24, 2), fontsize=9, parse_math=False)
+        ax.tick_params(labelsize=7)
+        lowest.tick_params(labelsize=7)
     ax.tick_params(labelleft=left, labelbottom=spread is None and bottom)
     lowest.tick_params(labelbottom=bottom)
     if left:
@@ -287,9 +250,8 @@ def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: 
 
 
 def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> Any:
-    x, y = frame.inside(record.curve.x), frame.inside(record.curve.y)
+    x, y, band = frame.inside(record.curve.x), frame.inside(record.curve.y), record.band
     points = [(x, y)]
-    band = record.band
     if bars:  # they fill what lies under the points
         points.append((x, np.full(x.size, frame.low)))
     elif isinstance(band, CurveBand):
@@ -297,56 +259,42 @@ def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool,
             points += [(frame.inside(band.x), frame.inside(end)) for end in (band.low, band.high)]
     elif band is not None:
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
-    brief = number_lines(record, brief=True)
-    texts = ["\n".join(brief), brief[0]]
-    if not small:
-        texts.insert(0, "\n".join(number_lines(record)))
-    return write_in_corner(ax, texts, points, 7 if small else 9)
+    brief = canvas.number_lines(record, brief=True)
+    texts = [*([] if small else ["\n".join(canvas.number_lines(record))]), "\n".join(brief), brief[0]]
+    return canvas.write_in_corner(ax, texts, points, 7 if small else 9)
 
 
 def _write_legend(
-    axes: list[Axes],
-    series: Sequence[Reliability],
-    names: list[str],
-    banded: Reliability | None,
-    *,
-    own: bool,
-    numbers: bool,
-    loc: str,
+    ax: Axes, models: _Models, banded: Reliability | None, *, own: bool, numbers: bool, many: bool, loc: str
 ) -> None:
     """Name the models and say what the band is."""
     from matplotlib.lines import Line2D
 
-    first = {record.name: record for record in reversed(series)}
     handles, texts = [], []
-    for i, name in enumerate(names):
-        if not name and len(names) == 1:
-            continue
-        style, record = style_of(i), first[name]
-        text = wrap_name(name, 60 if own else 34)
-        if numbers and len(names) > 1:
+    for i, (name, record) in enumerate(models.items() if any(models) or len(models) > 1 else ()):
+        style, text = style_of(i), wrap_name(name, 60 if own else 34)
+        if numbers and not many and len(models) > 1:
             floor = f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
             text += "\n" if len(text) > 28 else ": "
             text += f"{record.measure} {short_number(record.value)}{floor}"
         marker = style.marker if record.curve.method == "binned" else ""
         handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
         texts.append(text)
-    columns = min(len(handles), 3) if len(axes) > 1 else 1
+    columns = min(len(handles), 3) if many else 1
     if banded is not None and banded.band is not None:
-        handles.append(_band_handle(banded, style_of(names.index(banded.name))))
-        texts.append(wrap_name(band_sentence(banded.band), 60 if own else 34))
+        handles.append(_band_handle(banded.band, style_of(list(models).index(banded.name))))
+        texts.append(wrap_name(canvas.band_sentence(banded.band), 60 if own else 34))
         columns = 1
-    draw_legend(axes[0], handles, texts, outside=own, columns=columns, loc=loc)
+    canvas.draw_legend(ax, handles, texts, outside=own, columns=columns, loc=loc)
 
 
-def _band_handle(record: Reliability, style: Style) -> Any:
+def _band_handle(band: Bands | CurveBand, style: Style) -> Any:
     """What the band looks like: a grey area, or a bar."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    assert record.band is not None
-    if record.band.band.endswith("consistency"):
+    if band.band.endswith("consistency"):
         return Patch(facecolor=GREY, alpha=0.3, linewidth=0)
-    if isinstance(record.band, CurveBand):
+    if isinstance(band, CurveBand):
         return Patch(facecolor=style.colour, alpha=0.25, linewidth=0)
     return Line2D([], [], color=style.colour, alpha=0.6, linewidth=0, marker="|", markersize=11, markeredgewidth=1.4)

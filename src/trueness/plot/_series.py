@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._text.strings import visible
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, SECOND, Display, axes_for, draw_grid, require_matplotlib, style_of, wrap_name
+from trueness.plot._canvas import GREY, SECOND, Display, draw_grid, require_matplotlib, style_of, wrap_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +30,8 @@ class SeriesDisplay(Display):
     ----------
     line_ : matplotlib Line2D
         The noise floor of the days.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, figure_ : matplotlib Axes, matplotlib Figure
+        The axes, and their figure.
     """
 
     def __init__(self, series: Series) -> None:
@@ -49,19 +47,12 @@ class SeriesDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax` or on a new figure, and return the display."""
         found = self.series
-        self.axes_, _ = axes_for(type(self).__name__, ax, 1, size=(7.0, 3.6))
-        (self.ax_,) = self.axes_
-        self.figure_ = self.ax_.figure
+        self._take_axes(ax, size=(7.0, 3.6))
         x = np.arange(len(found.name))
-        for some, colour in ((~found.flagged, style_of(0).colour), (found.flagged, SECOND)):
-            at = np.flatnonzero(some & np.isfinite(found.ece))
-            ends = np.nan_to_num([found.ece[at] - found.ece_low[at], found.ece_high[at] - found.ece[at]])
-            if at.size:
-                label = "flagged" if colour == SECOND else "not flagged"
-                options: dict[str, Any] = {"fmt": "o", "color": colour, "markersize": 4, "linewidth": 1, "label": label}
-                self.ax_.errorbar(x[at], found.ece[at], np.clip(ends, 0, None), **options)
-        (self.line_,) = self.ax_.step(x, found.floor, where="mid", color=GREY, linewidth=1.2, label="noise floor")
-        self.lines_ = [self.line_]
+        ends = found.ece_low, found.ece_high
+        _draw_points(self.ax_, x, found.ece, *ends, found.flagged, ("not flagged", "flagged"))
+        self.lines_ += self.ax_.step(x, found.floor, where="mid", color=GREY, linewidth=1.2, label="noise floor")
+        self.line_ = self.lines_[0]
         if found.change is not None:
             first = found.change.start
             self.ax_.axvspan(first - 0.5, first + found.change.days - 0.5, color=GREY, alpha=0.15, label="change")
@@ -73,8 +64,17 @@ class SeriesDisplay(Display):
         return self
 
 
-_PERIODS = 24
-"""With more looks, neighbours are drawn as one period."""
+def _draw_points(ax: Any, x: Any, value: Any, low: Any, high: Any, off: Any, labels: Any = (None, None)) -> None:
+    """Points with their limits, those that are off in the second colour; a legend may have labels for both."""
+    for some, colour, label in ((~off, style_of(0).colour, labels[0]), (off, SECOND, labels[1])):
+        at = np.flatnonzero(some & np.isfinite(value))
+        ends = np.clip(np.nan_to_num([value[at] - low[at], high[at] - value[at]]), 0, None)
+        if at.size:
+            look: dict[str, Any] = {"fmt": "o", "color": colour, "markersize": 4, "linewidth": 1}
+            ax.errorbar(x[at], value[at], ends, label=label, **look)
+
+
+_PERIODS = 24  # with more looks, neighbours are drawn as one period
 
 
 class WatchDisplay(Display):
@@ -125,28 +125,23 @@ class WatchDisplay(Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on axes, as many as there are panels, or on a new figure, and return the display."""
-        self.axes_, _ = axes_for(type(self).__name__, ax, self.panels, size=(4.2, 2.9), columns=3)
-        self.ax_, self.figure_, self.lines_ = self.axes_[0], self.axes_[0].figure, []
+        self._take_axes(ax, self.panels, size=(4.2, 2.9), columns=3)
         whole = self.history[""]
         places = {place: i for i, place in enumerate(whole.position)}
-        panels = [self.ax_, *self.axes_[3:]]
-        for panel, one in zip(panels, self.watched, strict=True):
-            line = self.alarm_at / one.weight
-            self._draw_evidence(panel, self.history[one.segment], places, line, listed=one.listed)
-            panel.set_title(wrap_name(one.segment, 30) or "all rows", fontsize=10)
-            if one.since is not None:
-                panel.axvline(places[one.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+        for panel, one in zip([self.ax_, *self.axes_[3:]], self.watched, strict=True):
+            self._draw_evidence(panel, one, places)
         self.line_ = self.lines_[0]
         periods = np.array_split(np.arange(len(places)), min(_PERIODS, len(places)))
-        ratio, slope = self.axes_[1:3]
-        self._draw_periods(ratio, periods, *_ratios(whole, periods))
-        ratio.set(ylabel="observed / expected")
+        middle, (ratio, slope) = np.array([np.mean(period) for period in periods]), self.axes_[1:3]
+        for panel, name, find in ((ratio, "observed / expected", _ratios), (slope, "slope of the log-odds", _slopes)):
+            value, low, high = find(whole, periods)
+            _draw_points(panel, middle, value, low, high, (low > 1) | (high < 1))
+            panel.axhline(1, color=GREY, linewidth=0.8)
+            panel.set(ylabel=name)
         if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
             mean = whole.expected.sum() / whole.n.sum()
             ends = (1 / (mean + (1 - mean) * math.exp(-shift)) for shift in (self.shift.low, self.shift.high))
             ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
-        self._draw_periods(slope, periods, *_slopes(whole, periods))
-        slope.set(ylabel="slope of the log-odds")
         at = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
         for panel in self.axes_:
             panel.set_xticks(at, [str(whole.position[i]) for i in at], fontsize=8)
@@ -172,27 +167,18 @@ class WatchDisplay(Display):
                 found.append(file.getvalue()[file.getvalue().index("<svg") :])
         return found
 
-    def _draw_evidence(
-        self, ax: Any, history: WatchHistory, places: dict[Any, int], line: float, *, listed: bool
-    ) -> None:
+    def _draw_evidence(self, ax: Any, one: WatchedSegment, places: dict[Any, int]) -> None:
+        history, line = self.history[one.segment], self.alarm_at / one.weight
         x = [places[place] for place in history.position]
-        colour = SECOND if listed or history.evidence.max() >= line else style_of(0).colour
+        colour = SECOND if one.listed or history.evidence.max() >= line else style_of(0).colour
         top = np.minimum(history.evidence, 1e30)
         self.lines_ += ax.plot(x, top, color=colour, linewidth=1.6, marker="o" if len(x) < 2 else "")
         ax.axhline(line, color=GREY, linewidth=1.0)
         ax.set(yscale="log", ylabel="evidence", ylim=(min(0.1, top.min() / 2), 3 * max(line, top.max())))
         ax.text(0.02, line, "alarm", transform=ax.get_yaxis_transform(), va="bottom", fontsize=8, color=GREY)
-
-    @staticmethod
-    def _draw_periods(ax: Any, periods: Any, value: Any, low: Any, high: Any) -> None:
-        x = [float(np.mean(period)) for period in periods]
-        off = (low > 1) | (high < 1)
-        for some, colour in ((off, SECOND), (~off, style_of(0).colour)):
-            at = np.flatnonzero(some & np.isfinite(value))
-            ends = np.array([value[at] - low[at], high[at] - value[at]])
-            if at.size:
-                ax.errorbar(np.array(x)[at], value[at], ends, fmt="o", color=colour, markersize=4, linewidth=1)
-        ax.axhline(1, color=GREY, linewidth=0.8)
+        ax.set_title(wrap_name(one.segment, 30) or "all rows", fontsize=10)
+        if one.since is not None:
+            ax.axvline(places[one.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
 
 
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:

@@ -67,14 +67,11 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     _draw(canvas, record)
     title = " · ".join(visible(part) for part in (record.name, panel_title(record)) if part)
     x_name, y_name = AXIS_NAMES[record.kind]
-    pad = " " * (_MARGIN + 1)
+    pad, labels = " " * (_MARGIN + 1), dict(zip(_row(_TICKS, height).tolist(), _ticks(record), strict=True))
     lines = [
         *([title] if title else []),
         y_name,
-        *(
-            f"{label:>{_MARGIN - 1}} ┤{''.join(line)}"
-            for label, line in zip(_row_labels(record, height), canvas, strict=True)
-        ),
+        *(f"{labels.get(i, ''):>{_MARGIN - 1}} ┤{''.join(line)}" for i, line in enumerate(canvas)),
         " " * _MARGIN + "└" + "─" * width,
         pad + _histogram_line(record.histogram.weight, width),
         pad + _column_labels(record, width),
@@ -105,19 +102,12 @@ def _draw(canvas: NDArray[np.str_], record: Reliability) -> None:
         columns = _column(_place(record, curve.x[defined]), width)
         canvas[_row(_place(record, curve.y[defined]), height), columns] = "●"
     elif defined.any():
-        x, y = _vertices(record)
+        x, y = curve.x[defined], curve.y[defined]
+        if curve.method == "isotonic":
+            x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
+        x, y = _place(record, x), _place(record, y)
         inside = (middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)
         canvas[_row(np.interp(middle[inside], x, y), height), np.flatnonzero(inside)] = "━"
-
-
-def _vertices(record: Reliability) -> tuple[Floats, Floats]:
-    curve = record.curve
-    if curve.method == "isotonic":
-        x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
-    else:
-        defined = np.isfinite(curve.y)
-        x, y = curve.x[defined], curve.y[defined]
-    return _place(record, x), _place(record, y)
 
 
 def _draw_bin_band(canvas: NDArray[np.str_], record: Reliability, band: Bands) -> None:
@@ -159,13 +149,6 @@ def _ticks(record: Reliability) -> list[str]:
     values = np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)
     evenly = math.isclose(edges[1] - edges[0], edges[-1] - edges[-2])
     return [f"{value:.3g}" if evenly else probability(float(value)) for value in values]
-
-
-def _row_labels(record: Reliability, height: int) -> list[str]:
-    lines = [""] * height
-    for row, text in zip(_row(_TICKS, height), _ticks(record), strict=True):
-        lines[row] = text
-    return lines
 
 
 def _column_labels(record: Reliability, width: int) -> str:
