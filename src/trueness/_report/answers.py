@@ -76,21 +76,19 @@ TERMS = {
 
 def answer_questions(model: Model, provenance: Provenance, *, top_label: bool) -> dict[str, Answer]:
     """The four questions of the first screen; `top_label`: whether the scores are confidences in the top label."""
-    return {
-        "how_far": _how_far(model),
-        "where": _where(model, top_label),
-        "cost": _cost(model),
-        "action": _action(model, provenance),
-    }
+    found = {"how_far": _how_far(model), "where": _where(model, top_label)}
+    return found | {"cost": _cost(model), "action": _action(model, provenance)}
 
 
 def _how_far(model: Model) -> Answer:
     """The typical error with its limits, the same for every model; of rare events, observed/expected leads."""
     s, question = model.summary, "How far off?"
-    found, chance, ratio = s.ece_interval, _chance(s), s.estimates.get("observed_expected")
-    numbers: dict[str, Any] = {"ece": s.ece, "chance": chance[0], "chance_high": chance[1]}
-    numbers |= {"l2": math.nan, "low": math.nan, "high": math.nan, "level": math.nan}
-    (error, floor), known = points(s.ece, chance[0]), math.isfinite(chance[0])
+    found, ratio, own = s.ece_interval, s.estimates.get("observed_expected"), s.estimates.get("ece")
+    mean, high = (math.nan, math.nan) if own is None else (own.floor, own.floor_high)  # sums of bins have variances
+    mean, high = (mean, high) if s.noise_floor is None else (s.noise_floor.mean, s.noise_floor.high)
+    numbers: dict[str, Any] = {"ece": s.ece, "chance": mean, "chance_high": high}
+    numbers |= dict.fromkeys(("l2", "low", "high", "level"), math.nan)
+    (error, floor), known = points(s.ece, mean), math.isfinite(mean)
     by_chance = f"perfectly calibrated model would show about {floor} by chance"
     if found is None:
         phrase = f"{error} percentage points on average (ECE)"
@@ -119,14 +117,6 @@ def _how_far(model: Model) -> Answer:
     return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
 
 
-def _chance(s: Summary) -> tuple[float, float]:
-    """The mean and the upper end of the ECE of a calibrated model; nan if unknown."""
-    if s.noise_floor is not None:
-        return s.noise_floor.mean, s.noise_floor.high
-    found = s.estimates.get("ece")  # sums of bins have no labels to redraw, but variances
-    return (math.nan, math.nan) if found is None else (found.floor, found.floor_high)
-
-
 def _limits(low: str, high: str) -> str:
     """The limits of an error above zero; a lower one that rounds to 0 is not shown as 0."""
     return f"{low} to {high}" if float(low) > 0 else f"above 0 to {high}"
@@ -148,10 +138,10 @@ def _where(model: Model, top_label: bool) -> Answer:
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
-    score, rate, share = float(b.score[at]), float(b.rate[at]), float(model.picture.shares[at])
+    keys = ("low_edge", "high_edge", "score", "rate")
+    numbers |= {key: float(getattr(b, key)[at]) for key in keys}
+    (*edges, score, rate), share = (numbers[key] for key in keys), float(model.picture.shares[at])
     low, high = model.picture.interval_low[at], model.picture.interval_high[at]
-    edges = float(b.low_edge[at]), float(b.high_edge[at])
-    numbers |= {"low_edge": edges[0], "high_edge": edges[1], "score": score, "rate": rate}
     numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at]), "share": share}
     predicted, happened, *limits = percents(score, rate, low, high)
     said, occurred = ("Confidence", "correct") if top_label else ("Predicted", "happened")
@@ -170,10 +160,11 @@ def _where(model: Model, top_label: bool) -> Answer:
 
 def _range_in_words(low: float, high: float) -> str:
     """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
+    (most,), (least,) = percents(high), percents(low)
     if low == 0 and high < 1:
-        return f"below {percents(high)[0]} %" if float(percents(high)[0]) > 0 else "near 0 %"
+        return f"below {most} %" if float(most) > 0 else "near 0 %"
     if low > 0 and high == 1:
-        return f"above {percents(low)[0]} %" if float(percents(low)[0]) < 100 else "near 100 %"
+        return f"above {least} %" if float(least) < 100 else "near 100 %"
     return f"between {' and '.join(percents(low, high))} %"
 
 
@@ -223,7 +214,7 @@ def _finding(one: Mapping[str, Any]) -> str:
 
 def _cost(model: Model) -> Answer:
     question, fixes = "What does it cost?", model.remedies
-    best = _best(fixes)
+    best = None if fixes is None else _best(fixes)
     if fixes is None or best is None:
         return _cost_of_sums(model.summary, model.verdict.all_rows)
     if model.verdict.doubt in ("inverted", "confidence"):
@@ -244,23 +235,22 @@ def _cost(model: Model) -> Answer:
     if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
         return Answer(question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers)
+    few = "Too few rows to tell" if code == "too-few-rows" else ""
     if clear or (best.gain > 0 and code in OFF):
         detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
-        phrase = "Too few rows to tell" if code == "too-few-rows" else f"Perhaps {share} of the Brier score"
-        return Answer(question, phrase, detail, numbers)
-    phrase = "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
-    phrase = "Too few rows to tell" if code == "too-few-rows" else phrase
+        return Answer(question, few or f"Perhaps {share} of the Brier score", detail, numbers)
+    phrase = few or ("Too small to be measured with these rows" if code in OFF else "Nothing measurable")
     if float(gain.replace("−", "-")) == 0:
         detail = f"No map that was tried lowers the Brier score of {number(before)} beyond chance (on held-out rows)."
     elif best.gain > 0:
         detail = f"The best map lowers the Brier score of {number(before)} by {gain}, which may be chance {held_out}."
     else:
         worse, low, high = _decimals(-best.gain, -best.gain_high, -best.gain_low)
-        raised = f"the best one raises it by {worse} ({low} to {high}, on held-out rows)"
-        detail = f"No map that was tried lowers the Brier score of {number(before)}: {raised}."
+        raised = f"raises it by {worse} ({low} to {high}, on held-out rows)"
+        detail = f"No map that was tried lowers the Brier score of {number(before)}: the best one {raised}."
         if best.name == fixes.best:
-            raised = f"{best.name} raises it by {worse} ({low} to {high}, on held-out rows), but lowers the "
-            detail = f"The Brier score of {number(before)} shows no gain: {raised}{proper_score(fixes.before, best)}."
+            raised = f"{best.name} {raised}, but lowers the {proper_score(fixes.before, best)}"
+            detail = f"The Brier score of {number(before)} shows no gain: {raised}."
     return Answer(question, phrase, detail, numbers)
 
 
@@ -285,76 +275,63 @@ def _decimals(*values: float) -> tuple[str, ...]:
     return tuple(f"{round(v, decimals) + 0.0:.{decimals}f}".replace("-", "−") for v in values)
 
 
-def _best(fixes: Remedies | None) -> Remedy | None:
+def _best(fixes: Remedies) -> Remedy | None:
     """The map with a clear gain that the comparison names; if there is none, the prior correction or the largest gain.
 
     The prior correction is tried only if its limits exclude 1, which shows more than a gain can.
     """
-    if fixes is None:
-        return None
-    clear = fixes.best
 
     def preference(one: Remedy) -> tuple[bool, bool, float]:
-        return one.name == clear, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
+        return one.name == fixes.best, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
 
     return max((one for one in fixes.after if math.isfinite(one.gain)), key=preference, default=None)
 
 
 def _action(model: Model, provenance: Provenance) -> Answer:
-    question, code, best = "What to do?", model.verdict.code, _best(model.remedies)
-    power = model.summary.power
+    s, question, code, fixes = model.summary, "What to do?", model.verdict.code, model.remedies
+    best, clear = None if fixes is None else _best(fixes), fixes is not None and fixes.best is not None
+    shift, segment, own = s.prior_shift, _worst_segment(model), provenance.commands.get(model.name, "")
     if model.verdict.doubt:
         return Answer(question, *_doubt(model, provenance))
-    if code == "too-few-rows" and power is not None and power.rows_needed is not None:
-        more = max(0, power.rows_needed - model.summary.n)
+    if code == "too-few-rows" and s.power is not None and (needed := s.power.rows_needed) is not None:
         until = "leave the scores as they are"
-        if model.remedies is not None and best is not None and best.name == model.remedies.best:
+        if best is not None and clear:
             until = f"{with_article(best.name)} would probably help: it would {better_in(best)}"
-        detail = f"{_round(more)} more, to notice an error that matters. Until then, {until}."
-        return Answer(question, f"Collect about {_round(power.rows_needed)} rows", detail, {"rows": power.rows_needed})
+        detail = f"{_round(max(0, needed - s.n))} more, to notice an error that matters. Until then, {until}."
+        return Answer(question, f"Collect about {_round(needed)} rows", detail, {"rows": needed})
     if code in _ADVICE:
-        command = provenance.commands.get(model.name, "") if code == "undetermined" else ""
-        return Answer(question, *_ADVICE[code], {}, command)
-    segment = _worst_segment(model)
-    clear = model.verdict.rejected and model.remedies is not None and model.remedies.best is not None
-    if segment is not None and not _as_all_rows(model) and not clear:
+        return Answer(question, *_ADVICE[code], {}, own if code == "undetermined" else "")
+    if segment is not None and not _as_all_rows(model) and not (model.verdict.rejected and clear):
         detail = "One map for all rows cannot fix a single segment: select its rows and fit a map on them alone."
-        command = segment_command(provenance, model.name)
-        return Answer(question, f"Recalibrate {_segment_name(segment)} separately", detail, {}, command)
-    shift = model.summary.prior_shift
-    if model.remedies is None and shift is not None and shift.detected:
+        phrase = f"Recalibrate {_segment_name(segment)} separately"
+        return Answer(question, phrase, detail, {}, segment_command(provenance, model.name))
+    if fixes is None and shift is not None and shift.detected:
         advice, weight, one_line = _correction(shift)
         return Answer(question, advice, f"It looks like {shift.factor}.", weight, one_line)
-    if model.remedies is None or best is None:
-        command = "" if model.remedies is not None else provenance.commands.get(model.name, "")
+    if fixes is None or best is None:
+        command = own if fixes is None else ""
         return Answer(question, "Fit a map to the rows", "Sums do not show which map would help.", {}, command)
-    before, clear = model.remedies.before, best.name == model.remedies.best
-    pair, within_chance = (before.ece, best.ece), False
-    if before.ece_interval is not None and best.ece_interval is not None:
-        pair = before.ece_interval.estimate, best.ece_interval.estimate
-        within_chance = best.ece_interval.includes_zero
-    wrong, certain = model.summary.n_certain_wrong, model.summary.n_certain
-    if wrong and not best.gain_low > 0:
-        detail = f"{certain:,.6g} rows have a score of exactly 0 or 1, {wrong:,.6g} with the other label: nothing is "
-        return Answer(question, "Predict no exact 0 or 1", f"{detail}that certain.", {"certain_wrong": wrong})
-    corrected = best.name == PRIOR_CORRECTION and within_chance and best.gain > 0
-    if not clear and model.summary.rate in (0, 1):
+    if s.n_certain_wrong and not best.gain_low > 0:
+        detail = f"{s.n_certain:,.6g} rows have a score of exactly 0 or 1, {s.n_certain_wrong:,.6g} with the other "
+        detail += "label: nothing is that certain."
+        return Answer(question, "Predict no exact 0 or 1", detail, {"certain_wrong": s.n_certain_wrong})
+    if not clear and s.rate in (0, 1):
         detail = "All outcomes are equal: they cannot show what a map gains."
         return Answer(question, "Collect rows with the other outcome", detail, {})
+    first, second = fixes.before.ece_interval, best.ece_interval
+    corrected = best.name == PRIOR_CORRECTION and best.gain > 0 and first and second and second.includes_zero
     if not clear and not corrected:
         detail = "No map is expected to gain more than noise on new rows."
         return Answer(question, "Leave the scores as they are", detail, {})
-    sure = f"The map would {better_in(best)}."
-    sure = sure if clear else "The gain is not clear yet: check it on new rows."
-    detail = f"On held-out rows the {_change(before, best)}. {sure}{_own_rows_question(model)}"
-    command = fit_command(best.calibrator, provenance, model.name)
-    numbers = {
-        "calibrator": best.calibrator,
-        "before": pair[0],
-        "after": pair[1],
-        "chance": best.chance if best.gain > 0 else best.log_loss_chance,
-    }
-    phrase = f"Recalibrate with {with_article(best.name)}"
+    sure = f"The map would {better_in(best)}." if clear else "The gain is not clear yet: check it on new rows."
+    detail = f"On held-out rows the {_change(fixes.before, best)}. {sure}{_own_rows_question(model)}"
+    command, phrase = (
+        fit_command(best.calibrator, provenance, model.name),
+        f"Recalibrate with {with_article(best.name)}",
+    )
+    pair = (first.estimate, second.estimate) if first and second else (fixes.before.ece, best.ece)
+    numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
+    numbers["chance"] = best.chance if best.gain > 0 else best.log_loss_chance
     if shift is not None and best.name == PRIOR_CORRECTION:
         phrase, weight, one_line = _correction(shift)
         numbers |= weight
@@ -371,9 +348,8 @@ def with_article(name: str) -> str:
 def better_in(best: Remedy) -> str:
     """How often a map is better, by the score that it gains in: "be better in about 7 of 10 new samples"."""
     better, chance = ("be better", best.chance) if best.gain > 0 else ("have the lower log loss", best.log_loss_chance)
-    return (
-        f"{better} in {'more than 9' if chance > 0.95 else f'about {10 * chance:.0f}'} of 10 new samples of this size"
-    )
+    often = "more than 9" if chance > 0.95 else f"about {10 * chance:.0f}"
+    return f"{better} in {often} of 10 new samples of this size"
 
 
 def proper_score(before: Remedy, best: Remedy) -> str:

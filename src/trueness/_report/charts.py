@@ -165,12 +165,16 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
     b = picture.bins
     if not filled or not b.band:
         return ""
-    ends = [(plane.x(b.score[i]), plane.y(b.low[i]), plane.y(b.high[i])) for i in filled]
-    if len(ends) == 1:  # no neighbour to draw a band to: some width
-        ((x, low, high),) = ends
-        ends = [(x - 0.02 * _SIZE, low, high), (x + 0.02 * _SIZE, low, high)]
-    outline = [(x, low) for x, low, _ in ends] + [(x, high) for x, _, high in reversed(ends)]
-    return tag("polygon", points=path(outline), class_="band")
+    x = [plane.x(b.score[i]) for i in filled]
+    low, high = ([plane.y(end[i]) for i in filled] for end in (b.low, b.high))
+    if len(x) == 1:  # no neighbour to draw a band to: some width
+        x, low, high = [x[0] - 0.02 * _SIZE, x[0] + 0.02 * _SIZE], 2 * low, 2 * high
+    return area(zip(x, low, strict=True), zip(x, high, strict=True), "band")
+
+
+def area(lower: Iterable[_Place], upper: Iterable[_Place], kind: str) -> str:
+    """What lies between two lines."""
+    return tag("polygon", points=path([*lower, *reversed(list(upper))]), class_=kind)
 
 
 def _lines(points: Mapping[int, tuple[float, float]], plane: _Plane) -> str:
@@ -233,19 +237,13 @@ def _free_place(x: float, y: float, wide: float, high: float, marks: Floats) -> 
 def curve_chart(found: FlexibleCurve, view: Explorer) -> str:
     """A calibration curve without bins: its bands at each score and at all scores, and a histogram of the scores."""
     plane = _Plane(view.near)
-    x = [plane.x(score) for score in found.score]
-
-    def band(low: Sequence[float], high: Sequence[float], kind: str) -> str:
-        outline = [(a, plane.y(b)) for a, b in zip(x, low, strict=True)]
-        outline += [(a, plane.y(b)) for a, b in reversed(list(zip(x, high, strict=True)))]
-        return tag("polygon", points=path(outline), class_=kind)
-
-    line = [(a, plane.y(rate)) for a, rate in zip(x, found.rate, strict=True)]
+    columns = (found.all_low, found.all_high, found.low, found.high, found.rate)
+    lines = [[(plane.x(x), plane.y(y)) for x, y in zip(found.score, column, strict=True)] for column in columns]
     inside = [
-        band(found.all_low, found.all_high, "confidence"),
-        band(found.low, found.high, "confidence"),
+        area(lines[0], lines[1], "confidence"),
+        area(lines[2], lines[3], "confidence"),
         *_frame(plane, view.x_name, view.y_name),
-        tag("polyline", points=path(line), class_="curve flexible"),
+        tag("polyline", points=path(lines[4]), class_="curve flexible"),
         *_histogram(view.near.histogram),
     ]
     return svg(inside, _HIGH, "smooth", "img", "Smooth calibration curve with its confidence bands")

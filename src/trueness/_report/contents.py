@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,10 +34,11 @@ from trueness.infer.group._segments import classes_of, describe_segments, segmen
 from trueness.infer.group._slices import SlicePlan, slices_of
 from trueness.measure import bin_table, ece
 from trueness.recalibrate._segment import advice
-from trueness.results import Bands, Comparison, Estimate, Series, Slices
+from trueness.results import Bands, Estimate, Series, Slices
 from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
+_By: TypeAlias = tuple[SegmentColumn, ...]
 _Found = TypeVar("_Found", Tested, Slices)
 _STEPS = 6
 _WORST = 3
@@ -53,7 +54,7 @@ MOST_BINS = 1_000
 
 def compute_contents(
     subject: Subject,
-    by: tuple[SegmentColumn, ...],
+    by: _By,
     options: Options,
     provenance: Provenance,
     *,
@@ -67,14 +68,16 @@ def compute_contents(
 
     `files` are the lines of a table of the files or periods that the rows were read from, a `series`.
     """
-    done, total = itertools.count(1), _STEPS * len(subject.models) + 1
+    done, total, notes = itertools.count(1), _STEPS * len(subject.models) + 1, Notes()
     rule, level, seed, _ = options
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals)
     models = tuple(
         _model(name, subject, by, options, provenance, lambda: progress(next(done), total)) for name in subject.models
     )
-    notes = Notes()
-    differences = _comparison(subject, options, notes)
+    differences = None
+    if len(models) > 1 and subject.source == "rows" and subject.view != "multilabel":
+        ask = partial(compare_of, subject.models, "squared_ece", level=level, rng=generator(seed))
+        differences = notes.attempt("The comparison", ask)
     progress(next(done), total)
     return Contents(
         title=title or "Calibration report",
@@ -99,12 +102,7 @@ def compute_contents(
 
 
 def _model(
-    name: str,
-    subject: Subject,
-    by: tuple[SegmentColumn, ...],
-    options: Options,
-    provenance: Provenance,
-    step: Callable[[], None],
+    name: str, subject: Subject, by: _By, options: Options, provenance: Provenance, step: Callable[[], None]
 ) -> Model:
     notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
     data, groups = subject.models[name], subject.groups.get(name, {})
@@ -164,9 +162,7 @@ def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters |
     return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
 
 
-def _segments(
-    data: Evidence, by: tuple[SegmentColumn, ...], groups: Groups, options: Options, names: tuple[str, ...] = ()
-) -> tuple[Segments, Tested]:
+def _segments(data: Evidence, by: _By, groups: Groups, options: Options, names: Any) -> tuple[Segments, Tested]:
     """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
     rule, level, rng = options.rule, options.level, generator(options.seed)
     with collect_warnings(Notes()):  # the table shows which segments are small
@@ -180,29 +176,23 @@ def _segments(
     return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
 
 
-def _slices(data: Evidence, by: tuple[SegmentColumn, ...], options: Options) -> Slices | None:
+def _slices(data: Evidence, by: _By, options: Options) -> Slices | None:
     """The worst slices of several columns; None of one column, or where no slice has enough rows."""
     columns = tuple(one for one in by if one.crossed == 1)
     if len(columns) < 2 or data.rows is None:
         return None
     plan = SlicePlan(generator(options.seed), options.level, _MOST_SLICES)
-    try:
-        with collect_warnings(Notes()):
-            return _advised(slices_of(replace(data, notes=()), columns, plan), data, columns)
-    except InputError:
-        return None
+    return Notes().attempt("", lambda: _advised(slices_of(replace(data, notes=()), columns, plan), data, columns))
 
 
-def _advised(found: _Found, data: Evidence, by: tuple[SegmentColumn, ...]) -> _Found:
+def _advised(found: _Found, data: Evidence, by: _By) -> _Found:
     """Segments or slices with a note if a map by their columns lowers the held-out loss."""
     columns: dict[str, Any] = {v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges}
     rows: Any = {"sample_weight": data.sample.w, "cluster": data.cluster}
     return replace(found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows)))
 
 
-def _segment_sums(
-    data: Evidence, by: tuple[SegmentColumn, ...], groups: Groups, names: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, str], Sums]]:
+def _segment_sums(data: Evidence, by: _By, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
     """The sums of each segment by column and value."""
     if data.rows is None:
         found: dict[tuple[str, str], Any] = {}
@@ -277,73 +267,64 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subjec
     return tuple(views)
 
 
-def _comparison(subject: Subject, options: Options, notes: Notes) -> Comparison | None:
-    if len(subject.models) < 2 or subject.source != "rows" or subject.view == "multilabel":
-        return None
-    ask = partial(compare_of, subject.models, "squared_ece", level=options.level, rng=generator(options.seed))
-    return notes.attempt("The comparison", ask)
+# A sentence on each term, in the order of the page.
+_DEFINITIONS = {
+    "ECE": "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the last one on both "
+    "sides. It is biased upwards: compare it with its noise floor.",
+    "l2 calibration error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
+    "(one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the set unless "
+    "the test rejects it.",
+    "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the value "
+    "that {level} of these labels do not exceed.",
+    "test": "whether the labels could have been drawn from the scores: the omnibus test compares several statistics "
+    "with those of labels drawn from the scores, and ranks a sum of their p-values that grows as they become small (Σ "
+    "w/√p) among the same draws.",
+    "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % of "
+    "the rows. It is not zero for a calibrated model: compare it with its noise floor.",
+    "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
+    "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
+    "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
+    "slope, intercepts": "of the logistic regression of the labels on the logits of the scores strictly between 0 and "
+    "1. A calibrated model has slope 1; a slope below 1 means scores that are too extreme. Calibration in the large is "
+    "the intercept with the slope fixed at 1, the intercept (free slope) that of the same fit as the slope; both are 0 "
+    "if calibrated.",
+    "observed/expected": "observed divided by expected events.",
+    "ICI, E50, E90, Emax": "mean, median, 90 % quantile and maximum, over the rows, of the distance between score and "
+    "calibration curve (logistic regression on a restricted cubic spline of the logit with five knots). They are above "
+    "0 even for a calibrated model: compare them with their noise floors.",
+    "scaled Brier score": "1 − Brier score / score of the base rate.",
+    "AUC": "probability that an event has a higher score than a non-event.",
+    "flagged bins": "the rate lies outside a band that contains the rates of all bins {level} of the time if the "
+    "scores are calibrated (exact, Poisson-binomial).",
+    "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); the "
+    "adjusted p-value is at most {part}{share}. All rows and all segments are two questions: the probability that any "
+    "segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
+    "net benefit": "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the threshold t on. "
+    "At t = 20 %, a false alarm costs a quarter of what an event found gains.",
+    "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; all "
+    "numbers are for rows that it was not fitted on.",
+    "clusters": "rows of one cluster may depend on each other. Sets and tests then draw signs for whole clusters and "
+    "leave out pairs of rows of one cluster; differences are judged by sums over clusters; folds keep clusters whole. "
+    "Results that treat rows as independent understate chance: noise floors are too low, bands too narrow.",
+    "class-wise ECE": "mean over classes of the ECE of each column against the rest.",
+    "share of ECE": "for classes: the share of the class-wise ECE due to the class.",
+    "top 1 to k": "l2 error of the k largest scores of a row jointly, given all k of them.",
+}
 
 
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
-    """A sentence on each term, in the order of the page."""
-    level = level_percent(settings.level)
-    top_label, part = subject.top_label, level_percent(round(1 - settings.level, 12))
-    rate = "accuracy" if top_label else "event rate"
-    share = " divided by the number of labels" if subject.view == "multilabel" else ""
-    terms = {
-        "ECE": f"mean over rows of |{rate} − mean score| in {settings.bins_in_words}; bins are closed on the left, the "
-        "last one on both sides. It is biased upwards: compare it with its noise floor.",
-        "l2 calibration error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by "
-        f"width (one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the "
-        "set unless the test rejects it.",
-        "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the "
-        f"value that {level} of these labels do not exceed.",
-        "test": "whether the labels could have been drawn from the scores: the omnibus test compares several "
-        "statistics with those of labels drawn from the scores, and ranks a sum of their p-values that grows as they "
-        "become small (Σ w/√p) among the same draws.",
-        "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % "
-        "of the rows. It is not zero for a calibrated model: compare it with its noise floor.",
-        "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
-        "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
-        "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
-        "slope, intercepts": "of the logistic regression of the labels on the logits of the scores strictly between 0 "
-        "and 1. A calibrated model has slope 1; a slope below 1 means scores that are too extreme. Calibration in the "
-        "large is the intercept with the slope fixed at 1, the intercept (free slope) that of the same fit as the "
-        "slope; both are 0 if calibrated.",
-        "observed/expected": "observed divided by expected events.",
-        "ICI, E50, E90, Emax": "mean, median, 90 % quantile and maximum, over the rows, of the distance between score "
-        "and calibration curve (logistic regression on a restricted cubic spline of the logit with five knots). They "
-        "are above 0 even for a calibrated model: compare them with their noise floors.",
-        "scaled Brier score": "1 − Brier score / score of the base rate.",
-        "AUC": "probability that an event has a higher score than a non-event.",
-        "flagged bins": f"the rate lies outside a band that contains the rates of all bins {level} of the time if the "
-        "scores are calibrated (exact, Poisson-binomial).",
-        "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); "
-        f"the adjusted p-value is at most {part}{share}. All rows and all segments are two questions: the probability "
-        f"that any segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
-        "net benefit": "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the threshold t "
-        "on. At t = 20 %, a false alarm costs a quarter of what an event found gains.",
-        "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; "
-        "all numbers are for rows that it was not fitted on.",
+    """The terms that these rows or sums have, each with a sentence."""
+    of_rows, top_label = subject.source == "rows", subject.top_label
+    lacking = {
+        ("cross-fitting",): not of_rows,
+        ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"): top_label or not settings.intervals,
+        ("flagged segments",): not segmented,
+        (*(_DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}),): subject.source == "bins",
+        ("clusters",): subject.cluster is None,
+        ("class-wise ECE", "share of ECE", "top 1 to k"): subject.view != "confidence" or not of_rows,
     }
-    if subject.source != "rows":
-        del terms["cross-fitting"]
-    if top_label or not settings.intervals:
-        for term in ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"):
-            del terms[term]
-    if not segmented:
-        del terms["flagged segments"]
-    if subject.source == "bins":
-        terms = {term: terms[term] for term in ("ECE", "observed/expected")}
-    if subject.cluster is not None:
-        terms["clusters"] = (
-            "rows of one cluster may depend on each other. Sets and tests then draw signs for whole clusters and leave "
-            "out pairs of rows of one cluster; differences are judged by sums over clusters; folds keep clusters "
-            "whole. Results that treat rows as independent understate chance: noise floors are too low, bands too "
-            "narrow."
-        )
-    if subject.view == "confidence" and subject.source == "rows":
-        terms["class-wise ECE"] = "mean over classes of the ECE of each column against the rest."
-        terms["share of ECE"] = "for classes: the share of the class-wise ECE due to the class."
-        terms["top 1 to k"] = "l2 error of the k largest scores of a row jointly, given all k of them."
-    return terms
+    absent = {term for terms, holds in lacking.items() if holds for term in terms}
+    words = {"level": level_percent(settings.level), "part": level_percent(round(1 - settings.level, 12))}
+    words |= {"bins": settings.bins_in_words, "rate": "accuracy" if top_label else "event rate"}
+    words["share"] = " divided by the number of labels" if subject.view == "multilabel" else ""
+    return {term: text.format(**words) for term, text in _DEFINITIONS.items() if term not in absent}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._report.charts import path, round_step, svg, tag
+from trueness._report.charts import area, path, round_step, svg, tag
 from trueness._report.records import Decisions, Summary
 from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
@@ -108,8 +108,7 @@ def decision_chart(found: Decisions) -> str:
         bands = ((b.band_low, b.low, ""), (b.high, b.band_high, ""), (b.low, b.high, " inner"))  # none on another
         for bottom, above, kind in bands:
             some = np.isfinite(bottom + above)
-            outline = places(x[some], bottom[some]) + places(x[some], above[some])[::-1]
-            inside.append(tag("polygon", points=path(outline), class_=f"confidence{kind}"))
+            inside.append(area(places(x[some], bottom[some]), places(x[some], above[some]), f"confidence{kind}"))
         some = b.treat_all >= low
         inside.append(tag("polyline", points=path(places(x[some], b.treat_all[some])), class_="diagonal", fill="none"))
     elif found.accept.certified:

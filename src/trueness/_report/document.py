@@ -106,15 +106,11 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     if len(contents.models) == 1:
         yield from _answers(contents.models[0])
     yield contents.omitted
-    if "files" in tables:
-        yield Heading(2, "Files")
-        yield tables["files"]
-    if "confidences" in tables:
-        yield Heading(2, "Where the confidences come from")
-        yield tables["confidences"]
-    if "models" in tables:
-        yield Heading(2, f"Comparison of the {plural(contents)}")
-        yield from (tables[name] for name in ("models", "comparison") if name in tables)
+    heads = {"files": "Files", "confidences": "Where the confidences come from"}
+    heads["models"] = f"Comparison of the {plural(contents)}"
+    for name, table in tables.items():  # the comparison follows the models
+        yield Heading(2, heads[name]) if name in heads else ""
+        yield table
     yield from contents.notes
     for model in contents.models:
         if len(contents.models) > 1:
@@ -131,12 +127,11 @@ def _outline(contents: Contents) -> Iterator[Piece]:
 def worst_model(contents: Contents) -> int:
     """The place of the worst model: of those with the worst verdict the one with the largest error."""
 
-    def badness(model: Model) -> tuple[int, float]:
-        numbers = model.answers["how_far"].numbers
-        error = numbers["l2"] if math.isfinite(numbers["l2"]) else numbers["ece"]
-        return -list(CLAUSES).index(model.verdict.code), error
+    def badness(i: int) -> tuple[int, float]:
+        code, numbers = contents.models[i].verdict.code, contents.models[i].answers["how_far"].numbers
+        return -list(CLAUSES).index(code), numbers["l2" if math.isfinite(numbers["l2"]) else "ece"]
 
-    return max(range(len(contents.models)), key=lambda i: badness(contents.models[i]))
+    return max(range(len(contents.models)), key=badness)
 
 
 def _answers(model: Model) -> Iterator[Piece]:
@@ -173,10 +168,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables, fixes = model_tables(model, contents), model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
     after: dict[str, tuple[str, ...]] = {"summary": model.notes}
-    if model.segments is not None:
-        after["segments"] = model.segments.notes
-    if model.slices is not None:
-        after["slices"] = model.slices.notes
+    after["segments"] = () if model.segments is None else model.segments.notes
+    after["slices"] = () if model.slices is None else model.slices.notes
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
@@ -282,10 +275,8 @@ def _parts_sentence(best: Remedy) -> str:
     shares = {one["name"]: round(100 * one["share"]) for one in best.parts if one["share"] >= 0.05}
     others = 100 - sum(shares.values())
     parts = [f"{name} {share} %" for name, share in (shares | ({"others": others} if others > 0 else {})).items()]
-    anew = "; it is chosen anew in every fold."
-    if len(parts) == 1:
-        return f" Fitted on all rows, it is {best.parts[0]['name']}{anew}"
-    return f" Fitted on all rows, it averages {', '.join(parts)}{anew}"
+    found = f"is {best.parts[0]['name']}" if len(parts) == 1 else f"averages {', '.join(parts)}"
+    return f" Fitted on all rows, it {found}; it is chosen anew in every fold."
 
 
 def guarantee_sentence(remedies: Remedies) -> str:
@@ -308,17 +299,16 @@ def _in_clusters(contents: Contents) -> str:
 
 def _rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
-    rows = contents.rows
-    parts = [f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"]
-    parts[0] += f",{_in_clusters(contents)}" if contents.clusters is not None else ""
-    if rows.dropped:
-        parts.append(f"{count(rows.dropped, 'row')} with missing values dropped")
+    rows, comma = contents.rows, "" if contents.clusters is None else ","
+    used = f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"
     unweighted = rows.given - rows.used - rows.dropped
-    if unweighted:
-        parts.append(f"{count(unweighted, 'row')} with weight 0 left out")
-    if rows.weights != "none":
-        parts.append(f"{rows.weights} weights, {rows.weight:,.6g} in total")
-    return "; ".join(parts)
+    parts = {
+        f"{used}{comma}{_in_clusters(contents)}": True,
+        f"{count(rows.dropped, 'row')} with missing values dropped": rows.dropped,
+        f"{count(unweighted, 'row')} with weight 0 left out": unweighted,
+        f"{rows.weights} weights, {rows.weight:,.6g} in total": rows.weights != "none",
+    }
+    return "; ".join(part for part, holds in parts.items() if holds)
 
 
 def _methods(summary: Summary) -> str:

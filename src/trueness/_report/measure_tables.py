@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from trueness._report.records import Model, Summary
@@ -100,10 +101,7 @@ def _floor(found: Estimate, form: Form) -> str:
     return most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"  # a few draws may decide the mean
 
 
-def _thousandths(value: float) -> str:
-    return number(value, 3)
-
-
+_thousandths: Form = partial(number, decimals=3)
 _FORMS: dict[str, Form] = {"fraction": number, "number": _thousandths, "percent": percentage}
 _SHORT = {"miscalibration": "MCB", "discrimination": "DSC", "uncertainty": "UNC"}
 
@@ -120,15 +118,12 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     yield first
     if s.ece_classwise is not None:
         yield _line(s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest")
-    l2, found = f"l2 calibration error{view}", s.ece_interval
-    value, interval = number(math.nan if found is None else found.estimate), ""
+    l2, found, value, interval = f"l2 calibration error{view}", s.ece_interval, number(None), ""
+    meaning = "root mean squared gap, debiased"
     if found is not None:
-        whole = found.is_interval and found.low_closed
+        value, whole = number(found.estimate), found.is_interval and found.low_closed
         interval = span(found.low, found.high) if whole else confidence_set(found)
-    unknown = (
-        ": too small to be estimated" if found is not None and found.estimate == 0 and not found.includes_zero else ""
-    )
-    meaning = f"root mean squared gap, debiased{unknown}"
+        meaning += ": too small to be estimated" if found.estimate == 0 and not found.includes_zero else ""
     yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
     test = "" if s.test is None else f"{s.test.method} test: "
     p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"

@@ -18,7 +18,7 @@ from trueness._report.figures import error_line, meter, models_charts, remedy_ch
 from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
-from trueness._text.strings import json_ready, visible
+from trueness._text.strings import json_ready, visible, visible_lines
 from trueness._text.table import Column, Table
 
 _FRAME_HEIGHT = 860
@@ -70,9 +70,7 @@ def _template() -> Any:
 
     blocks: Any = {"trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, **blocks)
-    environment.filters["percent"] = level_percent
-    environment.filters["visible"] = visible
-    environment.filters["visible_lines"] = lambda text: "\n".join(map(visible, text.split("\n")))
+    environment.filters |= {"percent": level_percent, "visible": visible, "visible_lines": visible_lines}
     return environment.get_template("report.html")
 
 
@@ -105,7 +103,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "segments_chart": Markup(segments_chart(model)),
         "slices_chart": Markup(slices_chart(model)),
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
-        "decisions": [] if model.decisions is None else decision_sentences(model.decisions),
+        "decisions": model.decisions and decision_sentences(model.decisions),
         "decision_chart": model.decisions and Markup(decision_chart(model.decisions)),
         "shift": document.prior_shift_sentence(model.summary),
         "fix": document.remedies_sentence(model),
@@ -115,10 +113,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
 def _unwrapped(text: str) -> str:
     """Paragraphs in one line each, for a box of any width; the items of a list stay lines of their own."""
-    return "\n\n".join(
-        one.replace("\n  ", " ") if one.startswith("- ") or "\n- " in one else one.replace("\n", " ")
-        for one in text.split("\n\n")
-    )
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(one.replace("\n  " if "\n- " in f"\n{one}" else "\n", " ") for one in paragraphs)
 
 
 def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
@@ -196,12 +192,9 @@ def watch_page(watch: Any) -> str:
         f"{100 * watch.alpha:.3g} % of all streams, however often one looks.",
     )
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
-    parts += [
-        "<h2>Evidence, and how far each period was off</h2>",
-        f'<div class="watch">{"".join(pictures)}</div>',
-    ]
     caption = "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
     caption += "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from all looks."
+    parts += ["<h2>Evidence, and how far each period was off</h2>", f'<div class="watch">{"".join(pictures)}</div>']
     parts.append(f'<p class="note">{caption} {escape(str(watch.shift or ""))}</p>')
     if segments:
         parts += ["<h2>Segments</h2>", _watch_table(watch).to_html()]
@@ -247,14 +240,9 @@ def _watch_table(watch: Any) -> Table:
     columns = [Column("segment", "segment", "name"), Column("n", "rows", "count"), Column("ratio", "O/E", "number")]
     columns += [Column("evidence", "evidence"), Column("since", "since"), Column("direction", "error")]
     columns += [Column("listed", "alarm")] if watch.alarms else []
-    lines = [
-        {
-            **one.to_dict(),
-            "ratio": one.observed / one.expected if one.expected else math.nan,
-            "evidence": f"{one.evidence:.3g}",
-            "since": one.since if one.direction else "",
-            "listed": "alarm" if one.listed else "",
-        }
-        for one in watch.watched[1:]
-    ]
+    lines = []
+    for one in watch.watched[1:]:
+        cells = {"ratio": one.observed / one.expected if one.expected else math.nan, "evidence": f"{one.evidence:.3g}"}
+        cells |= {"since": one.since if one.direction else "", "listed": "alarm" if one.listed else ""}
+        lines.append(one.to_dict() | cells)
     return Table(columns, lines)

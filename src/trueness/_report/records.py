@@ -10,22 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from trueness import results
 from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
-from trueness.results import (
-    AcceptThreshold,
-    Bands,
-    Comparison,
-    Estimate,
-    Interval,
-    NetBenefit,
-    NoiseFloor,
-    Panel,
-    PriorShift,
-    RiskCoverage,
-    Series,
-    Significance,
-)
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict import Code, DetectionPower
 
@@ -140,9 +127,9 @@ class Summary:
     rate: float
     mean_score: float
     ece: float
-    ece_interval: Interval | None
-    noise_floor: NoiseFloor | None
-    test: Significance | None
+    ece_interval: results.Interval | None
+    noise_floor: results.NoiseFloor | None
+    test: results.Significance | None
     ace: float
     mce: float
     smooth_ece: float
@@ -160,12 +147,12 @@ class Summary:
     ece_classwise: float | None
     """The mean ECE over classes; None for a vector of scores."""
     absent: tuple[str, ...]
-    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    estimates: Mapping[str, results.Estimate] = field(default_factory=dict)
     """Limits or noise floors of the measures, by field."""
     power: DetectionPower | None = None
     n_certain: float = 0
     n_certain_wrong: float = 0
-    prior_shift: PriorShift | None = None
+    prior_shift: results.PriorShift | None = None
     within: float = math.nan
     """How far 95 % of the scores are from their event rate at most, if that rises with the score (monotone band)."""
 
@@ -243,7 +230,7 @@ class Remedy:
     name: str
     calibrator: str
     ece: float
-    ece_interval: Interval | None
+    ece_interval: results.Interval | None
     brier: float
     log_loss: float
     course: Course | None = None
@@ -291,17 +278,17 @@ class Remedies:
 class Decisions:
     """What follows for decisions: net benefit and certificate of a score, or risk of confidences."""
 
-    accept: AcceptThreshold
-    benefit: NetBenefit | None = None
-    certificate: Estimate | None = None
-    risk: RiskCoverage | None = None
+    accept: results.AcceptThreshold
+    benefit: results.NetBenefit | None = None
+    certificate: results.Estimate | None = None
+    risk: results.RiskCoverage | None = None
 
 
 @dataclass(frozen=True)
 class Picture:
     """The bins of the first diagram and its table: the requested ones, unless most rows lie in one of them."""
 
-    bins: Bands
+    bins: results.Bands
     interval_low: tuple[float, ...]
     interval_high: tuple[float, ...]
     words: str
@@ -391,7 +378,7 @@ class Model:
     picture: Picture
     worst: tuple[int, ...]
     blocks: Blocks | None
-    panel: Panel | None
+    panel: results.Panel | None
     """The numbers of a validation; None for a matrix and for sums of bins."""
     curve: FlexibleCurve | None
     segments: Segments | None
@@ -429,11 +416,11 @@ class Contents:
     clusters: Clusters | None
     settings: Settings
     models: tuple[Model, ...]
-    comparison: Comparison | None
+    comparison: results.Comparison | None
     notes: tuple[str, ...]
     definitions: Mapping[str, str]
     files: tuple[Mapping[str, Any], ...] | None = None
-    series: Series | None = None
+    series: results.Series | None = None
     confidences: Mapping[str, Any] | None = None
     """Where the confidences of evaluation logs come from: `origins`, `missing` by reason and `notes`."""
 

@@ -99,18 +99,12 @@ def remedies(
     for name in dict.fromkeys([*corrected, *names[:1], *mixed, *names]):
         found = notes.attempt(f"{name[0].upper()}{name[1:]}", partial(_cross_fitted, name, task))
         if found is not None:
-            tried[name] = found
-    if AUTOMATIC in tried:
-        remedy, scores = tried[AUTOMATIC]
-        tried[AUTOMATIC] = replace(remedy, parts=parts), scores
+            tried[name] = replace(found[0], parts=parts if name == AUTOMATIC else ()), found[1]
     after = [remedy for remedy, _ in tried.values()]
     one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
     best = None if one_class else _best(tried, task, miscalibrated=miscalibrated)
-    infinite = [
-        f"Log loss ∞, {one.name}: an observed outcome had predicted probability 0."
-        for one in (before, *after)
-        if one.log_loss == math.inf
-    ]
+    infinite = [one.name for one in (before, *after) if one.log_loss == math.inf]
+    zero = "an observed outcome had predicted probability 0."
     return Remedies(
         before=before,
         after=tuple(after),
@@ -119,7 +113,7 @@ def remedies(
         deals=len(task.folds),
         n=int(task.data.matrix.y.size),
         guarantee=_guarantee(sample, options.level, notes, clustered=data.dependent),
-        notes=(*notes.sentences, *infinite),
+        notes=(*notes.sentences, *(f"Log loss ∞, {name}: {zero}" for name in infinite)),
     )
 
 
@@ -150,9 +144,8 @@ def _map_names(sample: Sample) -> tuple[str, ...]:
     if sample.p.ndim == 1:
         return _VECTOR
     n, k = sample.p.shape
-    left_out = {AUTOMATIC} if n * k**2 > _MOST_AUTOMATIC else set()
-    left_out |= {"structured vector scaling"} if k > _MANY_CLASSES else set()
-    return tuple(name for name in _MATRIX if name not in left_out)
+    quick = {AUTOMATIC: n * k**2 <= _MOST_AUTOMATIC, "structured vector scaling": k <= _MANY_CLASSES}
+    return tuple(name for name in _MATRIX if quick.get(name, True))
 
 
 def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
@@ -244,19 +237,21 @@ def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
         sample = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
         deals.append(replace(task.data, rows=sample, given=None, memory={}))
     found = _remedy(name, repr(_calibrator(name, rows, task.options.seed)), deals, task)
-    gains = task.notes.attempt("The gain of a calibrator", lambda: [_gain(task.data, one, task) for one in deals])
-    if gains is not None:
-        gain, low, high = np.mean(gains, axis=0).tolist()
+
+    def gains(score: str) -> dict[str, Any]:
+        gain, low, high = np.mean([_gain(task.data, one, task, score) for one in deals], axis=0).tolist()
         chance = chance_of_gain(gain, low, high, task.options.level)
-        found = replace(found, gain=gain, gain_low=low, gain_high=high, chance=chance)
+        return {"gain": gain, "gain_low": low, "gain_high": high, "chance": chance}
+
+    gained = task.notes.attempt("The gain of a calibrator", lambda: gains("brier"))
+    if gained is not None:
+        found = replace(found, **gained)
         if math.isfinite(found.log_loss) and math.isfinite(log_loss(task.data.classwise or task.data.sums)):
-            gains = [_gain(task.data, one, task, "log_loss") for one in deals]
-            gain, low, high = np.mean(gains, axis=0).tolist()
-            found = replace(found, log_loss_chance=chance_of_gain(gain, low, high, task.options.level))
+            found = replace(found, log_loss_chance=gains("log_loss")["chance"])
     return found, deals[0]
 
 
-def _gain(before: Evidence, after: Evidence, task: _Task, score: str = "brier") -> tuple[float, float, float]:
+def _gain(before: Evidence, after: Evidence, task: _Task, score: str) -> tuple[float, float, float]:
     """The reduction of a proper score, compared row by row, with its interval."""
     models = {"before": before.every_class, "after": after.every_class}
     (pair,) = compare_of(models, score, level=task.options.level, rng=generator(task.options.seed)).pairs
@@ -292,12 +287,9 @@ def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -
         return None
     scheme: Any = _scheme(sample)
     epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=round(1 - level, 12), scheme=scheme)
-    return notes.attempt(
-        "The guarantee of histogram binning",
-        lambda: Guarantee(
-            n, n_bins, scheme, float(epsilon(kind="conditional")), level, float(epsilon(kind="marginal"))
-        ),
-    )
+    kinds = ("conditional", "marginal")
+    both = notes.attempt("The guarantee of histogram binning", lambda: [float(epsilon(kind=kind)) for kind in kinds])
+    return None if both is None else Guarantee(n, n_bins, scheme, both[0], level, both[1])
 
 
 _MAP = "map.json"

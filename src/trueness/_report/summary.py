@@ -132,13 +132,11 @@ def _ece_floor(data: Evidence, tally: Tally, options: Options, notes: Notes) -> 
 def top_k(data: Evidence, options: Options, notes: Notes) -> tuple[dict[str, Any], ...]:
     """The l2 error of the k largest scores jointly, for k from 1 to 5 or the number of classes."""
     n, classes = data.matrix.p.shape
-    most = min(_MOST_K, classes)
+    most = min(_MOST_K, classes) if data.whole and not data.dependent else 1
     if not data.whole:
         notes.add("The confidence set of several scores jointly requires whole-number weights: k = 1 only.")
-        most = 1
     if data.dependent:
         notes.add("No confidence set of several scores jointly takes clusters into account: k = 1 only.")
-        most = 1
     if n > _MOST_ROWS:
         data = data.at(np.arange(_MOST_ROWS))
         notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
@@ -176,8 +174,7 @@ def _measure_estimates(
     found = _limits(data, names, options, notes) | _limits(data, quick, options, notes, floor=True)
     if data.classwise is not None:
         found |= _limits(data.every_class, [*_PROPER, "ece_classwise"], options, notes)
-    floors = _floors(data, options, notes, floor)
-    draws = {key: one.draws for key, one in floors.items() if one is not None}
+    draws = {key: one.draws for key, one in _floors(data, options, notes, floor).items() if one is not None}
     if binary and data.tally is not None:
         # Fewer draws than `estimates` takes, which would be a fifth of the time of a report.
         drawn = curve_errors(data.tally.parts[0], "spline", _FEW_DRAWS, generator(options.seed)).floors
@@ -228,30 +225,26 @@ def _floors(data: Evidence, options: Options, notes: Notes, of_ece: NoiseFloor |
     def removed(tally: Tally) -> float:
         return corp(tally).miscalibration
 
-    cells = tally.parts[0]
-    few = _FEW_DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
+    def of_rows(name: str, measure: Any) -> NoiseFloor | None:  # of all classes, or weighted; None if very many
+        draws = 0 if data.rows is None else min(_DRAWS, int(_LABELS / data.matrix.p.size))
+        return None if draws < _FEWEST_DRAWS else _drawn_floor(name, measure, data.every_class, draws, options, notes)
+
+    cells, several = tally.parts[0], data.classwise is not None
+    many = cells.size >= _MANY_CELLS
     if cells.whole:
+        few = _FEWEST_DRAWS if many else _FEW_DRAWS
         found["tce"] = _drawn_floor("TCE", partial(tce, alpha=ALPHA), tally, few, options, notes)
         pooled = Tally("binary", (pool_cells(cells),))
         found["smooth_ece"] = _drawn_floor("smooth ECE", smooth_ece, pooled, _FEWEST_DRAWS, options, notes)
-    if data.classwise is not None:
-        found["ece_classwise"] = _floor_of_rows("class-wise ECE", partial(ece, bins=options.rule), data, options, notes)
-    if data.classwise is None and (cells.whole or data.rows is None):
-        draws = _DRAWS if cells.size < _MANY_CELLS else _FEWEST_DRAWS
-        found["miscalibration"] = _drawn_floor("miscalibration", removed, tally, draws, options, notes)
+    if several:
+        found["ece_classwise"] = of_rows("class-wise ECE", partial(ece, bins=options.rule))
+    if several or not (cells.whole or data.rows is None):
+        found["miscalibration"] = of_rows("miscalibration", removed)
+        found |= {} if several else {"smooth_ece": of_rows("smooth ECE", smooth_ece)}
     else:
-        found["miscalibration"] = _floor_of_rows("miscalibration", removed, data, options, notes)
-        if data.classwise is None:
-            found["smooth_ece"] = _floor_of_rows("smooth ECE", smooth_ece, data, options, notes)
+        draws = _FEWEST_DRAWS if many else _DRAWS
+        found["miscalibration"] = _drawn_floor("miscalibration", removed, tally, draws, options, notes)
     return found
-
-
-def _floor_of_rows(name: str, measure: Any, data: Evidence, options: Options, notes: Notes) -> NoiseFloor | None:
-    """The noise floor over all classes of a matrix, or of weighted rows; None if there are very many."""
-    if data.rows is None:
-        return None
-    draws = min(_DRAWS, int(_LABELS / data.matrix.p.size))
-    return None if draws < _FEWEST_DRAWS else _drawn_floor(name, measure, data.every_class, draws, options, notes)
 
 
 def _drawn_floor(
@@ -269,13 +262,11 @@ def validation_panel(data: Evidence, estimates: Mapping[str, Estimate], options:
     """The panel; None for a matrix, for sums of bins, and without intervals."""
     if data.tally is None or not estimates.keys() >= set(NAMES):
         return None
-    clusters = data.units if data.dependent else None
     # With clusters the first test only, whose weights must count rows.
     methods = _METHODS[:1] if data.dependent else _METHODS
     tests = (attempted(test_of, data, method=method, rng=generator(options.seed)) for method in methods)
-    found = tuple(one for one in tests if one is not None)
-    own: Any = {"clusters": clusters, "in_buckets": data.rows is None}
-    return panel_of_answers(estimates, found, data.tally.parts[0], options.level, **own)
+    own: Any = {"clusters": data.units if data.dependent else None, "in_buckets": data.rows is None}
+    return panel_of_answers(estimates, tuple(filter(None, tests)), data.tally.parts[0], options.level, **own)
 
 
 def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:

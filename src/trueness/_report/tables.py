@@ -11,18 +11,8 @@ import numpy as np
 from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
 from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
-from trueness._text.numbers import (
-    bin_name,
-    confidence_set,
-    count,
-    level_percent,
-    number,
-    percent,
-    ratio,
-    signed,
-    span,
-    total,
-)
+from trueness._text import numbers
+from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, ratio, signed, span
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series
@@ -45,12 +35,35 @@ _TABLES = {
     "remedies": "Sets and gains take clusters into account, and no cluster is in two folds.",
     "comparison": "Intervals and p-values take clusters into account.",
 }
-_FLAG, _N = Column("flag", "Flag"), Column("n", "Rows", "count")
-_SCORE, _RATE = Column("score", "Mean score", "number"), Column("rate", "Rate", "number")
-_GAP, _ECE = Column("gap", "Gap", "signed"), Column("ece", "ECE", "number")
-_P, _ADJUSTED_P = Column("pvalue", "p", "p"), Column("adjusted_pvalue", "Adjusted p", "p")
-_L2 = Column("l2", "l2 error", "number")
-_FIVE = partial(signed, decimals=5)
+# The columns of all tables, by how their values are written: key and title.
+_COLUMNS: dict[Kind, str] = {
+    "text": "flag Flag, verdict Verdict, source Source, rule Slice, name Scores, note Note, set Set, bins Bins, "
+    "result Result",
+    "name": "model Model, task Task, column Column, value Value, label Class, first First, second Second",
+    "count": "n Rows, k k, questions Questions",
+    "number": "bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 l2 error, "
+    "ece ECE, floor Noise floor, brier Brier score, log_loss Log loss, slope Slope, observed_expected Obs./exp., "
+    "accuracy Accuracy, mean_confidence Confidence, aurc AURC, accept_from Accept from, accepted Accepted, "
+    "scores Scores, median Median score, shrunk Shrunk gap, expected Expected, observed Observed, limits Limits, "
+    "gain Gain, chance Chance, difference Difference",
+    "signed": "gap Gap",
+    "share": "share Share, cost Cost, damage Share of ECE, rejected Rejected",
+    "p": "p p, adjusted Adjusted p, overall p against all rows",
+}
+_THREE, _FIVE = partial(signed, decimals=3), partial(signed, decimals=5)
+
+
+def _titles(text: str) -> dict[str, str]:
+    """Titles by key, from a list of keys and titles as above."""
+    return {key: title for key, _, title in (one.partition(" ") for one in text.split(", "))}
+
+
+_BY_KEY = {key: Column(key, title, kind) for kind, text in _COLUMNS.items() for key, title in _titles(text).items()}
+
+
+def _columns(keys: str, **titles: str) -> list[Column]:
+    """Columns by their keys, some with a title of their own."""
+    return [_BY_KEY[key]._replace(title=titles.get(key, _BY_KEY[key].title)) for key in keys.split()]
 
 
 def report_tables(contents: Contents) -> dict[str, Table]:
@@ -82,40 +95,22 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
 
 
 def _models(contents: Contents) -> Table:
-    confidence, all_classes = _views(contents.models[0])
-    columns = (
-        Column("model", "Label" if contents.view == "multilabel" else "Model", "name"),
-        Column("verdict", "Verdict"),
-        _L2,
-        Column("p", "p", "p"),
-        *([Column("adjusted", "Adjusted p", "p")] if contents.view == "multilabel" else []),
-        _ECE._replace(title=f"ECE{confidence}"),
-        Column("floor", "Noise floor", "number"),
-        Column("brier", f"Brier{all_classes}", "number"),
-        Column("slope", "Slope", "number"),
-        Column("observed_expected", "Obs./exp.", "number"),
-    )
+    (confidence, all_classes), labels = _views(contents.models[0]), contents.view == "multilabel"
+    titles = {"model": "Label" if labels else "Model", "ece": f"ECE{confidence}", "brier": f"Brier{all_classes}"}
+    keys = f"model verdict l2 p {'adjusted' if labels else ''} ece floor brier slope observed_expected"
     rows = []
-    for model in contents.models:
+    for model, adjusted in zip(contents.models, adjusted_pvalues(contents.models), strict=True):
         s, code = model.summary, model.verdict.code
-        interval = s.ece_interval
-        rows.append(
-            {
-                "model": model.name,
-                "verdict": Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""),
-                "ece": s.ece,
-                "floor": None if s.noise_floor is None else s.noise_floor.mean,
-                "l2": None if interval is None else bracketed(interval.estimate, *interval.hull, number),
-                "p": None if s.test is None else s.test.pvalue,
-                **{key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")},
-            }
-        )
+        row: dict[str, Any] = {"model": model.name, "ece": s.ece, "adjusted": adjusted}
+        row["verdict"] = Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else "")
+        row["floor"] = None if s.noise_floor is None else s.noise_floor.mean
+        row["l2"] = s.ece_interval and bracketed(s.ece_interval.estimate, *s.ece_interval.hull, number)
+        row["p"] = None if s.test is None else s.test.pvalue
+        rows.append(row | {key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")})
     notes = [f"Brackets: {level_percent(contents.settings.level)} interval."]
-    if contents.view == "multilabel":
-        adjusted = adjusted_pvalues(contents.models)
-        rows = [row | {"adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
+    if labels:
         notes.append("Verdicts are about one label each; the headline and adjusted p-values (Holm) about all together.")
-    return Table(columns, rows, notes, name="models", caption="On the same rows")
+    return Table(_columns(keys, **titles), rows, notes, name="models", caption="On the same rows")
 
 
 def _views(model: Model) -> tuple[str, str]:
@@ -125,39 +120,16 @@ def _views(model: Model) -> tuple[str, str]:
 
 def _files(contents: Contents) -> Table:
     by = contents.models[0].segments
-    titles = {
-        "file": "File",
-        "flag": "Flag",
-        "group": by.rows[0]["column"] if by and by.rows else "Group",
-        "n": "Rows",
-        "ece": "ECE",
-        "ece_interval": "interval",
-        "ece_floor": "Noise floor",
-        "l2_error": "l2 error",
-        "confidence_set": "set",
-        "observed_expected": "Obs./exp.",
-        "observed_expected_interval": "interval",
-        "adjusted_pvalue": "Adjusted p",
-        "prevalence": "Prevalence",
-        "ace": "ACE",
-        "brier": "Brier score",
-    }
+    titles = _titles(
+        "file File, flag Flag, group Group, n Rows, ece ECE, ece_interval interval, ece_floor Noise floor, "
+        "l2_error l2 error, confidence_set set, observed_expected Obs./exp., observed_expected_interval interval, "
+        "adjusted_pvalue Adjusted p, prevalence Prevalence, ace ACE, brier Brier score"
+    )
+    titles["group"] = by.rows[0]["column"] if by and by.rows else "Group"
     return files_table(contents.files or (), contents.series, titles)
 
 
 def _confidences(found: Mapping[str, Any]) -> Table:
-    titles: dict[str, tuple[str, Kind]] = {
-        "source": ("Source", "text"),
-        "model": ("Model", "name"),
-        "task": ("Task", "name"),
-        "n": ("Answers", "count"),
-        "questions": ("Questions", "count"),
-        "accuracy": ("Accuracy", "number"),
-        "mean_confidence": ("Confidence", "number"),
-        "aurc": ("AURC", "number"),
-        "accept_from": ("Accept from", "number"),
-        "accepted": ("Accepted", "number"),
-    }
     lost = ", ".join(f"{reason} ({number:,})" for reason, number in found["missing"].items())
     notes = [f"Samples that do not count: {lost}."] if lost else []
     notes.append(
@@ -165,21 +137,15 @@ def _confidences(found: Mapping[str, Any]) -> Table:
         "lowest confidence from which on at least 95 % of answers are right, at 95 % confidence; Accepted: share of "
         "the answers above it."
     )
-    columns = [Column(key, title, kind) for key, (title, kind) in titles.items()]
-    return Table(columns, found["origins"], [*notes, *found["notes"]])
+    keys = "source model task n questions accuracy mean_confidence aurc accept_from accepted"
+    return Table(_columns(keys, n="Answers"), found["origins"], [*notes, *found["notes"]])
 
 
 def _bins(model: Model) -> Table:
     picture, b = model.picture, model.picture.bins
     ratio_low, ratio_high = picture.ratio_limits
-    columns = (
-        Column("bin", "Bin", "number"),
-        *(_FLAG, _N, _SCORE, _RATE),
-        Column("interval", f"{level_percent(b.level)} interval", "number"),
-        _GAP,
-        Column("ratio", "Obs./exp.", "number"),
-        Column("share", "Share of ECE", "share"),
-    )
+    titles = {"interval": f"{level_percent(b.level)} interval", "share": "Share of ECE"}
+    columns = _columns("bin flag n score rate interval gap ratio share", **titles)
     lines = [
         (
             Cell(b.low_edge[i], bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)),
@@ -216,20 +182,11 @@ def _flag(flagged: bool, word: str) -> Cell:
 
 
 def _blocks(blocks: Blocks) -> Table:
-    columns = (
-        Column("block", "Block", "number"),
-        *(_N, _RATE),
-        Column("scores", "Scores", "number"),
-        Column("median", "Median score", "number"),
-        Column("rejected", "Rejected", "share"),
-    )
-    last = len(blocks.n) - 1
-    names = (
-        bin_name(*edges, last=i == last) for i, edges in enumerate(zip(blocks.low_edge, blocks.high_edge, strict=True))
-    )
+    ends = enumerate(zip(blocks.low_edge, blocks.high_edge, strict=True), 1)
+    first = (Cell(low, bin_name(low, high, last=i == len(blocks.n))) for i, (low, high) in ends)
     scores = (Cell(least, span(least, most)) for least, most in zip(blocks.score_min, blocks.score_max, strict=True))
-    first = map(Cell, blocks.low_edge, names)
     lines = zip(first, blocks.n, blocks.rate, scores, blocks.score_median, blocks.refuted, strict=True)
+    columns = _columns("block n rate scores median rejected")
     return Table.from_lines(columns, lines, name="blocks", caption="Isotonic blocks")
 
 
@@ -240,24 +197,14 @@ def shown_segments(segments: Segments) -> list[Mapping[str, Any]]:
 
 
 def _segments(segments: Segments, brier: float) -> Table:
-    columns = (
-        Column("column", "Column", "name"),
-        Column("value", "Value", "name"),
-        *(_FLAG, _N, _SCORE, _RATE, _GAP),
-        Column("shrunk", "Shrunk gap", "number"),
-        Column("ratio", "Obs./exp.", "number"),
-        _ADJUSTED_P,
-        Column("overall_pvalue", "p against all rows", "p"),
-        Column("share", "Cost", "share"),
-    )
+    columns = _columns("column value flag n score rate gap shrunk ratio adjusted overall cost")
     shown, rows = shown_segments(segments), []
     for one in shown:
-        cells = {"flag": _flag(one["flagged"], one["finding"])}
+        cells = {"adjusted": one["adjusted_pvalue"], "overall": one["overall_pvalue"]}
+        cells["flag"] = _flag(one["flagged"], one["finding"])
         cells["ratio"] = bracketed(one["ratio"], one["ratio_low"], one["ratio_high"], ratio)
-        cells["shrunk"] = bracketed(
-            one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], partial(signed, decimals=3)
-        )
-        rows.append({**one, **cells, "share": one["cost"] / brier if brier > 0 else math.nan})
+        cells["shrunk"] = bracketed(one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], _THREE)
+        rows.append({**one, **cells, "cost": one["cost"] / brier if brier > 0 else math.nan})
     terms = _SEGMENT_TERMS.format(level=level_percent(round(1 - segments.alpha, 12)))
     notes, others = [f"Tested: {segments.test} {terms}"], len(segments.rows) - len(shown)
     if others:
@@ -267,23 +214,15 @@ def _segments(segments: Segments, brier: float) -> Table:
 
 
 def _slices(slices: Slices) -> Table:
-    columns = (
-        Column("rule", "Slice"),
-        *(_FLAG, _N),
-        Column("expected", "Expected", "number"),
-        Column("observed", "Observed", "number"),
-        Column("gap", f"Gap, {level_percent(slices.level)} limits", "number"),
-        Column("adjusted_p", "Adjusted p", "p"),
-        Column("overall_p", "p against all rows", "p"),
-        Column("share", "Share", "share"),
-    )
+    limits = f"Gap, {level_percent(slices.level)} limits"
+    columns = _columns("rule flag n expected observed limits adjusted overall share", limits=limits)
     every, rows = slices.rows(), []
-    for i in slices.shown:
-        one, words = every[i], partial(signed, decimals=3)
-        cells = {"flag": _flag(one["flagged"], one["finding"]), "n": one["rows"]}
-        cells["gap"] = bracketed(one["gap"], one["gap_low"], one["gap_high"], words)
+    for one in (every[i] for i in slices.shown):
+        cells = {"n": one["rows"], "adjusted": one["adjusted_p"], "overall": one["overall_p"]}
+        cells["flag"] = _flag(one["flagged"], one["finding"])
+        cells["limits"] = bracketed(one["gap"], one["gap_low"], one["gap_high"], _THREE)
         cells["expected"] = Cell(one["expected"], f"{one['expected']:,.1f}")
-        rows.append({**one, **cells, "observed": Cell(one["observed"], total(one["observed"]))})
+        rows.append({**one, **cells, "observed": Cell(one["observed"], numbers.total(one["observed"]))})
     terms = (
         "Slices of one or two columns, the score among them; flagged ones that share the rows of one above are left "
         "out here. Limits hold for all slices that were tested, also for the worst. Share: of the Brier score, what a "
@@ -294,17 +233,9 @@ def _slices(slices: Slices) -> Table:
 
 
 def _remedies(remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]) -> Table:
-    confidence, all_classes = views
-    columns = (
-        Column("name", "Scores"),
-        Column("note", "Note"),
-        *(_ECE._replace(title=f"ECE{confidence}"), _L2),
-        Column("set", f"{level_percent(level)} set"),
-        Column("brier", f"Brier score{all_classes}", "number"),
-        Column("gain", f"Gain, {level_percent(level)} interval", "number"),
-        Column("chance", "Chance", "number"),
-        Column("log_loss", "Log loss", "number"),
-    )
+    (confidence, all_classes), sure = views, level_percent(level)
+    titles = {"ece": f"ECE{confidence}", "brier": f"Brier score{all_classes}", "gain": f"Gain, {sure} interval"}
+    columns = _columns("name note ece l2 set brier gain chance log_loss", set=f"{sure} set", **titles)
     rows = [_remedy_row(one, advised) for one in (remedies.before, *remedies.after)]
     note = (
         f"{count(remedies.n, 'row')}, {remedies.folds} folds{', dealt twice' * (remedies.deals > 1)}: each row is "
@@ -317,7 +248,7 @@ def _remedies(remedies: Remedies, advised: Remedy | None, level: float, views: t
 
 def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
     gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
-    chance = "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else percent(one.chance, 0)
+    chance = "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else numbers.percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
         "note": Cell("recommended", None, "good") if one is advised else "",
@@ -329,21 +260,11 @@ def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
 
 
 def _classes(classes: Iterable[ClassRow], level: float) -> Table:
-    columns = (
-        Column("label", "Class", "name"),
-        _FLAG,
-        Column("share", "Share", "share"),
-        _SCORE,
-        _GAP,
-        Column("ratio", "Obs./exp.", "number"),
-        _ECE,
-        Column("damage", "Share of ECE", "share"),
-        *(_P, _ADJUSTED_P),
-    )
+    columns = _columns("label flag share score gap ratio ece damage p adjusted")
     rows = []
     for one in classes:
-        limited = bracketed(one.ratio, one.ratio_low, one.ratio_high, ratio)
-        rows.append(vars(one) | {"flag": _flag(one.flagged, "miscalibrated"), "ratio": limited})
+        cells = {"flag": _flag(one.flagged, "miscalibrated"), "p": one.pvalue, "adjusted": one.adjusted_pvalue}
+        rows.append(vars(one) | cells | {"ratio": bracketed(one.ratio, one.ratio_low, one.ratio_high, ratio)})
     note = (
         f"Obs./exp.: share / mean score, with its {level_percent(level)} interval. Share of ECE: of the class-wise "
         "ECE. Flags use p-values adjusted by Holm's method."
@@ -352,12 +273,7 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 
 
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
-    columns = (
-        Column("k", "k", "count"),
-        _L2,
-        Column("set", f"{percent(found[0]['interval'].level)} set"),
-        Column("bins", "Bins"),
-    )
+    columns = _columns("k l2 set bins", set=f"{numbers.percent(found[0]['interval'].level)} set")
     sets = ((one["k"], one["interval"]) for one in found)
     lines = ((k, one.estimate, confidence_set(one), one.bins) for k, one in sets)
     note = "The k largest scores of each row, taken jointly."
@@ -365,22 +281,16 @@ def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
 
 
 def _comparison(comparison: Comparison) -> Table:
-    columns = (
-        Column("first", "First", "name"),
-        Column("second", "Second", "name"),
-        Column("result", "Result"),
-        Column("difference", "Difference", "number"),
-        Column("interval", f"{level_percent(comparison.level)} interval", "number"),
-        *(_P, _ADJUSTED_P),
-    )
+    interval = f"{level_percent(comparison.level)} interval"
+    columns = _columns("first second result difference interval p adjusted", interval=interval)
     rows = []
     for pair in comparison.pairs:
         better = pair.first if pair.difference < 0 else pair.second
         differs = pair.adjusted_pvalue <= 1 - comparison.level
-        result = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
-        difference = Cell(pair.difference, _FIVE(pair.difference))
-        interval = Cell(pair.low, span(pair.low, pair.high, _FIVE))
-        rows.append(vars(pair) | {"result": result, "difference": difference, "interval": interval})
+        cells: dict[str, Any] = {"p": pair.pvalue, "adjusted": pair.adjusted_pvalue}
+        cells["result"] = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
+        cells["difference"] = Cell(pair.difference, _FIVE(pair.difference))
+        rows.append(vars(pair) | cells | {"interval": Cell(pair.low, span(pair.low, pair.high, _FIVE))})
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
     note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
     return Table(columns, rows, [note], "comparison", "Differences between models")
@@ -413,18 +323,15 @@ def _cell(row: Mapping[str, Any], key: str) -> Any:
 
 
 def _span(low: float | None, high: float | None) -> Cell | None:
-    return None if low is None or high is None or high != high else Cell(high, f"{number(low)} to {number(high)}")
+    return None if low is None or high is None or high != high else Cell(high, span(low, high))
 
 
 def _explanations(series: Series, *, floors: bool) -> list[str]:
     doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
     floor = "Noise floor: mean ECE of a calibrated model with the same scores. " if floors else ""
-    return [
-        f"{floor}A file is flagged if the p-value of its "
-        f"test, adjusted by Holm's method{doubled}, is at most {level_percent(1 - series.level)}. The files "
-        "are a series in the order given.",
-        *series.notes,
-    ]
+    flag = f"A file is flagged if the p-value of its test, adjusted by Holm's method{doubled}, is at most"
+    order = "The files are a series in the order given."
+    return [f"{floor}{flag} {level_percent(1 - series.level)}. {order}", *series.notes]
 
 
 def _with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
