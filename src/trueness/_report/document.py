@@ -2,7 +2,7 @@
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from trueness._report.answers import CLAUSES, OFF, better_in, proper_score, with_article
@@ -42,19 +42,14 @@ class Heading(NamedTuple):
     text: str
 
 
-class Items(NamedTuple):
-    """Terms with their explanations."""
-
-    pairs: tuple[tuple[str, str], ...]
-
-
 class Code(NamedTuple):
     """Lines to copy."""
 
     text: str
 
 
-Piece: TypeAlias = Heading | Items | Code | Table | str
+Piece: TypeAlias = Heading | Mapping[str, str] | Code | Table | str
+"""A mapping holds terms and their meanings, a string is a paragraph."""
 
 
 def markdown(contents: Contents) -> str:
@@ -70,8 +65,8 @@ def _markdown_piece(piece: Piece) -> str:
     if isinstance(piece, Code):
         fence = "~~~~" if "```" in piece.text else "```"
         return "\n".join([fence, *map(visible, piece.text.split("\n")), fence])
-    if isinstance(piece, Items):
-        return "\n".join(f"- **{markdown_text(term)}**: {markdown_text(meaning)}" for term, meaning in piece.pairs)
+    if isinstance(piece, Mapping):
+        return "\n".join(f"- **{markdown_text(term)}**: {markdown_text(meaning)}" for term, meaning in piece.items())
     return markdown_text(piece)
 
 
@@ -88,13 +83,13 @@ def _text_piece(piece: Piece) -> str:
         return piece.to_text(_WIDTH).rstrip("\n")
     if isinstance(piece, Code):
         return "\n".join(f"    {visible(line)}" for line in piece.text.split("\n"))
-    if isinstance(piece, Items):
-        return "\n".join(wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.pairs)
+    if isinstance(piece, Mapping):
+        return "\n".join(wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.items())
     return wrap(piece, _WIDTH)
 
 
 def _outline(contents: Contents) -> Iterator[Piece]:
-    """All pieces in order; strings are paragraphs."""
+    """All pieces in order."""
     tables = report_tables(contents)
     yield Heading(1, contents.title)
     yield " · ".join(what_was_judged(contents))
@@ -120,8 +115,8 @@ def _outline(contents: Contents) -> Iterator[Piece]:
             yield from _answers(model)
         yield from _model_pieces(model, contents, 3 if len(contents.models) > 1 else 2)
     yield Heading(2, "How it was computed")
-    yield Items(tuple(circumstances(contents)))
-    yield Items(tuple(contents.definitions.items()))
+    yield dict(circumstances(contents))
+    yield contents.definitions
 
 
 def worst_model(contents: Contents) -> int:
@@ -137,7 +132,7 @@ def worst_model(contents: Contents) -> int:
 def _answers(model: Model) -> Iterator[Piece]:
     answers = model.answers.values()
     phrases = (f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip() for one in answers)
-    yield Items(tuple(zip((one.question.removesuffix("?") for one in answers), phrases, strict=True)))
+    yield dict(zip((one.question.removesuffix("?") for one in answers), phrases, strict=True))
     yield from (Code(one.command) for one in answers if one.command)
 
 

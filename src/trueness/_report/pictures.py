@@ -46,21 +46,13 @@ def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
     for first, end in pairwise(start):  # the smallest score that such a share of the rows does not exceed
         reached = np.cumsum(weight[first:end])
         places.append(first + np.searchsorted(reached, np.array((0.25, 0.5, 0.75)) * reached[-1]))
-    quartiles = cells.score[np.array(places)]
-    return Blocks(
-        low_edge=_floats(groups.edges[:-1]),
-        high_edge=_floats(groups.edges[1:]),
-        n=_ints(n),
-        rate=_floats(np.add.reduceat(cells.events, start[:-1]) / n),
-        score_min=_floats(cells.score[start[:-1]]),
-        score_q1=_floats(quartiles[:, 0]),
-        score_median=_floats(quartiles[:, 1]),
-        score_q3=_floats(quartiles[:, 2]),
-        score_max=_floats(cells.score[start[1:] - 1]),
-        refuted=_floats(np.add.reduceat(np.where(rejected, weight, 0), start[:-1]) / n),
-        alpha=alpha,
-        rule=repr(rule),
-    )
+    columns: Any = {"low_edge": groups.edges[:-1], "high_edge": groups.edges[1:]}
+    columns |= dict(zip(("score_q1", "score_median", "score_q3"), cells.score[np.array(places)].T, strict=True))
+    columns |= {"score_min": cells.score[start[:-1]], "score_max": cells.score[start[1:] - 1]}
+    columns["rate"] = np.add.reduceat(cells.events, start[:-1]) / n
+    columns["refuted"] = np.add.reduceat(np.where(rejected, weight, 0), start[:-1]) / n
+    fields: Any = {name: _floats(column) for name, column in columns.items()}
+    return Blocks(n=_ints(n), alpha=alpha, rule=repr(rule), **fields)
 
 
 def offered(rule: BinRule) -> tuple[int, ...]:

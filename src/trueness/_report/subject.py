@@ -139,11 +139,9 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
     models, more = _fewer(_problems(total), "labels" if total.kind == "multilabel" else "classes", rule)
     notes += more
     groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
-    grouped = bool(by)
-    if grouped and total.buckets is not None:
+    if by and total.buckets is not None:
         notes.append("Groups are not compared: their tests would take rows as independent, and these are in clusters.")
-        grouped = False
-    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and grouped else ():
+    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by and total.buckets is None else ():
         for name, problem in _problems(binary_of_two_classes(part)).items():
             if name in groups:
                 groups[name][tuple(str(one) or "''" for one in names_of(group))] = problem

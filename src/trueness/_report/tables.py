@@ -306,8 +306,13 @@ def files_table(rows: Sequence[Mapping[str, Any]], series: Series | None, titles
     for key, title in titles.items():
         words = f"{level_percent(series.level)} {title}" if series and key.endswith(("_interval", "_set")) else title
         columns.append(Column(key, words, _KINDS.get(key, "number"), optional=key in _OPTIONAL))
-    notes = [] if series is None else _explanations(series, floors="ece_floor" in titles)
-    return Table(columns, lines, notes, "files", "Each file, and all together")
+    if series is None:
+        return Table(columns, lines, (), "files", "Each file, and all together")
+    doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
+    note = "Noise floor: mean ECE of a calibrated model with the same scores. " if "ece_floor" in titles else ""
+    note += f"A file is flagged if the p-value of its test, adjusted by Holm's method{doubled}, is at most "
+    note += f"{level_percent(1 - series.level)}. The files are a series in the order given."
+    return Table(columns, lines, [note, *series.notes], "files", "Each file, and all together")
 
 
 def _cell(row: Mapping[str, Any], key: str) -> Any:
@@ -324,14 +329,6 @@ def _cell(row: Mapping[str, Any], key: str) -> Any:
 
 def _span(low: float | None, high: float | None) -> Cell | None:
     return None if low is None or high is None or high != high else Cell(high, span(low, high))
-
-
-def _explanations(series: Series, *, floors: bool) -> list[str]:
-    doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
-    floor = "Noise floor: mean ECE of a calibrated model with the same scores. " if floors else ""
-    flag = f"A file is flagged if the p-value of its test, adjusted by Holm's method{doubled}, is at most"
-    order = "The files are a series in the order given."
-    return [f"{floor}{flag} {level_percent(1 - series.level)}. {order}", *series.notes]
 
 
 def _with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:

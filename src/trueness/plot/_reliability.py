@@ -62,10 +62,8 @@ class ReliabilityDisplay(FromEstimator):
         The first curve, and all of them in the order of `series`.
     ax_, axes_ : matplotlib Axes, list of them
         The first panel, and all of them.
-    histogram_axes_ : list of matplotlib Axes
-        The axes below the panels, empty without histograms.
-    figure_ : matplotlib Figure
-        The figure.
+    histogram_axes_, figure_ : list of matplotlib Axes, matplotlib Figure
+        The axes below the panels, empty without histograms; and the figure.
 
     Examples
     --------
@@ -187,8 +185,10 @@ class ReliabilityDisplay(FromEstimator):
             curves = [from_rows(problem, method, rule) for problem in data]
             points = [column for c in curves for column in (c["curve"].x, c["curve"].y)]
             edges = edges_of(data, chosen, points, zoom=scale == "auto")
-            make = partial(from_problem, method, rule, band, level, edges, resamples if numbers else 0, seed)
-            return cls([make(*each) for each in zip(curves, data, strict=True)], scale=chosen)
+            make = partial(from_problem, band=band, edges=edges, method=method, rule=rule, level=level, seed=seed)
+            draws = resamples if numbers else 0
+            found = [make(one, known, resamples=draws) for one, known in zip(data, curves, strict=True)]
+            return cls(found, scale=chosen)
 
     def plot(
         self,
@@ -265,17 +265,9 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str,
 
 
 def from_problem(
-    method: CurveMethod,
-    rule: BinRule,
-    band: Band | None,
-    level: float,
-    edges: Floats,
-    resamples: int,
-    seed: Any,
-    known: dict[str, Any],
-    problem: Problem,
+    problem: Problem, known: dict[str, Any], band: Any, edges: Floats, *, method: Any, rule: BinRule, **draws: Any
 ) -> Reliability:
-    """The record of one model and class."""
+    """The record of one model and class; `draws` are the level, the resamples and the seed."""
     name, label, kind, cells = problem
     fields = known | {"name": name, "label": label, "kind": kind, "histogram": histogram_of(cells, edges)}
     fields |= {"n": int(cells.count.sum()), "measure": _MEASURES[method]}
@@ -286,12 +278,12 @@ def from_problem(
         cells = pool_cells(cells, _POOLS, rule.group(cells).start if method == "binned" else None)
     few = Tally("binary", (cells,))
     around = few if method == "binned" else problem.tally
-    fields["band"] = from_band(around, method, rule, band, level, width, resamples, seed)
-    return Reliability(**fields, **from_numbers(known["value"], few, method, rule, level, resamples, seed))
+    fields["band"] = from_band(around, band, width, method, rule, **draws)
+    return Reliability(**fields, **from_numbers(known["value"], few, method, rule, **draws))
 
 
 def from_band(
-    few: Tally, method: Any, rule: BinRule, band: Band | None, level: float, width: float, resamples: int, seed: Any
+    few: Tally, band: Band | None, width: float, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
 ) -> Any:
     """The band, if any."""
     if band is None:

@@ -93,10 +93,8 @@ class WatchDisplay(Display):
 
     Attributes
     ----------
-    ax_, axes_ : matplotlib Axes, list of them
-        Evidence, observed/expected and slope of all rows; then the evidence of segments.
-    figure_ : matplotlib Figure
-        The figure.
+    ax_, axes_, figure_ : matplotlib Axes, list of them, matplotlib Figure
+        Evidence, observed/expected and slope of all rows; then the evidence of segments; and the figure.
     """
 
     def __init__(
