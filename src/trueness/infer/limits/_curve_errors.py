@@ -1,16 +1,14 @@
 """ICI, E50, E90 and Emax with their noise floors."""
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from trueness._input.arguments import checked_word
 from trueness._numerics.logistic import logits
 from trueness._numerics.smooth import loess
-from trueness._numerics.splines import fitted_probabilities, spline_basis
+from trueness._numerics.splines import fitted_probabilities
 from trueness._tally.cells import Cells, pool_cells
 from trueness.infer.limits._limits import BIASED, Asked, Limits
 from trueness.measure import _flexible_curve as flexible
@@ -21,9 +19,6 @@ CURVE_ERRORS = ("ici", "e50", "e90", "emax")
 _DRAWS = 199
 # Distinct scores for redrawn labels: more are pooled, but for the outermost at either end.
 _MOST, _ENDS = 512, 32
-# If the limits of a curve differ less, relative to their distance, coefficients are normal; and the largest condition
-# number of an information matrix.
-_SKEWED, _SINGULAR = 0.1, 1e12
 
 
 class CurveErrors(NamedTuple):
@@ -67,40 +62,21 @@ def curve_errors(
 
     Drawn labels are fitted in full, all at once, on at most about 512 pooled cells. (One Newton step from the
     calibrated curve is not enough: for 1,000 confident scores it gave an ICI of 0.037 on average instead of 0.012.)
-    Only where the curve has nearly symmetric limits at every score, coefficients are drawn from their normal limit.
     """
     values = flexible.distances(flexible.fit_curve(cells, curve, knots))
     used = flexible.usable_cells(cells, curve)
     if not used.size or not draws:
         return CurveErrors(values, np.full((draws, 4), np.nan))
     few = pool_cells(flexible.few_cells(used), _MOST, ends=_ENDS)
-    curves = _normal_curves(few, flexible.knot_candidates(used, knots), draws, rng) if curve == "spline" else None
+    events = drawn_events(few, draws, rng)
     if curve == "loess":
         smoother = loess(few.score, few.weight)
-        curves = (drawn_events(few, draws, rng) @ smoother.operator.T) @ smoother.design(few.score).T
-    elif curves is None:
-        events = drawn_events(few, draws, rng)
+        curves = (events @ smoother.operator.T) @ smoother.design(few.score).T
+    else:
         curves = fitted_probabilities(logits(few.score), few.weight, events, flexible.knot_candidates(used, knots))
     return CurveErrors(
         values, np.array([flexible.distance_summary(each, few.weight) for each in np.abs(curves - few.score)])
     )
-
-
-def _normal_curves(cells: Cells, knots: Iterator[Floats], draws: int, rng: np.random.Generator) -> Floats | None:
-    """Splines of drawn labels where these determine them so well that coefficients are normal; None elsewhere."""
-    x = logits(cells.score)
-    v = cells.score * (1 - cells.score)
-    columns = spline_basis(x, next(knots))
-    information = columns.T @ (columns * (cells.weight * v)[:, None])
-    if columns.shape[1] > x.size or not np.linalg.cond(information) < _SINGULAR:
-        return None
-    bread = np.linalg.inv(information)
-    root = bread @ np.linalg.cholesky(columns.T @ (columns * (cells.square_sums[0] * v)[:, None]))
-    reach = 2 * np.sqrt(((columns @ root) ** 2).sum(axis=1))
-    low, high = expit(x - reach), expit(x + reach)
-    if np.abs(low + high - 2 * cells.score).max() > _SKEWED * (high - low).max():
-        return None
-    return np.asarray(expit(x + rng.standard_normal((draws, root.shape[1])) @ root.T @ columns.T))
 
 
 def drawn_events(cells: Cells, draws: int, rng: np.random.Generator) -> Floats:
