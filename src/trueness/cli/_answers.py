@@ -9,7 +9,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._columns import Choice, Model, Request, paired
 from trueness.cli._dataset import Rows, read_logs
-from trueness.cli._printing import check_suffix, check_writable, note, write_with
+from trueness.cli._printing import check_suffix, check_writable, note, write
 from trueness.errors import InputError
 
 _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
@@ -43,7 +43,7 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     names = expand_paths(files)
     check_writable(output, *names)
     table = read_logs(Request.pop_from({**options, "files": files}), names)
-    write_with(output, lambda file: table.save(file, suffix))
+    write(output, lambda file: table.save(file, suffix))
     note(table.note, f"the answers are in {output}; `--cluster question --by source` respects both.")
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trueness._tally.evidence import Evidence
     from trueness.results import Finding, Gate
 
+_NUMBERS = ("estimate", "low", "high")
 _BOUNDS = ("max_ece", "max_l2", "oe_within")
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
 _LATTICE = 4096
@@ -222,11 +223,8 @@ def _deliver(
         Column("n", "rows", "count", optional=True),
         Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
-        Column("bins", "bins", forms="data"),
-        Column("bound", "bound", forms="data"),
-        Column("estimate", "value", "number"),
-        Column("low", "lower", "number"),
-        Column("high", "upper", "number"),
+        *(Column(key, key, forms="data") for key in ("bins", "bound")),
+        *(Column(key, title, "number") for key, title in zip(_NUMBERS, ("value", "lower", "upper"), strict=True)),
         Column("pvalue", "p", "p", forms="all" if found.require else "data"),
         Column("verdict", "verdict"),
         *(Column(key, key, forms="data") for key in ("passed", "level", "reason")),
@@ -271,7 +269,7 @@ def _line(one: "Finding", group: Group) -> dict[str, Any]:
     allowed = one.demand if one.quantity != "oe" else f"{1 - one.bound:g} to {1 + one.bound:g}"
     line = {**group.entry(), **one.to_dict(), "passed": one.passed, "reason": one.sentence, "verdict": one.outcome}
     line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {allowed}"}
-    return line | (dict.fromkeys(("n", "estimate", "low", "high")) if math.isnan(one.estimate) else {})
+    return line | (dict.fromkeys(("n", *_NUMBERS)) if math.isnan(one.estimate) else {})
 
 
 @opt.command("decide")

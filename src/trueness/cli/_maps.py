@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,17 +13,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
 from trueness.cli._dataset import Rows, as_fractions, missing_rows, open_source, print_guesses, read_rows, require_rows
-from trueness.cli._printing import (
-    Target,
-    check_suffix,
-    check_writable,
-    note,
-    reword_messages,
-    warning,
-    wording,
-    write,
-    write_with,
-)
+from trueness.cli._printing import Target, check_suffix, check_writable, note, reword_messages, warning, wording, write
 from trueness.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -96,12 +87,11 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
         names = ", ".join(model.name for model in rows.choice.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
     fitted = _fit_map(unfitted, rows)
-    if output is None or output == "-":
-        click.echo(fitted.to_json(), nl=False)
-        note(*_remarks(fitted))
-    else:
-        write(output, fitted.to_json())
-        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {output}.", *_remarks(fitted))
+    path = None if output == "-" else output
+    write(path, fitted.to_json())
+    if path is not None:
+        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {path}.")
+    note(*_remarks(fitted))
 
 
 def _fit_map(calibrator: Any, rows: Rows) -> Any:
@@ -191,13 +181,15 @@ def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], se
 
 @opt.command("apply")
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
-@click.option("--calibrator", "path", metavar="FILE", required=True, help="The JSON file that `trueness fit` wrote.")
+@click.option(
+    "--calibrator", "map_path", metavar="FILE", required=True, help="The JSON file that `trueness fit` wrote."
+)
 @click.option("--name", metavar="NAME", help="Name of the new column.  [default: the score column + _calibrated]")
 @opt.choice(
     "--missing", "raise keep", "Rows without a score: fail, or keep them without a calibrated score.", default="raise"
 )
 @opt.file_output
-def apply(path: str, name: str | None, missing: str, output: str | None, **options: Any) -> None:
+def apply(map_path: str, name: str | None, missing: str, output: str | None, **options: Any) -> None:
     """Add calibrated scores to a file.
 
     Writes the rows of FILE with one more column, in the format of the input. Without --prob, the scores are taken from
@@ -215,39 +207,33 @@ def apply(path: str, name: str | None, missing: str, output: str | None, **optio
         raise click.UsageError("Give a FILE to apply the map to.")
     if len(request.files) > 1:
         raise click.UsageError(f"apply takes one FILE; got {len(request.files)}. Run it once for each.")
-    check_writable(output, path)  # not the rows: they are all written again
-    calibrator = load_map(path, f"`--calibrator` {path!r}")
+    path = None if output == "-" else output
+    check_writable(path, map_path)  # not the rows: they are all written again
+    calibrator = load_map(map_path, f"`--calibrator` {map_path!r}")
     with open_source(request) as source:
         if hasattr(source, "answers"):
             remedy = f"`trueness answers {source.name} -o answers.csv` writes rows."
             raise InputError("", f"{source.name} is a log of an evaluation; a map is applied to rows", remedy=remedy)
-        _check_name(source, output)
+        compress = _compression(source, path or "")
         model = _model(source, request, calibrator.score_names_)
         names = _new_names(model, name, source)
-        if output in (None, "-") and sys.stdout.isatty() and not source.is_text:
+        if path is None and sys.stdout.isatty() and not source.is_text:
             raise InputError("", f"{source.name} is binary, and so is the output: `-o` must name a file for it")
         scores = _calibrated(calibrator, source, model, missing, request.percent)
         new = dict(zip(names, [scores] if len(names) == 1 else scores.T, strict=True))
-        if output is None or output == "-":
-            source.write(sys.stdout.buffer, new)
-            sys.stdout.buffer.flush()
-        else:
-            from trueness.sources._files import compress_into  # imports NumPy, which help does not need
-
-            write_with(output, compress_into(output, lambda file: source.write(file, new)))
+        write(path, compress(lambda file: source.write(file, new)))
 
 
-def _check_name(source: "Table", output: str | None) -> None:
-    """Refuse a name of another format than that of the rows; text may have any name."""
-    from trueness.sources._files import SUFFIXES, compression_by_name, inner_suffix
+def _compression(source: "Table", path: str) -> Any:
+    """How the name of a file says to compress; refuses one of another format than the rows', if these are not text."""
+    from trueness.sources._files import SUFFIXES, compress_into, compression_by_name, inner_suffix
 
-    if output is None or output == "-":
-        return
     own = source.suffixes
-    if not source.is_text and compression_by_name(output):
-        raise InputError("--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {output!r}")
-    if inner_suffix(output) in SUFFIXES:
-        check_suffix(output, f"{source.format}, as {source.name} is", own, inner_suffix(output))
+    if not source.is_text and compression_by_name(path):
+        raise InputError("--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {path!r}")
+    if inner_suffix(path) in SUFFIXES:
+        check_suffix(path, f"{source.format}, as {source.name} is", own, inner_suffix(path))
+    return partial(compress_into, path)
 
 
 def load_map(path: str, shown: str) -> Any:

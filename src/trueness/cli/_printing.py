@@ -200,13 +200,7 @@ class Target:
         return cls(form or suffixes.get(suffix, usual), path)
 
     def write(self, content: str | bytes) -> None:
-        if self.path is not None:
-            write(self.path, content)
-        elif isinstance(content, str):
-            click.echo(visible_lines(content), nl=not content.endswith("\n"))
-        else:
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
+        write(self.path, content)
 
     def deliver(self, output: Output) -> None:
         """Write the output in this format; on a terminal, draw it."""
@@ -245,14 +239,17 @@ def _same_file(target: Path, name: str) -> bool:
         return False
 
 
-def write(path: str, content: str | bytes) -> None:
-    """Write beside the target, then replace it in one step."""
+def write(path: str | None, content: str | bytes | Callable[[BinaryIO], object]) -> None:
+    """Write text, bytes or what a function writes, to standard output or beside a file that is then replaced."""
+    if path is None and isinstance(content, str):
+        click.echo(visible_lines(content), nl=not content.endswith("\n"))
+        return
     data = content.encode() if isinstance(content, str) else content
-    write_with(path, lambda file: file.write(data))
-
-
-def write_with(path: str, fill: Callable[[BinaryIO], object]) -> None:
-    """Let `fill` write beside the target, then replace it in one step."""
+    fill = data if callable(data) else lambda file: file.write(data)
+    if path is None:
+        fill(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
     from trueness._tally.atomic import replace_file
 
     target = Path(path)
