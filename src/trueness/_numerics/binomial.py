@@ -28,6 +28,7 @@ from trueness import _kernels
 from trueness.typing import Bools, Floats, Ints
 
 _TOLERANCE = math.log1p(1e-7)
+_BLOCK = 32
 MOST_OUTCOMES = 1 << 14
 """Most outcomes of one table."""
 # A tail of less than e to the minus this is left out of a table: less than the rounding of a distribution function.
@@ -48,7 +49,7 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
     .. math:: P(X = k; p) \sqrt{8 v}, \qquad v = n \max_{x \le p} x (1 - x) ,
 
     or :math:`P(X = k; p)` if that is larger. So two searches on either side of a bin's rate find the scores that the
-    near tail alone accepts, and those that tail and bound reject; between them, each score is tested. The accepted
+    near tail alone accepts, and those that tail and bound reject; between them, scores are tested. The accepted
     ones need not form an interval: for (k, n) = (1, 30) and alpha = 0.05 they have a hole.
 
     A score is passed on to SciPy when its p-value is too close to `alpha`, or an atom's likelihood too close to
@@ -77,12 +78,11 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
     wanted = np.arange(1, 5)[:, np.newaxis]
     low, high = (np.broadcast_to(one, (4, n.size)) for one in (starts, ends))
     bounds = _first(low, high, lambda index: stage(index) >= wanted)
-    sizes = np.diff(np.vstack([starts, bounds, ends]), axis=0)
-    stages = np.repeat(np.tile(np.arange(5, dtype=np.int8), n.size), sizes.T.ravel())
-    open_ = np.flatnonzero(stages % 2)
-    bin_ = np.searchsorted(starts, open_, side="right") - 1
-    rejected = np.asarray(stages % 4 == 0)
-    rejected[open_] = _tested(k[bin_], n[bin_], scores[open_], alpha)
+    sizes = np.diff(np.vstack([starts, bounds, ends]), axis=0).T.ravel()
+    rejected = np.repeat(np.tile([True, False, False, False, True], n.size), sizes)
+    open_ = np.flatnonzero(np.repeat(np.tile([False, True, False, True, False], n.size), sizes))
+    run = np.repeat(np.arange(2 * n.size), sizes.reshape(-1, 5)[:, 1::2].ravel())
+    rejected[open_] = _tested_in_blocks(run, k[run // 2], n[run // 2], scores[open_], alpha)
     return rejected
 
 
@@ -93,6 +93,33 @@ def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
         found = holds(middle) | (low == high)  # where the search has ended, it may point past the end
         low, high = np.where(found, low, middle + 1), np.where(found, middle, high)
     return low
+
+
+def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
+    """The decisions on runs of ascending scores, each on one side of its bin's rate, which an odd number lies above.
+
+    From one score in `_BLOCK` to the next, the near tail grows towards the rate, the far one has no more outcomes at
+    the outer score than at the inner, and each outcome is less likely at the inner: where these bounds decide, the
+    scores between are not tested.
+    """
+    chosen = np.diff(run, append=-1) != 0
+    first = np.flatnonzero(np.diff(run, prepend=-1))
+    chosen |= (np.arange(run.size) - np.repeat(first, np.diff(first, append=run.size))) % _BLOCK == 0
+    at = np.flatnonzero(chosen)
+    side = _Side.of(k[at], n[at], p[at], run[at] % 2 == 1)
+    (end, doubtful), near = side.far_end(), side.near()
+    pair = np.flatnonzero(np.diff(run[at]) == 0)
+    above, rows = run[at][pair] % 2, side.n[pair]
+    outer, inner, margin = pair + above, pair + 1 - above, _margin(rows, alpha)
+    least = near[outer] + _at_most(end[outer] - doubtful[outer], rows, side.q[inner])
+    most = near[inner] + _at_most(end[inner] + doubtful[inner], rows, side.q[outer])
+    between = np.full(at.size, -1, np.int8)  # to be tested
+    between[pair] = np.where(most < alpha - margin, 1, np.where(least > alpha + margin, 0, -1))
+    found = between[np.cumsum(chosen) - 1]
+    found[at] = -1
+    open_ = np.flatnonzero(found < 0)
+    found[open_] = _tested(k[open_], n[open_], p[open_], alpha)
+    return found == 1
 
 
 def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
