@@ -119,7 +119,7 @@ def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> B
     found[at] = -1
     open_ = np.flatnonzero(found < 0)
     found[open_] = _tested(k[open_], n[open_], p[open_], alpha)
-    return found == 1
+    return np.asarray(found == 1)
 
 
 def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
