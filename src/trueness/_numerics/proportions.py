@@ -16,9 +16,7 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, F
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits illustrated in the case of
     the binomial, Biometrika 26 (1934), 404-413. :doi:`10.1093/biomet/26.4.404`
     """
-    k, n = _counts(k, n)
-    tail = (1 - level) / 2
-    return _with_exact_ends(k, n, betaincinv(k, n - k + 1, tail), betainccinv(k + 1, n - k, tail))
+    return _beta_ends(k, n, level, 0.0)
 
 
 def jeffreys(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
@@ -31,9 +29,7 @@ def jeffreys(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     L. D. Brown, T. T. Cai and A. DasGupta, Interval estimation for a binomial proportion, Statistical
     Science 16 (2001), 101-133. :doi:`10.1214/ss/1009213286`
     """
-    k, n = _counts(k, n)
-    tail = (1 - level) / 2
-    return _with_exact_ends(k, n, betaincinv(k + 0.5, n - k + 0.5, tail), betainccinv(k + 0.5, n - k + 0.5, tail))
+    return _beta_ends(k, n, level, 0.5)
 
 
 def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
@@ -61,11 +57,13 @@ def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     return events, trials
 
 
-def _with_exact_ends(k: Floats, n: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """The low end is 0 at k = 0 and the high end 1 at k = n; both are nan without trials."""
-    low = np.where(n > 0, np.where(k > 0, low, 0.0), np.nan)
-    high = np.where(n > 0, np.where(k < n, high, 1.0), np.nan)
-    return low, high
+def _beta_ends(k: ArrayLike, n: ArrayLike, level: float, prior: float) -> tuple[Floats, Floats]:
+    """Quantiles of beta distributions; the low end is 0 at k = 0, the high end 1 at k = n, both nan without trials."""
+    k, n = _counts(k, n)
+    tail = (1 - level) / 2
+    low, high = betaincinv(k + prior, n - k + 1 - prior, tail), betainccinv(k + 1 - prior, n - k + prior, tail)
+    low, high = np.where(k > 0, low, 0.0), np.where(k < n, high, 1.0)
+    return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
 
 def t_rejections(
