@@ -14,26 +14,12 @@ from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, remedies
-from trueness.torch._rows import (
-    REMEDIES,
-    Layout,
-    TensorRows,
-    check_ignored,
-    check_rows,
-    check_tolerance,
-    explain,
-    images_of,
-    library_options,
-    ruler_of,
-)
+from trueness.torch import _rows
+from trueness.torch._rows import Layout, TensorRows, explain
 from trueness.torch._sums import Sums, class_sums, no_sums, refuse_light, score_sums, weighted_sums, with_weights
 from trueness.typing import Kind
 
-
-def _checked_kind(kind: Kind) -> Kind:
-    if kind not in ("classwise", "confidence", "top-label"):  # a tensor of labels is summed column by column
-        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
-    return kind
+_ENTRIES = 1 << 22  # of a chunk of logits that has to be copied for the library
 
 
 def binned(
@@ -92,11 +78,7 @@ def binned(
     >>> tn.torch.binned(y, p, bins=2, sample_weight=torch.tensor([1, 2, 0])).weight
     3.0
     """
-    layout = Layout(ruler_of(bins), _checked_kind(kind), moments)
-    ignored, tolerance = check_ignored(ignore_index), check_tolerance(sum_tolerance)
-    options: Any = {"logits": False, "tolerance": tolerance}
-    images = images_of(y_true, y_prob, sample_weight)
-    return sum(binned_of(check_rows(*one, ignored, **options), layout) for one in images)  # type: ignore[return-value]  # at least one
+    return _sum_images(y_true, y_prob, sample_weight, ignore_index, bins, kind, moments, tolerance=sum_tolerance)
 
 
 @suggests_keywords
@@ -168,14 +150,25 @@ def binned_logits(
     >>> tn.torch.binned_logits(torch.zeros(2, 8, 8, dtype=torch.int64), torch.zeros(2, 5, 8, 8))
     Binned(confidence, 128 rows, 10 bins)
     """
-    layout = Layout(ruler_of(bins), _checked_kind(kind), moments)
-    ignored, images = check_ignored(ignore_index), images_of(y_true, logits, sample_weight)
-    return sum(binned_of(check_rows(*one, ignored, logits=True), layout) for one in images)  # type: ignore[return-value]  # at least one
+    return _sum_images(y_true, logits, sample_weight, ignore_index, bins, kind, moments, logits=True)
 
 
-# Entries of a chunk of logits that has to be copied for the library. Class-wise, each column has its own pass, which
-# pays for many rows only.
-_ENTRIES = {"confidence": 1 << 20, "top-label": 1 << 20, "classwise": 1 << 22}
+def _sum_images(
+    y_true: Any, scores: Any, weight: Any, ignored: Any, bins: BinsLike, kind: Kind, moments: bool, **scale: Any
+) -> Binned:
+    """The sums of all images, or of plain rows, which are as one; waits for the device, and raises for bad values."""
+    if kind not in ("classwise", "confidence", "top-label"):  # a tensor of labels is summed column by column
+        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
+    layout, found = _rows.layout_of(bins, kind, moments), []
+    for image in _rows.images_of(y_true, scores, weight):
+        rows = _rows.check_rows(*image, ignored, **scale)
+        sums = sums_of(rows, layout).on_host()
+        if bool(sums.faults.any()):
+            explain(rows, layout)
+        if sums.weighted is not None:
+            refuse_light(sums.weighted, rows.select_kept().y.shape[0])
+        found.append(as_binned(sums, layout, None if rows.p.ndim == 1 else rows.p.shape[1]))
+    return sum(found)  # type: ignore[return-value]  # at least one
 
 
 @lru_cache(maxsize=64)
@@ -194,25 +187,13 @@ def _only_operations() -> bool:
     return os.environ.get("TRUENESS_TORCH") == "operations"
 
 
-def binned_of(rows: TensorRows, layout: Layout) -> Binned:
-    """The sums of one batch; waits for the device, and raises for bad values."""
-    sums = on_host(sums_of(rows, layout))
-    if bool(sums.faults.any()):
-        explain(rows, layout)
-    if sums.weighted is not None:
-        refuse_light(sums.weighted, rows.select_kept().y.shape[0])
-    return as_binned(sums, layout, None if rows.p.ndim == 1 else rows.p.shape[1])
-
-
 def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
-    """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere.
-
-    Where kernels do it all, rows are added to `into`, which is returned.
-    """
-    check_class_bins(layout.ruler.size, layout.parts(rows.p))
+    """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere."""
+    # Where kernels do it all, rows are added to `into`, which is returned.
+    check_class_bins(layout.size, layout.parts(rows.p))
     device = rows.p.device
     if device.type == "mps":  # which has no float64
-        sums = sums_of(rows.on("cpu"), layout)
+        sums = sums_of(rows.each(torch.Tensor.cpu), layout)
         return Sums(sums.flat.to(device), sums.size, sums.weighted)
     if device.type != "cpu":
         return _device_sums(rows, layout, into)
@@ -220,7 +201,7 @@ def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
         sums = _device_sums(rows, layout)
         return explain(rows, layout) if bool(sums.faults.any()) else sums
     try:
-        with remedies(REMEDIES):
+        with remedies(_rows.REMEDIES):
             return _host_sums(rows.select_kept(), layout)
     except InputError:
         if not rows.logits and rows.ignored is None:
@@ -250,13 +231,10 @@ def _logistic(x: torch.Tensor) -> torch.Tensor:
 
 def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
     """Sums by the library's loops; logits in chunks where they are copied: bfloat16, and vectors to be mapped."""
-    p, options, rule = rows.p, library_options(rows, layout), layout.ruler.rule
-    step = max(1, p.shape[0])
-    if rows.logits and p.ndim == 1:
-        step = _ENTRIES["confidence"]
-    elif rows.logits and p.dtype == torch.bfloat16:
-        step = max(1, _ENTRIES[layout.kind] // p.shape[1])
-    sums = no_sums(layout.parts(p), layout.ruler.size, p.device, weighted=rows.w is not None)
+    p, options, rule = rows.p, _rows.library_options(rows, layout), layout.rule
+    copied = rows.logits and (p.ndim == 1 or p.dtype == torch.bfloat16)
+    step = max(1, _ENTRIES * p.shape[0] // p.numel() if copied and p.numel() else p.shape[0])
+    sums = no_sums(layout.parts(p), layout.size, p.device, weighted=rows.w is not None)
     for few in rows.chunks(step):
         w = few.w if few.w is not None and bool(few.w.any()) else None  # rows of weight 0 are checked, but not summed
         parts = binned_rows(few.y, few.p, bins=rule, sample_weight=w, **options).parts
@@ -267,26 +245,18 @@ def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
     return sums
 
 
-def on_host(sums: Sums) -> Sums:
-    """The sums on the CPU; waits for the device."""
-    return Sums(sums.flat.cpu(), sums.size, None if sums.weighted is None else sums.weighted.cpu())
-
-
 def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
     """Sums on the CPU in the library's own form; no number of classes means that scores are a vector."""
-    ruler, moments = layout.ruler, layout.moments
     tables = sums.table.numpy().copy()
     most = int(tables[..., 0].sum(axis=-1).max(initial=0))
     if most > MOST_EXACT:  # the counts are still right, the sums of scores may have passed 64 bits
         remedy = "Start a new metric before, and add their `binned`."
         raise InputError("", f"sums hold at most {MOST_EXACT:,} rows in a bin", f"one has {most:,}", remedy=remedy)
-    if not moments:  # the CPU loops always sum squares, but equal rows must give equal sums
+    if not layout.moments:  # the CPU loops always sum squares, but equal rows must give equal sums
         tables[..., 3:] = 0
-    parts = tuple(Bins(ruler.edges, table, moments=moments) for table in tables)
+    parts = tuple(Bins(layout.edges, table, moments=layout.moments) for table in tables)
     if sums.weighted is not None:
         weighted = sums.weighted.numpy()
-        parts = tuple(with_weights(part, own, ruler) for part, own in zip(parts, weighted, strict=True))
-    if n_classes is None:
-        return Binned("binary", parts, None)
-    view: Any = layout.kind
-    return Binned(view, parts, tuple(range(n_classes)))
+        parts = tuple(with_weights(part, own) for part, own in zip(parts, weighted, strict=True))
+    view: Any = "binary" if n_classes is None else layout.kind
+    return Binned(view, parts, None if n_classes is None else tuple(range(n_classes)))

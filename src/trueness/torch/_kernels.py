@@ -94,10 +94,7 @@ def _class_scores(
     z_rows, y_rows, top_rows, share_rows, limits, faults, block, n, k,
     WHOLE: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Probabilities of some classes in a few rows, from the largest logit of each row and its probability.
-
-    That is 0 for rows that do not count.
-    """
+    """Probabilities of some classes in a few rows, from the largest logit of each row and its share, 0 if left out."""
     column = tl.program_id(0) * T + tl.arange(0, T)[:, None]
     step = tl.arange(0, V)[None, :]
     row = block * V + step
@@ -176,12 +173,10 @@ def scores(
     MOMENTS: tl.constexpr, SKIPPED: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr, BINS: tl.constexpr,
     LOW: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Whole-number sums in some BINS: of a vector of scores, or of logits.
-
-    Scores may have PARTS, named in `top_rows`. Of rows of logits, the confidence is summed if ROW, their length, is
-    given, or the CLASSES, one for each thread, of which few score above the first bin. The count stands above the 39
-    bits of Σhi, which are enough for 8,191 scores.
-    """
+    """Whole-number sums in some BINS: of a vector of scores, or of logits."""
+    # Scores may have PARTS, named in `top_rows`. Of rows of logits, the confidence is summed if ROW, their length, is
+    # given, or the CLASSES, one for each thread, of which few score above the first bin. The count stands above the 39
+    # bits of Σhi, which are enough for 8,191 scores.
     H: tl.constexpr = 4 if MOMENTS else 2
     first = tl.program_id(1) * BINS
     sums = ()
@@ -236,10 +231,8 @@ def weights(
     WHOLE: tl.constexpr, MOMENTS: tl.constexpr, SKIPPED: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr,
     BINS: tl.constexpr, LARGEST: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Float64 sums in some BINS of a vector of weighted scores; a thread adds at most 4,096 rows.
-
-    Rows of fractional weight are counted above the 26 bits for those of any positive weight.
-    """
+    """Float64 sums in some BINS of a vector of weighted scores; a thread adds at most 4,096 rows."""
+    # Rows of fractional weight are counted above the 26 bits for those of any positive weight.
     C: tl.constexpr = 7 if MOMENTS else 6
     first = tl.program_id(1) * BINS
     sums = ()
@@ -305,11 +298,9 @@ def _alone(z_rows, row, k: tl.constexpr, DEPTH: tl.constexpr):
 
 @triton.jit
 def _in_pieces(z_rows, row, k: tl.constexpr, WIDE: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr):
-    """The same for rows of any length, read in pieces of DEPTH times WIDTH entries.
-
-    Each column of these has a maximum and a sum of its own, and knows the piece where it found the maximum; the place
-    in that piece is looked up in the end.
-    """
+    """The same for rows of any length, read in pieces of DEPTH times WIDTH entries."""
+    # Each column of these has a maximum and a sum of its own, and knows the piece where it found the maximum; the place
+    # in that piece is looked up in the end.
     STEP: tl.constexpr = DEPTH * WIDTH
     LAST: tl.constexpr = (k - 1) // STEP * STEP
     entry = tl.arange(0, DEPTH)[:, None, None] * WIDTH + tl.arange(0, WIDTH)[None, None, :]
@@ -339,11 +330,9 @@ def logits(
     k: tl.constexpr, WIDE: tl.constexpr, BESIDES: tl.constexpr, SKIPPED: tl.constexpr,
     DEPTH: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """The largest probability of each row, from one read of the logits, and whether its class is the label.
-
-    The confidence is nan for a row without a softmax. Right or wrong is 2 for a label that is no class, and 3 for the
-    label that is SKIPPED.
-    """
+    """The largest probability of each row, from one read of the logits, and whether its class is the label."""
+    # The confidence is nan for a row without a softmax. Right or wrong is 2 for a label that is no class, and 3 for the
+    # label that is SKIPPED.
     own = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     row = tl.minimum(own, n - 1)
     if WIDTH == 1:

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from trueness.torch import _kernels as kernels
-from trueness.torch._rows import BAD_LABEL, BAD_SCORE, Layout, Ruler, TensorRows, as_bytes
+from trueness.torch._rows import BAD_LABEL, BAD_SCORE, Layout, TensorRows, as_bytes
 from trueness.torch._sums import LARGEST, Sums, class_sums, no_sums, sift
 from trueness.torch._sums import score_sums as sums_by_operations
 
@@ -32,11 +32,9 @@ _compiled: dict[tuple, Any] = {}
 def _launch(
     kernel: Any, programs: tuple[int, int, int], arguments: tuple, constants: dict[str, Any], **options: int | None
 ) -> None:
-    """``kernel[programs](*arguments, **constants)`` on the device of the first argument.
-
-    Triton looks for the compiled kernel at every launch, which takes twice as long as the launch itself: small batches,
-    and those of a language model, would wait for that. `constants` must be in the order of the kernel's signature.
-    """
+    """``kernel[programs](*arguments, **constants)`` on the device of the first argument."""
+    # Triton looks for the compiled kernel at every launch, which takes twice as long as the launch: small batches, and
+    # those of a language model, would wait for that. `constants` must be in the order of the kernel's signature.
     device = arguments[0].device.index
     if torch.cuda.current_device() != device:
         with torch.cuda.device(device):
@@ -56,17 +54,11 @@ def _launch(
     return None
 
 
-@lru_cache(maxsize=64)
-def _processors(device: int) -> int:
-    """How many multiprocessors there are."""
-    return torch.cuda.get_device_properties(device).multi_processor_count
-
-
-def _bins(ruler: Ruler, score: torch.dtype, most: int, parts: int = 1) -> tuple[int, dict[str, int]]:
+def _bins(layout: Layout, score: torch.dtype, most: int, parts: int = 1) -> tuple[int, dict[str, int]]:
     """Into how many groups the bins of all parts are divided, at most `most` in each, and the constants of bins."""
-    narrow, size = score != torch.float64, ruler.size
+    narrow, size = score != torch.float64, layout.size
     groups = -(-parts * size // most)
-    steps = 0 if ruler.uniform and narrow else max(1, (size - 1).bit_length())
+    steps = 0 if layout.uniform and narrow else max(1, (size - 1).bit_length())
     return groups, {"B": size, "STEPS": steps, "BINS": -(-parts * size // groups)}
 
 
@@ -74,10 +66,10 @@ def score_sums(
     rows: TensorRows, layout: Layout, into: Sums | None = None, part: torch.Tensor | None = None, parts: int = 1
 ) -> Sums:
     """As :func:`trueness.torch._sums.score_sums`; rows without weights are added to `into`."""
-    ruler, weighted = layout.ruler, rows.w is not None
-    if parts * ruler.size > _MOST_BINS or (weighted and parts > 1):
+    weighted = rows.w is not None
+    if parts * layout.size > _MOST_BINS or (weighted and parts > 1):
         return sums_by_operations(rows, layout, part, parts)
-    sums = no_sums(parts, ruler.size, rows.p.device, weighted=weighted) if into is None or weighted else into
+    sums = no_sums(parts, layout.size, rows.p.device, weighted=weighted) if into is None or weighted else into
     y, p, skipped = as_bytes(rows.codes).contiguous(), rows.p.contiguous(), rows.skipped
     w = rows.w if rows.w is None or rows.w.dtype.is_floating_point else rows.w.double()
     w = w if w is None else w.contiguous()
@@ -96,11 +88,12 @@ def score_sums(
 def _vector_sums(
     rows: TensorRows, layout: Layout, sums: Sums, options: dict[str, Any], vector: int, part: torch.Tensor, parts: int
 ) -> None:
-    p, n, limits, weighted = rows.p, rows.p.shape[0], layout.ruler.limits(rows.p.device), rows.w is not None
+    p, n, limits, weighted = rows.p, rows.p.shape[0], layout.limits(rows.p.device), rows.w is not None
     most = (8 if layout.moments else 10) if weighted else (5 if layout.moments else 16)
-    groups, bins = _bins(layout.ruler, p.dtype, most, parts)
+    groups, bins = _bins(layout, p.dtype, most, parts)
     blocks = -(-n // (_THREADS * vector * _FEWEST_BLOCKS))
-    programs = _processors(p.device.index) * (_PROGRAMS if p.ndim == 1 else _SHORT_PROGRAMS)
+    processors = torch.cuda.get_device_properties(p.device).multi_processor_count
+    programs = processors * (_PROGRAMS if p.ndim == 1 else _SHORT_PROGRAMS)
     shares = min(blocks, max(1, programs // groups))
     shares = max(shares, -(-n // (_THREADS * (_MOST_WEIGHTED_ROWS if weighted else _MOST_ROWS))))
     size = {"T": _THREADS, "V": vector}
@@ -109,25 +102,24 @@ def _vector_sums(
         _launch(kernels.weights, (1, groups, shares), arguments, {**options, **bins, "LARGEST": LARGEST, **size})
         return
     arguments = p, rows.y, part, p, limits, sums.flat, sums.faults, n, 0
-    low = parts * bins["B"] if parts > 1 else _low(layout.ruler, p.dtype, groups)
+    low = parts * bins["B"] if parts > 1 else _low(layout, p.dtype, groups)
     row, depth = (0, 1) if p.ndim == 1 else (p.shape[1], _pieces(p.shape[1], p.element_size())[1]["DEPTH"])
     constants = {"CLASSES": False, "ROW": row, "DEPTH": depth, "PARTS": parts, **options, **bins, "LOW": low, **size}
     _launch(kernels.scores, (1, groups, shares), arguments, constants, maxnreg=128 if row else None)
 
 
-def _low(ruler: Ruler, score: torch.dtype, groups: int) -> int:
+def _low(layout: Layout, score: torch.dtype, groups: int) -> int:
     """How many of the first bins have scores with bits below 2⁻²⁶, which those of 24 bits from 1/4 on have not."""
-    return int(ruler.edges[:-1].searchsorted(0.25)) if score != torch.float64 and groups == 1 else ruler.size
+    return int(layout.edges[:-1].searchsorted(0.25)) if score != torch.float64 and groups == 1 else layout.size
 
 
 def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
     """As :func:`trueness.torch._sums.class_sums`, for logits; those without weights may be added to `into`."""
-    ruler, by_class = layout.ruler, layout.kind == "classwise"
-    if by_class and (rows.w is not None or ruler.size > _MOST_BINS):
+    if layout.kind == "classwise" and (rows.w is not None or layout.size > _MOST_BINS):
         return class_sums(rows, layout)
     z = rows.p.contiguous()  # the order in which powers are added depends on wide reads, and these on the address
     rows = rows._replace(p=z if z.data_ptr() % 16 == 0 else z.clone())
-    if layout.kind == "confidence" and rows.w is None and z.shape[1] <= _OF_A_THREAD and ruler.size <= 16:
+    if layout.kind == "confidence" and rows.w is None and z.shape[1] <= _OF_A_THREAD and layout.size <= 16:
         return score_sums(rows, layout, into)
     besides = {"classwise": "largest", "top-label": "place"}.get(layout.kind, "nothing")
     confidence, correct, top = _tops(rows, besides)
@@ -136,7 +128,7 @@ def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Su
         return score_sums(tops, layout, into)
     if layout.kind == "top-label":
         return score_sums(tops, layout, into, top, rows.p.shape[1])
-    sums = no_sums(rows.p.shape[1], ruler.size, rows.p.device) if into is None else into
+    sums = no_sums(rows.p.shape[1], layout.size, rows.p.device) if into is None else into
     good = sift(sums, {BAD_SCORE: ~confidence.isnan(), BAD_LABEL: correct != 2}, tops)
     _class_sums(rows, layout, top, torch.where(good, confidence, 0.0), sums)
     return sums
@@ -147,15 +139,16 @@ def _class_sums(rows: TensorRows, layout: Layout, top: torch.Tensor, share: torc
     (n, k), device = rows.p.shape, rows.p.device
     if n == 0:
         return
-    groups, bins = _bins(layout.ruler, share.dtype, 5 if layout.moments else 16)
+    groups, bins = _bins(layout, share.dtype, 5 if layout.moments else 16)
     vector = 4
     tiles = -(-k // _THREADS)
-    shares = max(1, min(-(-n // (vector * 16)), 2 * _processors(device.index) * _PROGRAMS // (tiles * groups)))
+    programs = 2 * torch.cuda.get_device_properties(device).multi_processor_count * _PROGRAMS
+    shares = max(1, min(-(-n // (vector * 16)), programs // (tiles * groups)))
     shares = max(shares, -(-n // _MOST_ROWS))
-    y, limits = as_bytes(rows.codes).contiguous(), layout.ruler.limits(device)
+    y, limits = as_bytes(rows.codes).contiguous(), layout.limits(device)
     arguments = rows.p, y, top, share, limits, sums.flat, sums.faults, n, k
     options = {"WHOLE": n % vector == 0, "MOMENTS": layout.moments, "SKIPPED": None}
-    size = {"LOW": _low(layout.ruler, share.dtype, groups), "T": _THREADS, "V": vector}
+    size = {"LOW": _low(layout, share.dtype, groups), "T": _THREADS, "V": vector}
     constants = {"CLASSES": True, "ROW": 0, "DEPTH": 1, "PARTS": 1, **options, **bins, **size}
     _launch(kernels.scores, (tiles, groups, shares), arguments, constants)
 
@@ -166,13 +159,12 @@ def _tops(rows: TensorRows, besides: str) -> tuple[torch.Tensor, torch.Tensor, t
     wide = torch.float64 if z.dtype == torch.float64 else torch.float32
     confidence = torch.empty(n, dtype=wide, device=z.device)
     correct = torch.empty(n, dtype=torch.uint8, device=z.device)
-    top = torch.empty(
-        0 if besides == "nothing" else n, dtype=torch.int32 if besides == "place" else wide, device=z.device
-    )
+    dtype = torch.int32 if besides == "place" else wide
+    top = torch.empty(0 if besides == "nothing" else n, dtype=dtype, device=z.device)
     if n > 0:
-        constants = {"k": k, "WIDE": tl.float64 if wide == torch.float64 else tl.float32, "BESIDES": besides}
         warps, shape = _pieces(k, z.element_size())
-        constants = {**constants, "SKIPPED": rows.skipped, **shape}
+        power = tl.float64 if wide == torch.float64 else tl.float32
+        constants = {"k": k, "WIDE": power, "BESIDES": besides, "SKIPPED": rows.skipped, **shape}
         programs = (-(-n // shape["ROWS"]), 1, 1)
         _launch(kernels.logits, programs, (z, y, confidence, correct, top, n), constants, num_warps=warps)
     return confidence, correct, top

@@ -14,19 +14,8 @@ from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece
 from trueness.measure._binned import exponent
-from trueness.torch._binned import as_binned, on_host, sums_of
-from trueness.torch._rows import (
-    Layout,
-    TensorRows,
-    check_ignored,
-    check_rows,
-    check_tolerance,
-    explain,
-    images_of,
-    refuse_counts,
-    ruler_of,
-    scores_name,
-)
+from trueness.torch import _rows
+from trueness.torch._binned import as_binned, sums_of
 from trueness.torch._sums import Sums, add_compensated, float_home, no_sums, no_weights, refuse_light
 from trueness.typing import Norm
 
@@ -110,25 +99,18 @@ class CalibrationError:
             raise InputError("kind", f"must be {', '.join(map(repr, _KINDS[:-1]))} or {_KINDS[-1]!r}", f"got {kind!r}")
         if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
             raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
-        self._ruler = ruler_of(bins)
-        self._layout = Layout(self._ruler, "classwise" if kind == "binary" else kind, moments)
+        self._layout = _rows.layout_of(bins, "classwise" if kind == "binary" else kind, moments)
         exponent(norm)
-        self.norm = norm
-        self.kind = kind
-        self.from_logits = from_logits
-        self.n_classes = n_classes
-        self.ignore_index = check_ignored(ignore_index)
-        self.sum_tolerance = check_tolerance(sum_tolerance)
+        self.norm, self.kind, self.from_logits, self.n_classes = norm, kind, from_logits, n_classes
+        self.ignore_index = _rows.check_ignored(ignore_index)
+        self.sum_tolerance = _rows.check_tolerance(sum_tolerance)
         if sum_tolerance is not None and (from_logits or kind == "binary"):
             raise InputError("sum_tolerance", "is only for rows of probabilities, not for logits or kind='binary'")
-        self.moments = moments
-        self.validate = validate
-        self.sync = sync
-        self.process_group = process_group
+        self.moments, self.validate, self.sync, self.process_group = moments, validate, sync, process_group
         self._parts = n_classes if kind in _BY_CLASS and n_classes is not None else 1
-        check_class_bins(self._ruler.size, self._parts)
+        check_class_bins(self._layout.size, self._parts)
         with torch.inference_mode(False):  # so that any mode may add to the sums
-            self._sums = no_sums(self._parts, self._ruler.size, torch.device("cpu" if device is None else device))
+            self._sums = no_sums(self._parts, self._layout.size, torch.device("cpu" if device is None else device))
         self._weighted: torch.Tensor | None = None  # sums of weighted rows and their rounding errors, if there are any
 
     @property
@@ -137,10 +119,7 @@ class CalibrationError:
         return self._sums.flat.device
 
     def update(self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None) -> None:
-        """Add a batch of labels and probabilities, or logits if `from_logits`.
-
-        In batches without weights, every row has weight 1.
-        """
+        """Add a batch of labels and probabilities, or logits if `from_logits`; without weights, every row weighs 1."""
         sums = self._batch(y_true, scores, sample_weight, None if self.validate else self._sums)
         if sums is not self._sums:
             self._add(sums)
@@ -187,7 +166,7 @@ class CalibrationError:
     def to(self, device: torch.device | str) -> Self:
         """Move the sums."""
         with torch.inference_mode(False):  # as in __init__
-            self._sums = Sums(self._sums.flat.to(device), self._ruler.size)
+            self._sums = Sums(self._sums.flat.to(device), self._layout.size)
             if self._weighted is not None:
                 self._weighted = self._weighted.to(float_home(self.device))
         return self
@@ -208,36 +187,30 @@ class CalibrationError:
             weighted = state["weighted"]
             if weighted is not None:
                 weighted = _copy_like(weighted, self._no_weights(), "weighted")
-                _check_stored(Sums(torch.zeros_like(flat), self._ruler.size, weighted[0] + weighted[1]), self._layout)
-        self._sums, self._weighted = Sums(flat, self._ruler.size), weighted
+                _check_stored(Sums(torch.zeros_like(flat), self._layout.size, weighted[0] + weighted[1]), self._layout)
+        self._sums, self._weighted = Sums(flat, self._layout.size), weighted
 
     def __repr__(self) -> str:
-        shown = {"bins": self._ruler.size, "norm": self.norm, "kind": self.kind}
-        if self.from_logits:
-            shown["from_logits"] = True
-        for name in ("n_classes", "ignore_index"):
-            if getattr(self, name) is not None:
-                shown[name] = getattr(self, name)
-        if self.device.type != "cpu":
-            shown["device"] = str(self.device)
-        return f"CalibrationError({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        shown: dict[str, Any] = {"bins": self._layout.size, "norm": self.norm, "kind": self.kind}
+        shown |= {
+            "from_logits": self.from_logits or None,
+            "n_classes": self.n_classes,
+            "ignore_index": self.ignore_index,
+        }
+        shown["device"] = None if self.device.type == "cpu" else str(self.device)
+        options = [f"{name}={value!r}" for name, value in shown.items() if value is not None]
+        return f"CalibrationError({', '.join(options)})"
 
     def _checked_sums(self, saved: Any) -> torch.Tensor:
         """A copy of saved sums without weights, if rows can have them."""
         flat = _copy_like(saved, self._sums.flat, "sums")
-        _check_stored(Sums(flat, self._ruler.size), self._layout)
+        _check_stored(Sums(flat, self._layout.size), self._layout)
         return flat
 
     def _options(self) -> dict[str, Any]:
         """The options that the sums depend on."""
-        return {
-            "edges": self._ruler.edges.tolist(),
-            "kind": self.kind,
-            "from_logits": self.from_logits,
-            "n_classes": self.n_classes,
-            "ignore_index": self.ignore_index,
-            "moments": self.moments,
-        }
+        names = ("kind", "from_logits", "n_classes", "ignore_index", "moments")
+        return {"edges": self._layout.edges.tolist(), **{name: getattr(self, name) for name in names}}
 
     def _check_same(self, options: Any, name: str) -> None:
         """Raise if sums with other options cannot be added; an unknown number of classes is adopted."""
@@ -252,32 +225,27 @@ class CalibrationError:
         self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None, into: Sums | None = None
     ) -> Sums:
         """The sums of a batch; they are `into` itself if the device could add to it. Images come one by one."""
-        (first, *others) = images_of(y_true, scores, weight)
-        found = self._rows(*first, None if others else into)
+        (first, *others) = _rows.images_of(y_true, scores, weight)
+        found = self._image(*first, None if others else into)
         for one in others:
-            found = found.plus(self._rows(*one))
+            found = found._replace(flat=found.flat + self._image(*one).flat)  # with weights there is one image
         return found
 
-    def _rows(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
-        rows = self._check(y_true, scores, weight)
+    def _image(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
+        name = _rows.scores_name(self.from_logits)
+        options: Any = {"logits": self.from_logits, "dimensions": (1,) if self.kind == "binary" else (2,)}
+        rows = _rows.check_rows(y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options)
+        if rows.p.device != self.device:
+            demand = f"must be on the device of the metric, {self.device}"
+            raise InputError(name, demand, f"it is on {rows.p.device}", remedy="Move one with `.to`.")
+        if rows.p.ndim == 2 and self.n_classes not in (None, rows.p.shape[1]):
+            raise InputError(name, f"must have {self.n_classes} columns (`n_classes`)", f"got {rows.p.shape[1]}")
         sums = sums_of(rows, self._layout, into)
         if self.validate and bool(sums.faults.any()):
-            explain(rows, self._layout)
+            _rows.explain(rows, self._layout)
         if rows.p.ndim == 2:
             self.n_classes = rows.p.shape[1]
         return sums
-
-    def _check(self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None) -> TensorRows:
-        name = scores_name(self.from_logits)
-        options: Any = {"logits": self.from_logits, "dimensions": (1,) if self.kind == "binary" else (2,)}
-        rows = check_rows(y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options)
-        p = rows.p
-        if p.device != self.device:
-            demand = f"must be on the device of the metric, {self.device}"
-            raise InputError(name, demand, f"it is on {p.device}", remedy="Move one with `.to`.")
-        if self.n_classes not in (None, p.shape[-1]) and p.ndim == 2:
-            raise InputError(name, f"must have {self.n_classes} columns (`n_classes`)", f"got {p.shape[1]}")
-        return rows
 
     def _add(self, batch: Sums) -> None:
         self._sums.flat.add_(batch.flat)
@@ -291,7 +259,7 @@ class CalibrationError:
 
     def _no_weights(self) -> torch.Tensor:
         with torch.inference_mode(False):  # as in __init__
-            return torch.stack([no_weights(self._parts, self._ruler.size, self.device)] * 2)
+            return torch.stack([no_weights(self._parts, self._layout.size, self.device)] * 2)
 
     def _total(self) -> Sums:
         """The sums over all processes."""
@@ -305,24 +273,24 @@ class CalibrationError:
             if any_weights:
                 weighted = self._no_weights() if weighted is None else weighted.clone()
                 distributed.all_reduce(weighted, group=self.process_group)
-        return Sums(flat, self._ruler.size, None if weighted is None else weighted[0] + weighted[1])
+        return Sums(flat, self._layout.size, None if weighted is None else weighted[0] + weighted[1])
 
     def _binned(self, sums: Sums) -> Binned:
-        sums = on_host(sums)
-        refuse_counts(sums.faults, self._ruler, self.from_logits)
+        sums = sums.on_host()
+        _rows.refuse_counts(sums.faults, self._layout, self.from_logits)
         if sums.weighted is not None:
             refuse_light(sums.weighted)
         n_classes = None if self.kind == "binary" else self.n_classes
         return as_binned(sums, self._layout, n_classes)
 
     def _value(self, sums: Sums) -> torch.Tensor:
-        value = ece(self._binned(sums), bins=self._ruler.rule, norm=self.norm)
+        value = ece(self._binned(sums), bins=self._layout.rule, norm=self.norm)
         return torch.tensor(value, dtype=torch.float64)
 
 
-def _check_stored(sums: Sums, layout: Layout) -> None:
+def _check_stored(sums: Sums, layout: _rows.Layout) -> None:
     """Refuse saved sums that no rows have."""
-    sums = on_host(sums)
+    sums = sums.on_host()
     counts = sums.faults.double() if sums.weighted is None else sums.weighted[..., 0]
     if not bool(((counts >= 0) & (counts == counts.floor()) & (counts <= 2**53)).all()):
         refuse("its counts must be whole numbers")

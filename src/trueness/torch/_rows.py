@@ -5,8 +5,9 @@ Looking at a value waits for the device, so values are looked at only when there
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -22,11 +23,13 @@ WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares the
 _MOST_CLASSES = 2.0**31
 
 
-class Ruler(NamedTuple):
-    """The edges of fixed bins."""
+class Layout(NamedTuple):
+    """What is summed: in which bins, of which view of a matrix, and whether squares too."""
 
     edges: Floats
     uniform: bool
+    kind: str
+    moments: bool
 
     @property
     def size(self) -> int:
@@ -47,15 +50,19 @@ class Ruler(NamedTuple):
         limits = self.limits(p.device)
         return (p >= limits[0]) & (p <= limits[-1])
 
+    def parts(self, p: torch.Tensor) -> int:
+        """How many tables of bins the scores have."""
+        return 1 if p.ndim == 1 or self.kind == "confidence" else p.shape[1]
 
-def ruler_of(bins: BinsLike) -> Ruler:
-    """The edges of `bins`; rules whose edges depend on the rows are refused."""
+
+def layout_of(bins: BinsLike, kind: str, moments: bool) -> Layout:
+    """The bins of a view; rules whose edges depend on the rows are refused."""
     rule = as_rule(bins)
     edges = rule.fixed_edges
     if edges is None:
         demand = "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges"
         raise InputError("bins", demand, f"got {rule!r}")
-    return Ruler(edges, isinstance(rule, EqualWidth))
+    return Layout(edges, isinstance(rule, EqualWidth), kind, moments)
 
 
 @lru_cache(maxsize=64)
@@ -63,33 +70,15 @@ def _limits(edges: bytes, device: str) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(edges).copy()).to(device)
 
 
-class Layout(NamedTuple):
-    """What is summed."""
-
-    ruler: Ruler
-    kind: str = "classwise"
-    """How a matrix is compared with the labels."""
-    moments: bool = True
-    """Whether squares are summed too."""
-
-    def parts(self, p: torch.Tensor) -> int:
-        """How many tables of bins the scores have."""
-        return 1 if p.ndim == 1 or self.kind == "confidence" else p.shape[1]
-
-
 class TensorRows(NamedTuple):
     """Labels and scores as plain tensors, on one device."""
 
     y: torch.Tensor
     p: torch.Tensor
-    w: torch.Tensor | None = None
-    """Weights, if there are any."""
-    ignored: int | None = None
-    """The label of rows that are left out."""
-    logits: bool = False
-    """Whether the scores are logits."""
-    tolerance: float | None = None
-    """How far from one the scores of a row may sum; None for the default of their type."""
+    w: torch.Tensor | None = None  # weights
+    ignored: int | None = None  # the label of rows that are left out
+    logits: bool = False  # whether the scores are logits
+    tolerance: float | None = None  # how far from one a row may sum; None for the default of its type
 
     @property
     def codes(self) -> torch.Tensor:
@@ -116,44 +105,23 @@ class TensorRows(NamedTuple):
         skipped = self.skipped
         return None if skipped is None else torch.ne(as_bytes(self.codes), skipped)
 
-    def on(self, device: str) -> TensorRows:
-        """The same rows on a device."""
-        return self._replace(y=self.y.to(device), p=self.p.to(device), w=None if self.w is None else self.w.to(device))
+    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> TensorRows:
+        """The same change of labels, scores and weights."""
+        return self._replace(y=change(self.y), p=change(self.p), w=None if self.w is None else change(self.w))
 
     def chunks(self, step: int) -> Iterator[TensorRows]:
         """At most `step` rows at a time, in order."""
-        for i in range(0, self.p.shape[0], step):
-            few = slice(i, i + step)
-            yield self._replace(y=self.y[few], p=self.p[few], w=None if self.w is None else self.w[few])
+        return (self.each(itemgetter(slice(i, i + step))) for i in range(0, self.p.shape[0], step))
 
     def select_kept(self) -> TensorRows:
         """The rows that count; waits for the device."""
         keep = self.keep
-        if keep is None:
-            return self
-        w = None if self.w is None else self.w[keep]
-        return self._replace(y=self.y[keep], p=self.p[keep], w=w, ignored=None)
-
-    def mask_ignored(self, score: float) -> TensorRows:
-        """Ignored rows replaced by valid ones, so that the others keep their row numbers in messages."""
-        keep = self.keep
-        if keep is None:
-            return self
-        valid: torch.Tensor | float = score
-        if self.p.ndim == 2:
-            valid, keep = torch.zeros_like(self.p[:1]), keep[:, None]
-            valid[0, 0] = 1
-        p = torch.where(keep, self.p, valid)
-        keep = keep.flatten()
-        w = None if self.w is None else torch.where(keep, self.w, 0)
-        return self._replace(y=torch.where(keep, self.y, 0), p=p, w=w, ignored=None)
+        return self if keep is None else self.each(lambda column: column[keep])._replace(ignored=None)
 
 
 def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Labels, scores and weights of each image of dense scores (B, C, …), a row per pixel; others as they are.
-
-    One channel, or a single column, is a vector. With weights all images come together, since one alone may weigh 0.
-    """
+    """Labels, scores and weights of each image of dense scores (B, C, …), a row per pixel; others as they are."""
+    # One channel, or a single column, is a vector. With weights all images come together, since one alone may weigh 0.
     one = isinstance(p, torch.Tensor) and isinstance(y, torch.Tensor) and p.ndim > 1 and p.shape[1] == 1
     y = y[:, 0] if one and y.shape == p.shape else y
     if one and p.ndim == 2:
@@ -177,7 +145,6 @@ def as_bytes(codes: torch.Tensor) -> torch.Tensor:
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 _WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *WIDE_UNSIGNED)
-_ENTRIES = 1 << 22
 
 # Ways out of errors of `trueness.binned` for functions of tensors, which have fewer options.
 REMEDIES = {
@@ -195,7 +162,7 @@ def check_rows(
     weight: Any,
     ignored: int | None,
     *,
-    logits: bool,
+    logits: bool = False,
     dimensions: tuple[int, ...] = (1, 2),
     tolerance: float | None = None,
 ) -> TensorRows:
@@ -221,18 +188,16 @@ def check_rows(
         raise InputError(name, "must have one column per class, at least 2", f"got shape {tuple(p.shape)}")
     if p.ndim == 1 and tolerance is not None:
         raise InputError("sum_tolerance", "is only for rows of probabilities of shape (n, K)", "these have shape (n,)")
-    return TensorRows(y, p, None if weight is None else _weights(weight, p, name), ignored, logits, tolerance)
-
-
-def _weights(weight: Any, p: torch.Tensor, name: str) -> torch.Tensor:
+    rows = TensorRows(y, p, None, check_ignored(ignored), logits, check_tolerance(tolerance))
+    if weight is None:
+        return rows
     w = _tensor(weight, "sample_weight")
     if w.dtype not in _WHOLE + _SCORES:
         raise InputError("sample_weight", "must be numbers", f"got {_short(w.dtype)}")
     _check_device(w, "sample_weight", p, name)
     if w.shape != p.shape[:1]:
-        demand = f"must have one entry per row ({p.shape[0]:,})"
-        raise InputError("sample_weight", demand, f"got shape {tuple(w.shape)}")
-    return w
+        raise InputError("sample_weight", f"must have one entry per row ({len(p):,})", f"got shape {tuple(w.shape)}")
+    return rows._replace(w=w)
 
 
 def _check_device(other: torch.Tensor, other_name: str, p: torch.Tensor, name: str) -> None:
@@ -275,12 +240,8 @@ def scores_name(logits: bool) -> str:
 
 def library_options(rows: TensorRows, layout: Layout) -> Any:
     """The options of `trueness.binned` that depend on the shape and scale of the scores."""
-    options: dict[str, Any] = {"kind": layout.kind} if rows.p.ndim == 2 else {}
-    if rows.logits:
-        options["from_logits"] = True
-    if rows.tolerance is not None:
-        options["sum_tolerance"] = rows.tolerance
-    return options
+    kind = layout.kind if rows.p.ndim == 2 else "classwise"
+    return {"kind": kind, "from_logits": rows.logits, "sum_tolerance": rows.tolerance}
 
 
 def _tensor(value: Any, name: str) -> torch.Tensor:
@@ -300,56 +261,49 @@ def _short(dtype: torch.dtype) -> str:
 
 def explain(rows: TensorRows, layout: Layout) -> NoReturn:
     """Raise the error for the first bad row, by its number among all rows."""
-    edges = layout.ruler.edges
-    rows = rows.mask_ignored(0.0 if rows.logits else float(edges[0]))
     if rows.logits:
-        _explain_logits(rows, layout.ruler)
+        _explain_logits(rows, layout)
     w = None if rows.w is None else rows.w.cpu()
+    options = {"ignore_index": rows.ignored, **library_options(rows, layout)}
     with remedies(REMEDIES):
-        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(edges), sample_weight=w, **library_options(rows, layout))
+        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(layout.edges), sample_weight=w, **options)
     raise AssertionError("a pass refused rows in which no bad value can be found")
 
 
-def _explain_logits(rows: TensorRows, ruler: Ruler) -> NoReturn:
+def _explain_logits(rows: TensorRows, layout: Layout) -> NoReturn:
     """Raise for a row without a softmax, an invalid label, a bad weight, or a score outside the edges."""
-    logits, n = rows.p, rows.p.shape[0]
-    step = max(1, _ENTRIES // (1 if logits.ndim == 1 else logits.shape[1]))
-    count, first = 0, None
-    for i in range(0, n, step):
-        few = logits[i : i + step]
-        bad = few.isnan() if few.ndim == 1 else ~few.amax(dim=1).isfinite()  # the largest of a row is nan if any is
-        if first is None and bool(bad.any()):
-            first = Place(i + int(bad.to(torch.uint8).argmax()))
-        count += int(bad.sum())
-    if first is not None and logits.ndim == 1:
+    logits, y, n = rows.p, rows.codes, rows.p.shape[0]
+    keep = torch.ones_like(y, dtype=torch.bool) if rows.keep is None else rows.keep
+    vector, n_classes = logits.ndim == 1, 2 if logits.ndim == 1 else logits.shape[1]
+    # The largest of a row is nan if any is.
+    count, first = _bad_rows((logits.isnan() if vector else ~logits.amax(dim=1).isfinite()) & keep)
+    if count and vector:
         raise InputError("logits", "must not be nan", f"{count:,} of {n:,} are, the first", place=first)
-    if first is not None:
+    if count:
         demand = "Rows of `logits` must have no nan, no +inf and at least one finite entry"
         raise InputError("", demand, f"{count:,} of {n:,} {'does' if count == 1 else 'do'} not, the first", place=first)
-    _check_labels(rows)
-    if rows.w is not None:
-        none = torch.zeros(rows.w.shape)
-        binned_rows(none, none, sample_weight=rows.w.cpu())
-    _refuse_outside(ruler, "a score lies outside of them")
-
-
-def _check_labels(rows: TensorRows) -> None:
-    n_classes = 2 if rows.p.ndim == 1 else rows.p.shape[1]
-    y = rows.codes
-    bad = (y < 0) | (y >= n_classes)
-    if bool(bad.any()):
-        at, count = int(bad.to(torch.uint8).argmax()), int(bad.sum())
+    count, first = _bad_rows(((y < 0) | (y >= n_classes)) & keep)
+    if count:
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`"
-        some = f"{count:,} of {y.shape[0]:,} labels {'is' if count == 1 else 'are'} not"
-        raise InputError("y_true", demand, f"{some}, the first is {rows.y[at].item()}", place=Place(at))
+        some = f"{count:,} of {n:,} labels {'is' if count == 1 else 'are'} not"
+        raise InputError("y_true", demand, f"{some}, the first is {rows.y[first.row].item()}", place=first)
+    if rows.w is not None:
+        none = torch.zeros(n)
+        binned_rows(none, none, sample_weight=torch.where(keep, rows.w, 0).cpu())
+    _refuse_outside(layout, "a score lies outside of them")
 
 
-def _refuse_outside(ruler: Ruler, got: str, remedy: str = "") -> NoReturn:
-    edges = f"its edges run from {ruler.edges[0]:g} to {ruler.edges[-1]:g} and {got}"
+def _bad_rows(bad: torch.Tensor) -> tuple[int, Place]:
+    """How many rows are bad, and where the first of them is."""
+    return int(bad.sum()), Place(int(bad.to(torch.uint8).argmax()) if bad.numel() else 0)
+
+
+def _refuse_outside(layout: Layout, got: str, remedy: str = "") -> NoReturn:
+    edges = f"its edges run from {layout.edges[0]:g} to {layout.edges[-1]:g} and {got}"
     raise InputError("bins", "must cover every score", edges, remedy=remedy)
 
 
-def refuse_counts(faults: torch.Tensor, ruler: Ruler, from_logits: bool) -> None:
+def refuse_counts(faults: torch.Tensor, layout: Layout, from_logits: bool) -> None:
     """Raise if rows were left out; only their number is known, since the rows are gone."""
     counts = faults.tolist()
     if not any(counts):
@@ -365,4 +319,4 @@ def refuse_counts(faults: torch.Tensor, ruler: Ruler, from_logits: bool) -> None
     for fault, (argument, demand, got) in complaints.items():
         if counts[fault]:
             raise InputError(argument, demand, f"{counts[fault]:,} {got}", remedy=remedy)
-    _refuse_outside(ruler, f"{counts[OUTSIDE]:,} scores were outside", remedy)
+    _refuse_outside(layout, f"{counts[OUTSIDE]:,} scores were outside", remedy)

@@ -7,15 +7,12 @@ import torch
 
 from trueness._tally.bins import Bins
 from trueness.errors import InputError
-from trueness.torch._rows import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE, Layout, Ruler, TensorRows
+from trueness.torch._rows import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE, Layout, TensorRows
 from trueness.typing import Floats
 
-COLUMNS = 5
-FAULTS = 5
-WEIGHT_COLUMNS = 8
-"""Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight."""
-LARGEST = 1e100
-"""Squares of weights must not overflow; the library has the same limit."""
+COLUMNS = FAULTS = 5
+WEIGHT_COLUMNS = 8  # rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight
+LARGEST = 1e100  # squares of weights must not overflow; the library has the same limit
 _ENTRIES = 1 << 22  # of one chunk; a few dozen bytes of temporaries for each
 _PLAIN_SUM = 4_096  # a plain sum of this many positive terms has a relative error below 4.6e-13
 _CELLS = 1 << 21
@@ -24,12 +21,9 @@ _CELLS = 1 << 21
 class Sums(NamedTuple):
     """Sums on the device where the rows are."""
 
-    flat: torch.Tensor
-    """int64: the table, then the faults, in one tensor, so that one operation adds or moves both."""
-    size: int
-    """Number of bins."""
-    weighted: torch.Tensor | None = None
-    """float64 of shape (parts, B, 8): sums of weighted rows, which are not in the table."""
+    flat: torch.Tensor  # int64: the table, then the faults, in one tensor, so that one operation adds or moves both
+    size: int  # number of bins
+    weighted: torch.Tensor | None = None  # float64, (parts, B, 8): sums of weighted rows, which are not in the table
 
     @property
     def table(self) -> torch.Tensor:
@@ -41,9 +35,9 @@ class Sums(NamedTuple):
         """(5,): rows left out for a bad score, bad label, score outside the edges, sum other than 1, bad weight."""
         return self.flat[-FAULTS:]
 
-    def plus(self, other: "Sums") -> "Sums":
-        """The sums of these rows and of others without weights."""
-        return self._replace(flat=self.flat + other.flat)
+    def on_host(self) -> "Sums":
+        """The sums on the CPU; waits for the device."""
+        return Sums(self.flat.cpu(), self.size, None if self.weighted is None else self.weighted.cpu())
 
 
 def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = False) -> Sums:
@@ -64,14 +58,10 @@ def float_home(device: torch.device) -> torch.device:
 
 def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = None, parts: int = 1) -> Sums:
     """Binned sums of a vector of scores, whose rows may belong to several parts; bad rows are counted as faults."""
-    sums = no_sums(parts, layout.ruler.size, rows.p.device, weighted=rows.w is not None)
+    sums = no_sums(parts, layout.size, rows.p.device, weighted=rows.w is not None)
     for number, few in enumerate(rows.chunks(_ENTRIES)):
         p, label = few.p.double(), few.codes.to(torch.int64)
-        tests = {
-            BAD_SCORE: (p >= 0) & (p <= 1),
-            BAD_LABEL: (label >= 0) & (label <= 1),
-            OUTSIDE: layout.ruler.covers(p),
-        }
+        tests = {BAD_SCORE: (p >= 0) & (p <= 1), BAD_LABEL: (label >= 0) & (label <= 1), OUTSIDE: layout.covers(p)}
         own = 0 if part is None else part[number * _ENTRIES :][:_ENTRIES]
         _pour(sums, own, label, p, sift(sums, tests, few), layout, few.w)
     return sums
@@ -79,24 +69,19 @@ def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = Non
 
 def class_sums(rows: TensorRows, layout: Layout) -> Sums:
     """Binned sums of rows of probabilities, or of the softmax of rows of logits."""
-    sums = no_sums(layout.parts(rows.p), layout.ruler.size, rows.p.device, weighted=rows.w is not None)
+    sums = no_sums(layout.parts(rows.p), layout.size, rows.p.device, weighted=rows.w is not None)
     by_class, n_classes = layout.kind == "classwise", rows.p.shape[1]
     for few in rows.chunks(max(1, _ENTRIES // n_classes)):
         score, place, tests = (_softmax if rows.logits else _probabilities)(few, by_class)
         label = few.codes.to(torch.int64)
         good = sift(sums, {**tests, BAD_LABEL: (label >= 0) & (label < n_classes)}, few)
-        part: torch.Tensor | int = 0
+        part: torch.Tensor | int = place if layout.kind == "top-label" else 0
         if by_class:
-            part = torch.arange(n_classes, device=score.device)
-            hit = label[:, None] == part
-            good = good[:, None].expand_as(score)
-        else:
-            assert place is not None
-            part = place if layout.kind == "top-label" else 0
-            hit = place == label
-        inside = layout.ruler.covers(score)
+            part, label = torch.arange(n_classes, device=score.device), label[:, None]
+            place, good = part, good[:, None].expand_as(score)
+        inside = layout.covers(score)
         sums.faults[OUTSIDE] += (good & ~inside).sum()
-        _pour(sums, part, hit.to(torch.int64), score, good & inside, layout, few.w)
+        _pour(sums, part, (place == label).to(torch.int64), score, good & inside, layout, few.w)
     return sums
 
 
@@ -113,18 +98,19 @@ def sift(sums: Sums, tests: dict[int, torch.Tensor], rows: TensorRows) -> torch.
     return good
 
 
-_Scores = tuple[torch.Tensor, torch.Tensor | None, dict[int, torch.Tensor]]
+_Scores = tuple[torch.Tensor, torch.Tensor, dict[int, torch.Tensor]]
 
 
 def _probabilities(rows: TensorRows, by_class: bool) -> _Scores:
-    """All scores or the largest of each row with its class, and the tests that rows must pass."""
+    """All scores or the largest of each row, its class, and the tests that rows must pass."""
     p = rows.p.double()
+    largest, place = p.max(dim=1)
     usual = 2e-3 if rows.p.dtype == torch.float16 else 1e-6  # as in :func:`trueness.ece`
     tests = {
         BAD_SCORE: ((p >= 0) & (p <= 1)).all(dim=1),
         BAD_SUM: (p.sum(dim=1) - 1).abs() <= (usual if rows.tolerance is None else rows.tolerance),
     }
-    return (p, None, tests) if by_class else (*p.max(dim=1), tests)
+    return p if by_class else largest, place, tests
 
 
 def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
@@ -148,8 +134,8 @@ def _pour(
     """Add the scores of good rows to the cells of their part, bin and label."""
     # A row that is left out adds zeros to the first cell; selecting rows would wait for the device.
     p = torch.where(good, p, 0.0)
-    place = torch.bucketize(p, layout.ruler.limits(p.device)[1:-1], right=True)
-    place = torch.where(good, part * layout.ruler.size + place, 0)
+    place = torch.bucketize(p, layout.limits(p.device)[1:-1], right=True)
+    place = torch.where(good, part * layout.size + place, 0)
     if w is not None and sums.weighted is not None:
         w = w.double().view(-1, *(1,) * (p.ndim - 1))
         _add_weighted(sums.weighted, place, label, p, torch.where(good, w, 0.0))
@@ -165,10 +151,8 @@ def _pour(
 
 
 def _add_weighted(sums: torch.Tensor, cell: torch.Tensor, y: torch.Tensor, p: torch.Tensor, w: torch.Tensor) -> None:
-    """Add rows to the cells numbered by `cell`; the first dimension is rows, and weight 0 adds nothing.
-
-    Rows are distributed over lanes to keep each sum short, which bounds the error and reduces collisions.
-    """
+    """Add rows to the cells numbered by `cell`; the first dimension is rows, and weight 0 adds nothing."""
+    # Rows are distributed over lanes to keep each sum short, which bounds the error and reduces collisions.
     table = sums.view(-1, WEIGHT_COLUMNS)
     n, cells = cell.shape[0], table.shape[0]
     lanes = max(1, min(-(-n // _PLAIN_SUM), _CELLS // cells))
@@ -200,7 +184,7 @@ def weighted_sums(bins: Bins) -> torch.Tensor:
     return torch.from_numpy(table)
 
 
-def with_weights(bins: Bins, weighted: Floats, ruler: Ruler) -> Bins:
+def with_weights(bins: Bins, weighted: Floats) -> Bins:
     """Unweighted and weighted rows together; parts without weighted rows stay whole numbers."""
     count = weighted[:, 0].astype(np.int64)
     if not count.any():
@@ -208,7 +192,7 @@ def with_weights(bins: Bins, weighted: Floats, ruler: Ruler) -> Bins:
     floats = weighted[:, 1:-1].copy()
     if not bins.moments:
         floats[:, 4] = 0
-    own = Bins(ruler.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any())
+    own = Bins(bins.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any())
     return bins + own if bins.count.any() else own
 
 

@@ -12,10 +12,8 @@ from trueness.torch._metric import CalibrationError
 from trueness.torch._sums import Sums
 
 if find_spec("torchmetrics") is None:
-    raise MissingLibraryError(
-        "`trueness.torch.CalibrationErrorMetric` needs torchmetrics, which is not installed: "
-        "`pip install 'trueness[torchmetrics]'`."
-    )
+    name, how = "`trueness.torch.CalibrationErrorMetric`", "`pip install 'trueness[torchmetrics]'`"
+    raise MissingLibraryError(f"{name} needs torchmetrics, which is not installed: {how}.")
 
 from torchmetrics import Metric
 
@@ -86,4 +84,4 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # th
 
     def compute(self) -> torch.Tensor:
         """The error of all rows so far, over all processes; a float64 scalar."""
-        return self._error._value(Sums(self.sums, self._error._ruler.size))
+        return self._error._value(Sums(self.sums, self._error._layout.size))
